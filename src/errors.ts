@@ -1,0 +1,320 @@
+/**
+ * Every error this package throws, one hierarchy.
+ *
+ * Each class has a literal `code`, so `switch (error.code)` narrows, and `instanceof` holds even when the
+ * ESM and the CommonJS build are both loaded. No error ever contains a secret: no credentials, tokens or
+ * parameter values.
+ */
+
+/** One problem with one value. */
+export interface Issue {
+  /** Where the value stands, e.g. `['usernames', 0]`; empty for the whole input. */
+  readonly path: readonly PropertyKey[]
+  /** What is wrong with it, as a sentence. */
+  readonly message: string
+}
+
+/** The subscription that a failed call asked for. Parameter and header values are left out: they may be secrets. */
+export interface SubscriptionRequestSummary {
+  readonly notificationTypes: readonly string[]
+  readonly usernames: readonly string[]
+  readonly callbackUrl: string
+  readonly recreateIfExists: boolean
+}
+
+/** Every error of this package as a union: `switch (error.code)` narrows it. */
+export type AnyNotificationError =
+  | ConfigurationError
+  | InvalidRequestError
+  | TokenRequestError
+  | (ApiError & { readonly code: 'API' })
+  | SubscriptionConflictError
+  | SubscriptionNotFoundError
+  | ConnectionError
+  | TimeoutError
+  | OutcomeUnknownError
+  | ResponseValidationError
+  | InvalidDeliveryError
+
+/** The `code` of every error of this package. */
+export type NotificationErrorCode = AnyNotificationError['code']
+
+const classId = Symbol.for('notification-subscriber.error-class')
+
+/**
+ * The root of every error of this package.
+ *
+ * `error instanceof NotificationError` narrows to {@link AnyNotificationError}, so a `switch` on `error.code`
+ * then narrows to the single class.
+ */
+export abstract class NotificationError extends Error {
+  abstract readonly code:
+    | 'CONFIGURATION'
+    | 'INVALID_REQUEST'
+    | 'TOKEN_REQUEST'
+    | 'API'
+    | 'SUBSCRIPTION_CONFLICT'
+    | 'SUBSCRIPTION_NOT_FOUND'
+    | 'CONNECTION'
+    | 'TIMEOUT'
+    | 'OUTCOME_UNKNOWN'
+    | 'RESPONSE_VALIDATION'
+    | 'INVALID_DELIVERY'
+
+  /** @internal The class's name, equal in every loaded copy of this package. */
+  static readonly [classId]: string = 'NotificationError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    // The class's own name rather than the constructor's, which a minifier may rename; kept off the instance.
+    Object.defineProperty(this, 'name', {
+      value: (new.target as unknown as { [classId]: string })[classId],
+      configurable: true,
+      writable: true,
+    })
+  }
+
+  /** Holds for instances of every loaded copy of this package, not only of this one. */
+  static override [Symbol.hasInstance]<Class extends abstract new (...args: never) => unknown>(
+    this: Class,
+    value: unknown,
+  ): value is typeof NotificationError extends Class ? AnyNotificationError : InstanceType<Class> {
+    const id = ownClassId(this)
+    // A class that a user derived has no id of its own: the ordinary rule applies to it.
+    if (id === undefined) return Function.prototype[Symbol.hasInstance].call(this, value)
+    if (typeof value !== 'object' || value === null) return false
+    for (let proto = Object.getPrototypeOf(value); proto !== null; proto = Object.getPrototypeOf(proto)) {
+      if (ownClassId(proto.constructor) === id) return true
+    }
+    return false
+  }
+}
+
+function ownClassId(constructor: unknown): string | undefined {
+  if (typeof constructor !== 'function' || !Object.hasOwn(constructor, classId)) return undefined
+  return (constructor as typeof NotificationError)[classId]
+}
+
+/**
+ * The options of a client, receiver, parser or emulator cannot work: wrong, missing or contradictory.
+ * `issues` lists every problem; fix the configuration, nothing was sent.
+ */
+export class ConfigurationError extends NotificationError {
+  static override readonly [classId] = 'ConfigurationError'
+  override readonly code = 'CONFIGURATION'
+  readonly issues: readonly Issue[]
+
+  constructor(message: string, details: { issues: readonly Issue[] }, options?: ErrorOptions) {
+    super(message, options)
+    this.issues = details.issues
+  }
+}
+
+/**
+ * The arguments of a call cannot be sent: `issues` lists every problem with its path.
+ * Nothing was sent, not even a token request.
+ */
+export class InvalidRequestError extends NotificationError {
+  static override readonly [classId] = 'InvalidRequestError'
+  override readonly code = 'INVALID_REQUEST'
+  readonly issues: readonly Issue[]
+
+  constructor(message: string, details: { issues: readonly Issue[] }, options?: ErrorOptions) {
+    super(message, options)
+    this.issues = details.issues
+  }
+}
+
+/**
+ * The authorization server refused to issue an access token (RFC 6749 section 5.2).
+ * Usually the client ID, the secret, their encoding or the domain is wrong: `error` and `errorDescription`
+ * are the server's own words, where it sent any. No subscription call was made.
+ */
+export class TokenRequestError extends NotificationError {
+  static override readonly [classId] = 'TokenRequestError'
+  override readonly code = 'TOKEN_REQUEST'
+  /** HTTP status of the token endpoint's answer. */
+  readonly status: number
+  /** OAuth error code, e.g. `invalid_client`. */
+  readonly error: string | undefined
+  readonly errorDescription: string | undefined
+  /** How long the server asks to wait (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    message: string,
+    details: {
+      status: number
+      error?: string | undefined
+      errorDescription?: string | undefined
+      retryAfterMs?: number | undefined
+    },
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+    this.status = details.status
+    this.error = details.error
+    this.errorDescription = details.errorDescription
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+/** What an answer with an error status carried. */
+export interface ApiErrorDetails {
+  readonly status: number
+  /** The answer's body as text, at most 1 MiB; its format is not specified (interface.md section 7). */
+  readonly body: string
+  /** How long the service asks to wait (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/**
+ * The service answered a subscription call with an error status; the call had no effect.
+ * 401 means that the credentials are not accepted, 403 that they may not do this, 429 and 503 that the
+ * service is busy: `retryAfterMs` says for how long, where it was told.
+ */
+export class ApiError extends NotificationError {
+  static override readonly [classId]: string = 'ApiError'
+  override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
+  readonly status: number
+  readonly body: string
+  readonly retryAfterMs: number | undefined
+
+  constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
+    super(message, options)
+    this.status = details.status
+    this.body = details.body
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+/** Why a subscription could not be created next to one that exists (interface.md sections 3 and 7). */
+export type ConflictReason =
+  /** It shares some, but not all, users or types with an existing one: `recreateIfExists` cannot replace that. */
+  | 'partial-overlap'
+  /** `recreateIfExists` was not set, and then the service does not tell a duplicate from a partial overlap. */
+  | 'duplicate-or-overlap'
+
+/**
+ * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part.
+ * Nothing was created or deleted. `reason` says which it can be, the message what to do next.
+ */
+export class SubscriptionConflictError extends ApiError {
+  static override readonly [classId] = 'SubscriptionConflictError'
+  override readonly code = 'SUBSCRIPTION_CONFLICT'
+  readonly reason: ConflictReason
+  readonly request: SubscriptionRequestSummary
+
+  constructor(
+    message: string,
+    details: ApiErrorDetails & { reason: ConflictReason; request: SubscriptionRequestSummary },
+    options?: ErrorOptions,
+  ) {
+    super(message, details, options)
+    this.reason = details.reason
+    this.request = details.request
+  }
+}
+
+/**
+ * 404 on unsubscribe or update: no active subscription has this id. It was unsubscribed before, replaced by
+ * `recreateIfExists`, or ended by the service after three failed callbacks in a row.
+ */
+export class SubscriptionNotFoundError extends ApiError {
+  static override readonly [classId] = 'SubscriptionNotFoundError'
+  override readonly code = 'SUBSCRIPTION_NOT_FOUND'
+  readonly subscriptionId: number
+
+  constructor(
+    message: string,
+    details: ApiErrorDetails & { subscriptionId: number },
+    options?: ErrorOptions,
+  ) {
+    super(message, details, options)
+    this.subscriptionId = details.subscriptionId
+  }
+}
+
+/**
+ * The network failed: no connection, or one that broke. `requestSent` tells whether the server may have seen
+ * the request: after `false` it surely did not, and repeating is safe. `cause` is the network's own error.
+ */
+export class ConnectionError extends NotificationError {
+  static override readonly [classId] = 'ConnectionError'
+  override readonly code = 'CONNECTION'
+  readonly requestSent: boolean
+
+  constructor(message: string, details: { requestSent: boolean }, options?: ErrorOptions) {
+    super(message, options)
+    this.requestSent = details.requestSent
+  }
+}
+
+/** The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. */
+export class TimeoutError extends NotificationError {
+  static override readonly [classId] = 'TimeoutError'
+  override readonly code = 'TIMEOUT'
+  /** The limit that was exceeded, in milliseconds. */
+  readonly timeoutMs: number
+
+  constructor(message: string, details: { timeoutMs: number }, options?: ErrorOptions) {
+    super(message, options)
+    this.timeoutMs = details.timeoutMs
+  }
+}
+
+/**
+ * A create was sent and its answer was lost: the subscription may or may not exist. Settle it by creating
+ * again with `recreateIfExists: true`, which gives one subscription and its id either way. `cause` is what
+ * happened to the answer.
+ */
+export class OutcomeUnknownError extends NotificationError {
+  static override readonly [classId] = 'OutcomeUnknownError'
+  override readonly code = 'OUTCOME_UNKNOWN'
+  readonly request: SubscriptionRequestSummary
+
+  constructor(message: string, details: { request: SubscriptionRequestSummary }, options?: ErrorOptions) {
+    super(message, options)
+    this.request = details.request
+  }
+}
+
+/**
+ * The server reported success with a body that interface.md does not allow. `body` is that body as text
+ * (after a 201 the new id may be in it), with credentials blanked out; `issues` says what is wrong with it.
+ */
+export class ResponseValidationError extends NotificationError {
+  static override readonly [classId] = 'ResponseValidationError'
+  override readonly code = 'RESPONSE_VALIDATION'
+  readonly status: number
+  readonly body: string
+  readonly issues: readonly Issue[]
+
+  constructor(
+    message: string,
+    details: { status: number; body: string; issues: readonly Issue[] },
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+    this.status = details.status
+    this.body = details.body
+    this.issues = details.issues
+  }
+}
+
+/**
+ * A callback body is not a notification delivery (interface.md section 2.3). `issues` says why; `body` is
+ * what was received, to the letter and not enumerable, so that logging the error does not log the body.
+ */
+export class InvalidDeliveryError extends NotificationError {
+  static override readonly [classId] = 'InvalidDeliveryError'
+  override readonly code = 'INVALID_DELIVERY'
+  readonly issues: readonly Issue[]
+  declare readonly body: unknown
+
+  constructor(message: string, details: { issues: readonly Issue[]; body: unknown }, options?: ErrorOptions) {
+    super(message, options)
+    this.issues = details.issues
+    Object.defineProperty(this, 'body', { value: details.body, enumerable: false })
+  }
+}

@@ -1,0 +1,31 @@
+import { defineConfig } from 'tsup'
+
+const entry = {
+  index: 'src/index.ts',
+  'webhooks/index': 'src/webhooks/index.ts',
+  'emulator/index': 'src/emulator/index.ts',
+}
+
+const shared = {
+  entry,
+  platform: 'node',
+  target: 'node20.18',
+  sourcemap: true,
+  treeshake: true,
+  // TypeScript 6 reports the baseUrl that tsup's declaration build sets.
+  dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
+} as const
+
+export default defineConfig([
+  { ...shared, format: 'esm', clean: true },
+  {
+    ...shared,
+    format: 'cjs',
+    // p-memoize is ESM only: inlined, so that Jest and old tool chains can require the package.
+    noExternal: ['p-memoize'],
+    esbuildOptions(options) {
+      // `import('undici')` becomes a lazy require: Jest's CommonJS sandbox has no dynamic import.
+      options.supported = { ...options.supported, 'dynamic-import': false }
+    },
+  },
+])
