@@ -90,9 +90,9 @@ export abstract class NotificationError extends Error {
   }
 }
 
-function ownClassId(constructor: unknown): string | undefined {
-  if (typeof constructor !== 'function' || !Object.hasOwn(constructor, classId)) return undefined
-  return (constructor as typeof NotificationError)[classId]
+function ownClassId(ctor: unknown): string | undefined {
+  if (typeof ctor !== 'function' || !Object.hasOwn(ctor, classId)) return undefined
+  return (ctor as typeof NotificationError)[classId]
 }
 
 /**

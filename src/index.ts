@@ -1,1 +1,27 @@
+/** `notification-subscriber`: everything but the emulator. Loads undici at the first request only. */
+export { type AccessTokenResponse, accessTokenResponseSchema } from './auth/access-token-response.js'
+export type { Auth, BasicAuth, ClientCredentialsAuth, ProvidedTokenAuth } from './auth/auth.js'
+export type { CredentialsEncoding } from './auth/basic.js'
+export type { TokenCache } from './auth/shared-token-cache.js'
+export type { ClientCredentials } from './auth/token-request.js'
+export { type CreatedSubscription, type CreateSubscriptionResult, NotificationClient } from './client.js'
+export type { NotificationClientOptions } from './client-options.js'
 export * from './errors.js'
+export type { CallOptions } from './http/deadline.js'
+export type { FetchLike, FetchResponseLike } from './http/fetch-transport.js'
+export type { RetryOptions } from './http/retry.js'
+export type { DispatcherLike } from './http/undici-transport.js'
+export type { Logger } from './logger.js'
+export { createSubscriptionResponseSchema } from './subscriptions/answers.js'
+export type { AssociatedValues } from './subscriptions/associated-values.js'
+export {
+  type CreateSubscriptionInput,
+  createSubscriptionInputSchema,
+  type ValidatedCreateSubscription,
+} from './subscriptions/create-input.js'
+export type { Route, Routes } from './subscriptions/requests.js'
+export {
+  type UpdateSubscriptionParametersInput,
+  updateSubscriptionParametersInputSchema,
+} from './subscriptions/update-input.js'
+export * from './webhooks/index.js'

@@ -1,0 +1,67 @@
+/** What the token endpoint answers (interface.md section 2.1; RFC 6749 sections 5.1 and 5.2). */
+import { z } from 'zod'
+import { ResponseValidationError, TokenRequestError } from '../errors.js'
+import { redactTokens } from '../http/redact.js'
+import type { Answer } from '../http/send.js'
+import { formatIssues, issuesOf } from '../issues.js'
+import { parseJson } from '../json.js'
+
+/**
+ * A successful answer of the token endpoint (interface.md section 2.1). Fields beyond these are dropped.
+ *
+ * `expires_in` is the lifetime in seconds; `token_type` is Bearer in any case.
+ */
+export const accessTokenResponseSchema = z.object({
+  access_token: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII characters: nothing else can be sent in a header'),
+  token_type: z.string().regex(/^bearer$/i, 'must be Bearer, the only type this service uses'),
+  expires_in: z.int().nonnegative(),
+})
+
+/** The fields of a successful token answer. */
+export type AccessTokenResponse = z.output<typeof accessTokenResponseSchema>
+
+const oauthErrorSchema = z.object({
+  error: z.string().optional().catch(undefined),
+  error_description: z.string().optional().catch(undefined),
+})
+
+/**
+ * @throws `TokenRequestError` for an error status, `ResponseValidationError` for a success that is none
+ */
+export function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
+  const { status } = answer
+  const json = parseJson(answer.body)
+  if (status !== 200) throw tokenRequestError(answer)
+  const parsed = accessTokenResponseSchema.safeParse(json)
+  if (parsed.success) return parsed.data
+  const issues = json === undefined ? [{ path: [], message: 'is not JSON' }] : issuesOf(parsed.error)
+  throw new ResponseValidationError(
+    `The token endpoint answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
+      'Check that `authUrl` and `domain` name the authorization server.',
+    { status, body: redactTokens(answer.redactedBody()), issues },
+  )
+}
+
+function tokenRequestError(answer: Answer): TokenRequestError {
+  const { status, retryAfterMs } = answer
+  const sent = oauthErrorSchema.safeParse(parseJson(redactTokens(answer.redactedBody()))).data
+  const words = [sent?.error, sent?.error_description].filter(Boolean).join(': ')
+  return new TokenRequestError(
+    `The authorization server answered ${status} to the token request${words && ` (${words})`}. ${advice(status)}`,
+    { status, error: sent?.error, errorDescription: sent?.error_description, retryAfterMs },
+  )
+}
+
+function advice(status: number): string {
+  if (status === 400 || status === 401 || status === 403) {
+    return (
+      'Check `clientId`, `clientSecret` and `domain`; if the secret contains characters such as : / + or %, ' +
+      "also try `credentialsEncoding: 'form-urlencoded'`."
+    )
+  }
+  if (status === 404) return 'Check `authUrl` and `domain`: there is no token endpoint at that address.'
+  if (status === 429 || status >= 500) return 'The server is busy or out of order: try again later.'
+  return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
+}

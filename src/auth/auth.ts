@@ -1,0 +1,59 @@
+/** The three ways to authenticate, and the authorizer that carries each out. */
+import { withDeadline } from '../http/deadline.js'
+import { noRetries } from '../http/retry.js'
+import type { SendOptions } from '../http/send.js'
+import { type Authorizer, BasicAuthorizer, ProvidedTokenAuthorizer, TokenAuthorizer } from './authorizer.js'
+import { SharedTokenCache, type TokenCache } from './shared-token-cache.js'
+import { type ClientCredentials, requestAccessToken, tokenEndpoint } from './token-request.js'
+import { TokenSource } from './token-source.js'
+
+/** Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself. */
+export interface ClientCredentialsAuth extends ClientCredentials {
+  /** Shares one token between processes, e.g. a Keyv instance on Redis. Default: each client has its own. */
+  readonly tokenCache?: TokenCache | undefined
+}
+
+/** User name and password, sent on every subscription call (interface.md section 5, rule 4). */
+export interface BasicAuth {
+  readonly username: string
+  readonly password: string
+}
+
+/** Access tokens from the caller, who also keeps them fresh. Called for every request, and again after a 401. */
+export interface ProvidedTokenAuth {
+  readonly getAccessToken: () => string | Promise<string>
+}
+
+/** One of the three ways to authenticate. */
+export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
+
+/** How token requests are sent. Each has its own time limit, because no single caller owns it. */
+export interface TokenRequests extends Pick<SendOptions, 'transport' | 'retry' | 'logger'> {
+  readonly timeoutMs: number
+}
+
+export function authorizerFor(auth: Auth, requests: TokenRequests): Authorizer {
+  if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(auth.getAccessToken)
+  if ('username' in auth) return new BasicAuthorizer(auth.username, auth.password)
+  const { timeoutMs, ...options } = requests
+  return new TokenAuthorizer(
+    new TokenSource({
+      request: (mode) =>
+        withDeadline(timeoutMs, undefined, (signal) =>
+          requestAccessToken(auth, {
+            ...options,
+            signal,
+            ...(mode === 'background' && { retry: noRetries }),
+          }),
+        ),
+      shared: auth.tokenCache && new SharedTokenCache(auth.tokenCache, cacheKey(auth), options.logger),
+      logger: options.logger,
+    }),
+  )
+}
+
+/** Two clients share a token only if they would ask for the same one. */
+function cacheKey(credentials: ClientCredentials): string {
+  const { clientId, scope = '' } = credentials
+  return ['notification-subscriber', tokenEndpoint(credentials), clientId, scope].join(' ')
+}

@@ -1,0 +1,134 @@
+/** The Authorization header of subscription calls (interface.md sections 4.2 and 5), by kind of credentials. */
+import { ConfigurationError } from '../errors.js'
+import { untilAborted } from '../http/deadline.js'
+import { basicCredentials } from './basic.js'
+import type { HeldToken, TokenSource } from './token-source.js'
+
+export interface Authorization {
+  readonly header: string
+  /** What must not appear in anything shown. */
+  readonly secrets: readonly string[]
+}
+
+export interface Authorizer {
+  authorize(signal: AbortSignal): Promise<Authorization>
+  /** After a 401: another authorization to repeat the call with, or `undefined` when the 401 is the answer. */
+  reauthorize(rejected: Authorization, signal: AbortSignal): Promise<Authorization | undefined>
+  /** An access token that needs no waiting, as a promise made beforehand. */
+  heldAccessToken(): Promise<string> | undefined
+  accessToken(signal: AbortSignal): Promise<string>
+}
+
+interface BearerAuthorization extends Authorization {
+  readonly accessToken: string
+  /** Issued during this very call: if it is rejected, another one would be too. */
+  readonly fresh: boolean
+}
+
+function bearer(accessToken: string, fresh: boolean): BearerAuthorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, fresh }
+}
+
+/** Client credentials: tokens are requested, held and refreshed by a {@link TokenSource}. */
+export class TokenAuthorizer implements Authorizer {
+  readonly #source: TokenSource
+
+  constructor(source: TokenSource) {
+    this.#source = source
+  }
+
+  async authorize(signal: AbortSignal): Promise<BearerAuthorization> {
+    const held = this.#source.current()
+    if (held !== undefined) return bearer(held.accessToken, false)
+    const next = await this.#next(signal)
+    return bearer(next.accessToken, next.issuedHere)
+  }
+
+  async reauthorize(
+    rejected: BearerAuthorization,
+    signal: AbortSignal,
+  ): Promise<BearerAuthorization | undefined> {
+    this.#source.invalidate(rejected.accessToken)
+    return rejected.fresh ? undefined : this.authorize(signal)
+  }
+
+  heldAccessToken(): Promise<string> | undefined {
+    return this.#source.current()?.promise
+  }
+
+  async accessToken(signal: AbortSignal): Promise<string> {
+    return (await this.#next(signal)).accessToken
+  }
+
+  #next(signal: AbortSignal): Promise<HeldToken> {
+    return untilAborted(this.#source.next(), signal)
+  }
+}
+
+/** Tokens from a function of the caller's, who also caches and refreshes them. */
+export class ProvidedTokenAuthorizer implements Authorizer {
+  readonly #getAccessToken: () => unknown
+
+  constructor(getAccessToken: () => unknown) {
+    this.#getAccessToken = getAccessToken
+  }
+
+  async authorize(signal: AbortSignal): Promise<BearerAuthorization> {
+    return bearer(await this.accessToken(signal), false)
+  }
+
+  /** Asks the caller once more: only another token than the rejected one is worth repeating the call. */
+  async reauthorize(
+    rejected: BearerAuthorization,
+    signal: AbortSignal,
+  ): Promise<BearerAuthorization | undefined> {
+    const next = await this.authorize(signal)
+    return next.accessToken === rejected.accessToken ? undefined : next
+  }
+
+  heldAccessToken(): undefined {
+    return undefined
+  }
+
+  async accessToken(signal: AbortSignal): Promise<string> {
+    const provided = (async () => this.#getAccessToken())()
+    const token = await untilAborted(provided, signal)
+    if (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token)) return token
+    const message = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
+    throw new ConfigurationError(`auth.getAccessToken ${message}.`, {
+      issues: [{ path: ['auth', 'getAccessToken'], message }],
+    })
+  }
+}
+
+/** User name and password on every subscription call; there are no tokens. */
+export class BasicAuthorizer implements Authorizer {
+  readonly #authorization: Authorization
+
+  constructor(username: string, password: string) {
+    const credentials = basicCredentials(username, password, 'raw')
+    this.#authorization = { header: `Basic ${credentials}`, secrets: [credentials, password] }
+  }
+
+  async authorize(): Promise<Authorization> {
+    return this.#authorization
+  }
+
+  async reauthorize(): Promise<undefined> {
+    return undefined
+  }
+
+  heldAccessToken(): undefined {
+    return undefined
+  }
+
+  async accessToken(): Promise<string> {
+    const message = 'is a user name and password: there is no access token to give'
+    throw new ConfigurationError(
+      `auth ${message}. Configure client credentials or \`getAccessToken\` instead.`,
+      {
+        issues: [{ path: ['auth'], message }],
+      },
+    )
+  }
+}

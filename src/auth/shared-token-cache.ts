@@ -1,0 +1,81 @@
+/** A token shared between processes, through a cache that the caller brings. */
+import { z } from 'zod'
+import { parseJson } from '../json.js'
+import type { SafeLogger } from '../logger.js'
+
+/**
+ * A key-value store for tokens, sync or async: a Keyv instance fits as it is, so many processes can share one
+ * token through Redis. Values are strings. A store that throws or hangs is treated as empty.
+ */
+export interface TokenCache {
+  get(key: string): unknown
+  /** @param ttlMs - remaining lifetime of the value in milliseconds */
+  set(key: string, value: string, ttlMs: number): unknown
+  delete(key: string): unknown
+}
+
+/** A token with the wall-clock time of its end: a monotonic clock means nothing to another process. */
+const entrySchema = z.object({ accessToken: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() })
+
+export interface SharedToken {
+  readonly accessToken: string
+  readonly lifetimeMs: number
+  readonly remainingMs: number
+}
+
+/** Callers wait for a token while the store is asked: one that does not answer in this time is passed over. */
+const patienceMs = 1_000
+
+export class SharedTokenCache {
+  readonly #cache: TokenCache
+  readonly #key: string
+  readonly #logger: SafeLogger
+
+  constructor(cache: TokenCache, key: string, logger: SafeLogger) {
+    this.#cache = cache
+    this.#key = key
+    this.#logger = logger
+  }
+
+  /** The stored token while it is valid; `undefined` also when the store fails. */
+  async read(): Promise<SharedToken | undefined> {
+    const value = await this.#attempt('read', () => this.#cache.get(this.#key))
+    if (typeof value !== 'string') return undefined
+    const entry = entrySchema.safeParse(parseJson(value)).data
+    if (entry === undefined) return undefined
+    const { accessToken, expiresAtMs, lifetimeMs } = entry
+    const remainingMs = expiresAtMs - Date.now()
+    // More left than it ever had: some process's wall clock is wrong, so the time is worth nothing.
+    if (remainingMs <= 0 || remainingMs > lifetimeMs) return undefined
+    return { accessToken, lifetimeMs, remainingMs }
+  }
+
+  /** Stores a token for as long as it lives. */
+  async write({ accessToken, lifetimeMs, remainingMs }: SharedToken): Promise<void> {
+    const value = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs: Date.now() + remainingMs })
+    await this.#attempt('write', () => this.#cache.set(this.#key, value, remainingMs))
+  }
+
+  /** Removes a token that the service rejected, unless another process has replaced it. */
+  async remove(rejected: string): Promise<void> {
+    const stored = await this.read()
+    if (stored?.accessToken === rejected) await this.#attempt('delete', () => this.#cache.delete(this.#key))
+  }
+
+  async #attempt(operation: string, run: () => unknown): Promise<unknown> {
+    let timer: NodeJS.Timeout | undefined
+    try {
+      const impatience = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`no answer within ${patienceMs} ms`)), patienceMs)
+      })
+      return await Promise.race([run(), impatience])
+    } catch (error) {
+      // Its message only: what else a store's error carries is unknown, and may be the token.
+      const reason = error instanceof Error ? error.name : typeof error
+      this.#logger.warn({ operation, reason }, 'Token cache failed; going on without it')
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

@@ -1,0 +1,214 @@
+/** How a client is configured: the options, their validation, and the environment variables. */
+import { z } from 'zod'
+import type { Auth } from './auth/auth.js'
+import type { CredentialsEncoding } from './auth/basic.js'
+import { ConfigurationError, type Issue } from './errors.js'
+import type { CallOptions } from './http/deadline.js'
+import type { FetchLike } from './http/fetch-transport.js'
+import type { RetryOptions } from './http/retry.js'
+import type { DispatcherLike } from './http/undici-transport.js'
+import { formatIssues, issuesOf } from './issues.js'
+import type { Logger } from './logger.js'
+import type { Routes } from './subscriptions/requests.js'
+import { urlProblem } from './urls.js'
+
+export interface NotificationClientOptions {
+  /** Base address of the notification service, `https:`. */
+  readonly baseUrl: string | URL
+  readonly auth: Auth
+  /**
+   * An undici `Dispatcher` (6, 7 or 8) for all requests: a proxy, a private CA, a mock. It is never closed.
+   * Default: one of the client's own, which follows `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+   */
+  readonly dispatcher?: DispatcherLike | undefined
+  /** A `fetch` for all requests, in place of undici, which is then never loaded. */
+  readonly fetch?: FetchLike | undefined
+  /** Limit for each whole call, token and retries included, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number | undefined
+  /** How failed attempts are repeated; `false` for not at all. */
+  readonly retry?: RetryOptions | false | undefined
+  /** Gets one structured line per request, retry, refresh and failure; never a secret. Default: silent. */
+  readonly logger?: Logger | undefined
+  /** Overrides the method and path of the operations that interface.md leaves open. */
+  readonly routes?: Routes | undefined
+  /** Allows `http:` addresses on loopback hosts, for tests. Default: `false`. */
+  readonly allowInsecureLoopback?: boolean | undefined
+}
+
+/** The longest delay that a timer takes; a longer one would fire at once. */
+const maxTimeoutMs = 2 ** 31 - 1
+
+const timeoutSchema = z.number().positive().max(maxTimeoutMs)
+const urlSchema = z.union([z.string(), z.instanceof(URL)], 'must be a URL')
+const nonEmpty = z.string().min(1, 'must not be empty')
+const httpText = nonEmpty.regex(/^\P{Cc}*$/u, 'must not contain control characters')
+const functionSchema = (what: string) => z.custom((value) => typeof value === 'function', `must be ${what}`)
+const objectWith = (methods: readonly string[], what: string) =>
+  z.custom(
+    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
+    `must be ${what}`,
+  )
+
+const clientCredentialsSchema = z
+  .strictObject({
+    authUrl: urlSchema,
+    domain: nonEmpty.refine(
+      (domain) => !/^\.{1,2}$/.test(domain) && domain.isWellFormed(),
+      'must be a realm name',
+    ),
+    clientId: httpText,
+    clientSecret: httpText,
+    scope: nonEmpty.optional(),
+    credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
+    tokenCache: objectWith(['get', 'set', 'delete'], 'an object with get, set and delete').optional(),
+  })
+  .refine(
+    ({ clientId, credentialsEncoding }) =>
+      credentialsEncoding === 'form-urlencoded' || !clientId.includes(':'),
+    {
+      path: ['clientId'],
+      error:
+        "must not contain a colon, which ends the ID in raw credentials; use `credentialsEncoding: 'form-urlencoded'`",
+    },
+  )
+
+const basicSchema = z.strictObject({
+  username: httpText.refine((name) => !name.includes(':'), 'must not contain a colon: it would end there'),
+  password: httpText,
+})
+
+const providedTokenSchema = z.strictObject({
+  getAccessToken: functionSchema('a function that returns an access token'),
+})
+
+const routeSchema = z.strictObject({
+  method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
+  path: z
+    .string()
+    .regex(/^\/[\x21-\x7e]*$/, 'must begin with / and hold visible ASCII characters only')
+    .includes('{subscriptionId}', 'must contain {subscriptionId}, the place of the id')
+    .optional(),
+})
+
+const optionsSchema = z
+  .strictObject({
+    baseUrl: urlSchema,
+    auth: z.unknown(),
+    dispatcher: objectWith(['request'], 'an undici Dispatcher').optional(),
+    fetch: functionSchema('a fetch function').optional(),
+    timeoutMs: timeoutSchema.optional(),
+    retry: z
+      .union([
+        z.literal(false),
+        z.strictObject({
+          maxAttempts: z.int().positive().optional(),
+          baseDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
+          maxDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
+        }),
+      ])
+      .optional(),
+    logger: objectWith(
+      ['debug', 'info', 'warn', 'error'],
+      'a logger with debug, info, warn and error',
+    ).optional(),
+    routes: z
+      .strictObject({ unsubscribe: routeSchema.optional(), update: routeSchema.optional() })
+      .optional(),
+    allowInsecureLoopback: z.boolean().optional(),
+  })
+  .refine(({ dispatcher, fetch }) => dispatcher === undefined || fetch === undefined, {
+    path: ['fetch'],
+    error: 'cannot be used together with `dispatcher`: requests go through one of them',
+  })
+
+/** Validates what a caller sets on a single call. */
+export const callOptionsSchema: z.ZodType<CallOptions | undefined, CallOptions | undefined> = z
+  .strictObject({ signal: z.custom<AbortSignal>(isAbortSignal, 'must be an AbortSignal').optional(), timeoutMs: timeoutSchema.optional() })
+  .optional()
+
+/** By shape: a signal may come from another realm, or from a polyfill. */
+function isAbortSignal(value: unknown): boolean {
+  return typeof Object(value).aborted === 'boolean' && typeof Object(value).addEventListener === 'function'
+}
+
+/** @throws `ConfigurationError` with every problem found. */
+export function validateClientOptions(options: NotificationClientOptions): void {
+  const issues = [...issuesIn(optionsSchema, options, []), ...authIssues(options), ...addressIssues(options)]
+  if (issues.length === 0) return
+  throw new ConfigurationError(
+    `NotificationClient cannot be made from these options: ${formatIssues(issues)}.`,
+    {
+      issues,
+    },
+  )
+}
+
+function authIssues(options: NotificationClientOptions): Issue[] {
+  const auth: unknown = Object(options).auth
+  if (typeof auth !== 'object' || auth === null) {
+    return [
+      { path: ['auth'], message: 'must be client credentials, { username, password } or { getAccessToken }' },
+    ]
+  }
+  // Chosen by what is there, so that the issues speak of the kind that was meant.
+  if ('getAccessToken' in auth) return issuesIn(providedTokenSchema, auth, ['auth'])
+  if ('username' in auth || 'password' in auth) return issuesIn(basicSchema, auth, ['auth'])
+  return issuesIn(clientCredentialsSchema, auth, ['auth'])
+}
+
+function addressIssues(options: NotificationClientOptions): Issue[] {
+  const { baseUrl, auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
+  const addresses: [PropertyKey[], unknown][] = [
+    [['baseUrl'], baseUrl],
+    [['auth', 'authUrl'], Object(auth).authUrl],
+  ]
+  return addresses.flatMap(([path, address]) => {
+    if (typeof address !== 'string' && !(address instanceof URL)) return []
+    const message = urlProblem(address, allowInsecureLoopback === true) ?? basePathProblem(address)
+    return message === undefined ? [] : [{ path, message }]
+  })
+}
+
+function basePathProblem(address: string | URL): string | undefined {
+  return /[?#]/.test(String(address))
+    ? 'must not contain a query or a fragment: paths are added to it'
+    : undefined
+}
+
+function issuesIn(schema: z.ZodType, value: unknown, at: readonly PropertyKey[]): Issue[] {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return []
+  return issuesOf(parsed.error).map(({ path, message }) => ({ path: [...at, ...path], message }))
+}
+
+const variables = {
+  NOTIFICATION_BASE_URL: 'base address of the notification service',
+  NOTIFICATION_AUTH_URL: 'base address of the authorization server',
+  NOTIFICATION_DOMAIN: "the tenant's name",
+  NOTIFICATION_CLIENT_ID: 'client ID',
+  NOTIFICATION_CLIENT_SECRET: 'client secret',
+} as const
+
+/** @throws `ConfigurationError` naming every variable that is missing or empty. */
+export function optionsFromEnv(
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<NotificationClientOptions, 'baseUrl' | 'auth'> {
+  const issues = Object.entries(variables)
+    .filter(([name]) => !env[name])
+    .map(([name, meaning]) => ({ path: [name], message: `is not set (${meaning})` }))
+  if (issues.length > 0) {
+    throw new ConfigurationError(`The environment lacks what a client needs: ${formatIssues(issues)}.`, {
+      issues,
+    })
+  }
+  const value = (name: keyof typeof variables) => env[name] ?? ''
+  return {
+    baseUrl: value('NOTIFICATION_BASE_URL'),
+    auth: {
+      authUrl: value('NOTIFICATION_AUTH_URL'),
+      domain: value('NOTIFICATION_DOMAIN'),
+      clientId: value('NOTIFICATION_CLIENT_ID'),
+      clientSecret: value('NOTIFICATION_CLIENT_SECRET'),
+    },
+  }
+}

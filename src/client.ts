@@ -1,0 +1,259 @@
+/** What a subscriber can do with the notification service. */
+import type { z } from 'zod'
+import { authorizerFor } from './auth/auth.js'
+import { sendAuthorized } from './auth/authorized-send.js'
+import type { Authorizer } from './auth/authorizer.js'
+import {
+  callOptionsSchema,
+  type NotificationClientOptions,
+  optionsFromEnv,
+  validateClientOptions,
+} from './client-options.js'
+import { InvalidRequestError, type Issue, type SubscriptionConflictError } from './errors.js'
+import { type CallOptions, withDeadline } from './http/deadline.js'
+import { FetchTransport } from './http/fetch-transport.js'
+import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } from './http/retry.js'
+import type { Answer, Progress } from './http/send.js'
+import type { HttpRequest, Transport } from './http/transport.js'
+import { UndiciTransport } from './http/undici-transport.js'
+import { formatIssues, issuesOf } from './issues.js'
+import { type SafeLogger, safeLogger } from './logger.js'
+import { readSubscriptionAnswer, summaryOf } from './subscriptions/answers.js'
+import { create } from './subscriptions/create.js'
+import { type CreateSubscriptionInput, createInputSchema } from './subscriptions/create-input.js'
+import { createRequest, type Routes, unsubscribeRequest, updateRequest } from './subscriptions/requests.js'
+import {
+  subscriptionIdSchema,
+  type UpdateSubscriptionParametersInput,
+  updateSubscriptionParametersInputSchema,
+} from './subscriptions/update-input.js'
+
+/** A subscription that now exists. */
+export interface CreatedSubscription {
+  /** The service's identifier; needed to unsubscribe and to update, so keep it. */
+  readonly subscriptionId: number
+}
+
+/** Either outcome of {@link NotificationClient.tryCreateSubscription}. */
+export type CreateSubscriptionResult =
+  | { readonly created: true; readonly subscriptionId: number }
+  | { readonly created: false; readonly conflict: SubscriptionConflictError }
+
+const defaultTimeoutMs = 30_000
+
+/**
+ * A client of the notification service. Safe to share: make one per set of credentials and keep it.
+ *
+ * Every method rejects with a `NotificationError`, or with the reason of the caller's own `signal`.
+ * Errors and logs never contain credentials, tokens or parameter values.
+ *
+ * @example
+ * ```ts
+ * const client = new NotificationClient({
+ *   baseUrl: 'https://notifications.example.com',
+ *   auth: { authUrl: 'https://auth.acme.example.com', domain: 'acme', clientId, clientSecret },
+ * })
+ * const { subscriptionId } = await client.createSubscription({
+ *   notificationTypes: ['behavioral'],
+ *   usernames: ['alice'],
+ *   callbackUrl: 'https://app.example.com/notifications',
+ * })
+ * ```
+ */
+export class NotificationClient implements AsyncDisposable {
+  readonly #baseUrl: string
+  readonly #routes: Routes
+  readonly #inputSchema: ReturnType<typeof createInputSchema>
+  readonly #authorizer: Authorizer
+  readonly #transport: Transport
+  readonly #retry: RetryPolicy
+  readonly #timeoutMs: number
+  readonly #logger: SafeLogger
+  #closed = false
+
+  /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
+  constructor(options: NotificationClientOptions) {
+    validateClientOptions(options)
+    const { auth, baseUrl, dispatcher, fetch, timeoutMs = defaultTimeoutMs } = options
+    this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
+    this.#routes = options.routes ?? {}
+    this.#inputSchema = createInputSchema(options.allowInsecureLoopback ?? false)
+    this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport(dispatcher)
+    this.#retry = retryPolicy(options.retry)
+    this.#timeoutMs = timeoutMs
+    this.#logger = safeLogger(options.logger)
+    const requests = { transport: this.#transport, retry: this.#retry, timeoutMs, logger: this.#logger }
+    this.#authorizer = authorizerFor(auth, requests)
+  }
+
+  /**
+   * A client from `NOTIFICATION_BASE_URL`, `NOTIFICATION_AUTH_URL`, `NOTIFICATION_DOMAIN`,
+   * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`.
+   *
+   * @param env - where to read them; default `process.env`
+   * @param options - everything else
+   * @throws `ConfigurationError` naming every variable that is missing, or whose value cannot work
+   */
+  static fromEnv(
+    env: Readonly<Record<string, string | undefined>> = process.env,
+    options?: Omit<NotificationClientOptions, 'baseUrl' | 'auth'>,
+  ): NotificationClient {
+    return new NotificationClient({ ...options, ...optionsFromEnv(env) })
+  }
+
+  /**
+   * Creates a subscription (interface.md section 4.2).
+   *
+   * @throws `SubscriptionConflictError` on 409: one exists for some of these types, users and callback URL.
+   * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it.
+   * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
+   * `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no usable id.
+   */
+  async createSubscription(
+    input: CreateSubscriptionInput,
+    options?: CallOptions,
+  ): Promise<CreatedSubscription> {
+    const result = await this.#create('createSubscription', input, options)
+    if (typeof result === 'number') return { subscriptionId: result }
+    throw result
+  }
+
+  /** Like {@link createSubscription}, but a conflict is a result and not an error. Other failures still throw. */
+  async tryCreateSubscription(
+    input: CreateSubscriptionInput,
+    options?: CallOptions,
+  ): Promise<CreateSubscriptionResult> {
+    const result = await this.#create('tryCreateSubscription', input, options)
+    if (typeof result === 'number') return { created: true, subscriptionId: result }
+    return { created: false, conflict: result }
+  }
+
+  /**
+   * Ends a subscription. Its method and path come from the service's public developer pages, not from
+   * interface.md (section 4.3); see the `routes` option.
+   *
+   * @throws `SubscriptionNotFoundError` when there is none with this id.
+   */
+  async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
+    const id = validated('unsubscribe', subscriptionIdSchema, subscriptionId)
+    const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
+    const progress: Progress = { lostAttempts: 0 }
+    const answer = await this.#send('unsubscribe', request, options, { repeatable: true, progress })
+    // An earlier attempt of this call, whose answer was lost, has done it.
+    if (answer.status === 404 && progress.lostAttempts > 0) return
+    readSubscriptionAnswer(answer, id, 'unsubscribe')
+  }
+
+  /**
+   * Changes parameters of a subscription: later callbacks carry the new values (interface.md section 3, rule 3).
+   * Pairs that are not named keep their values. Method and path come from the service's public developer pages;
+   * see the `routes` option.
+   *
+   * @throws `SubscriptionNotFoundError` when there is none with this id.
+   */
+  async updateSubscriptionParameters(
+    subscriptionId: number,
+    input: UpdateSubscriptionParametersInput,
+    options?: CallOptions,
+  ): Promise<void> {
+    const id = validated('updateSubscriptionParameters', subscriptionIdSchema, subscriptionId)
+    const valid = validated('updateSubscriptionParameters', updateSubscriptionParametersInputSchema, input)
+    const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
+    const progress: Progress = { lostAttempts: 0 }
+    const answer = await this.#send('updateSubscriptionParameters', request, options, {
+      repeatable: true,
+      progress,
+    })
+    readSubscriptionAnswer(answer, id, 'update the subscription')
+  }
+
+  /**
+   * The bearer token that the client uses, for a caller's own requests: from memory while it is valid, with a
+   * refresh in the background when its end is near.
+   *
+   * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError`, `TimeoutError`;
+   * `ConfigurationError` when the client authenticates with user name and password.
+   */
+  getAccessToken(options?: CallOptions): Promise<string> {
+    // The hot path: no async function, no timer, and one promise for everybody.
+    const held = options === undefined && !this.#closed ? this.#authorizer.heldAccessToken() : undefined
+    return (
+      held ?? this.#withDeadline('getAccessToken', options, (signal) => this.#authorizer.accessToken(signal))
+    )
+  }
+
+  /**
+   * Lets the calls under way finish and closes the connections that the client opened itself, never a
+   * dispatcher that it was given. Later calls are refused. A script that forgets it still exits.
+   */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#transport.close()
+  }
+
+  /** Same as {@link close}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #create(
+    method: string,
+    input: CreateSubscriptionInput,
+    options: CallOptions | undefined,
+  ): Promise<number | SubscriptionConflictError> {
+    const valid = validated(method, this.#inputSchema, input)
+    const request = createRequest(this.#baseUrl, valid)
+    const repeatable = valid.recreateIfExists === true
+    return create(summaryOf(valid), (progress) =>
+      this.#send(method, request, options, { repeatable, progress }),
+    )
+  }
+
+  #send(
+    method: string,
+    request: HttpRequest,
+    options: CallOptions | undefined,
+    attempts: { repeatable: boolean; progress: Progress },
+  ): Promise<Answer> {
+    return this.#withDeadline(method, options, (signal) =>
+      sendAuthorized(request, this.#authorizer, {
+        transport: this.#transport,
+        retry: this.#retry,
+        logger: this.#logger,
+        signal,
+        ...attempts,
+      }),
+    )
+  }
+
+  async #withDeadline<T>(
+    method: string,
+    options: CallOptions | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { signal, timeoutMs } = validated(method, callOptionsSchema, options) ?? {}
+    if (this.#closed)
+      throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
+    return withDeadline(timeoutMs ?? this.#timeoutMs, signal, work)
+  }
+}
+
+function retryPolicy(retry: RetryOptions | false | undefined): RetryPolicy {
+  if (retry === false) return noRetries
+  const { maxAttempts, baseDelayMs, maxDelayMs } = retry ?? {}
+  return {
+    maxAttempts: maxAttempts ?? defaultRetryPolicy.maxAttempts,
+    baseDelayMs: baseDelayMs ?? defaultRetryPolicy.baseDelayMs,
+    maxDelayMs: maxDelayMs ?? defaultRetryPolicy.maxDelayMs,
+  }
+}
+
+function validated<Output, Input>(method: string, schema: z.ZodType<Output, Input>, input: Input): Output {
+  const parsed = schema.safeParse(input)
+  if (parsed.success) return parsed.data
+  throw invalidRequest(method, issuesOf(parsed.error))
+}
+
+function invalidRequest(method: string, issues: readonly Issue[]): InvalidRequestError {
+  return new InvalidRequestError(`${method} sent nothing: ${formatIssues(issues)}.`, { issues })
+}

@@ -1,0 +1,67 @@
+/** A transport on any `fetch`: for runtimes without undici, and for mocks that see `globalThis.fetch`. */
+import { toConnectionError } from './connection-error.js'
+import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
+
+/** What is used of `fetch`: `globalThis.fetch`, undici's and node-fetch's all fit. */
+export type FetchLike = (
+  url: string,
+  init: {
+    method: string
+    headers: Record<string, string>
+    body?: string
+    signal: AbortSignal
+    redirect: 'manual'
+  },
+) => Promise<FetchResponseLike>
+
+/** What is used of a `Response`. */
+export interface FetchResponseLike {
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+  readonly body: unknown
+  text(): Promise<string>
+}
+
+export class FetchTransport implements Transport {
+  readonly #fetch: FetchLike
+
+  constructor(fetch: FetchLike) {
+    this.#fetch = fetch
+  }
+
+  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+    // Called without a receiver: a browser's fetch refuses any but its window.
+    const fetch = this.#fetch
+    try {
+      const response = await fetch(request.url, {
+        method: request.method,
+        headers: request.headers,
+        ...(request.body !== undefined && { body: request.body }),
+        signal,
+        redirect: 'manual',
+      })
+      return {
+        status: response.status,
+        retryAfter: response.headers.get('retry-after') ?? undefined,
+        ...(await readBody(response.status, chunksOf(response))),
+      }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      throw toConnectionError(error, request.url)
+    }
+  }
+
+  /** Nothing to close: the connections belong to whoever made the `fetch`. */
+  async close(): Promise<void> {}
+}
+
+async function* chunksOf(response: FetchResponseLike): AsyncGenerator<Uint8Array> {
+  const { body } = response
+  if (body === null || body === undefined) return
+  if (isAsyncIterable(body)) yield* body
+  else yield new TextEncoder().encode(await response.text())
+}
+
+function isAsyncIterable(body: unknown): body is AsyncIterable<Uint8Array> {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+}

@@ -1,0 +1,82 @@
+/** Sends a request until it is answered, or until repeating it would be unsafe or useless. */
+import { ConnectionError } from '../errors.js'
+import { type SafeLogger, withoutQuery } from '../logger.js'
+import { sleep, untilAborted } from './deadline.js'
+import { redact } from './redact.js'
+import { backoffMs, isOutcomeOpen, isTurnedAway, parseRetryAfterMs, type RetryPolicy } from './retry.js'
+import type { HttpRequest, HttpResponse, Transport } from './transport.js'
+
+/** What a call knows about its own effect on the server, kept across its attempts. */
+export interface Progress {
+  /** Attempts that may have taken effect: sent, without an answer that says whether they did. */
+  lostAttempts: number
+}
+
+export interface SendOptions {
+  readonly transport: Pick<Transport, 'send'>
+  readonly retry: RetryPolicy
+  readonly logger: SafeLogger
+  readonly signal: AbortSignal
+  /** Whether a second time does no harm after a first one whose fate is unknown. */
+  readonly repeatable: boolean
+  readonly progress: Progress
+}
+
+/** The last answer, whatever its status. */
+export interface Answer extends HttpResponse {
+  readonly retryAfterMs: number | undefined
+  /** The body as an error may show it. */
+  redactedBody(): string
+}
+
+/**
+ * @throws `ConnectionError` when the last attempt got no answer, or the signal's reason. The caller decides
+ * what an answer's status means.
+ */
+export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
+  const { logger, progress, retry, signal, transport } = options
+  const { method } = request
+  const url = withoutQuery(request.url)
+  for (let attempt = 1; ; attempt++) {
+    const startedAt = performance.now()
+    // Counted as lost until its outcome is known: an abort in between leaves it lost.
+    progress.lostAttempts++
+    const outcome = await settle(untilAborted(transport.send(request, signal), signal))
+    const lost = isLost(outcome)
+    if (!lost) progress.lostAttempts--
+    const durationMs = Math.round(performance.now() - startedAt)
+    const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
+    if ('status' in outcome) {
+      logger.debug({ method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
+    } else {
+      logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
+    }
+    const again = lost ? options.repeatable : isSafelyRefused(outcome)
+    if (!again || attempt >= retry.maxAttempts) {
+      if ('status' in outcome) {
+        return { ...outcome, retryAfterMs, redactedBody: () => redact(outcome.body, request.secrets) }
+      }
+      throw outcome
+    }
+    const delayMs = retryAfterMs ?? backoffMs(attempt, retry)
+    logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
+    await sleep(delayMs, signal)
+  }
+}
+
+async function settle(attempt: Promise<HttpResponse>): Promise<HttpResponse | ConnectionError> {
+  try {
+    return await attempt
+  } catch (error) {
+    if (error instanceof ConnectionError) return error
+    throw error
+  }
+}
+
+function isLost(outcome: HttpResponse | ConnectionError): boolean {
+  return 'status' in outcome ? isOutcomeOpen(outcome.status) : outcome.requestSent
+}
+
+function isSafelyRefused(outcome: HttpResponse | ConnectionError): boolean {
+  return 'status' in outcome ? isTurnedAway(outcome.status) : !outcome.requestSent
+}

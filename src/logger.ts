@@ -1,0 +1,35 @@
+/** What the client tells a log: one structured line per request, retry, refresh and failure, without secrets. */
+
+/**
+ * A log in the shape of `console` and of pino: each method takes fields, then a message.
+ * Silent by default.
+ */
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+type Level = keyof Logger
+
+/** A logger whose failures stay its own: a broken log must not break a call. */
+export type SafeLogger = Readonly<Record<Level, (fields: object, message: string) => void>>
+
+/** Wraps a caller's logger, or none. */
+export function safeLogger(logger: Logger | undefined): SafeLogger {
+  const at = (level: Level) => (fields: object, message: string) => {
+    try {
+      logger?.[level](fields, message)
+    } catch {
+      // Nowhere is left to report it.
+    }
+  }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** The part of an address that is safe to log. */
+export function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
+}

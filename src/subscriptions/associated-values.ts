@@ -1,0 +1,94 @@
+/**
+ * The name/value pairs that come back as headers on every callback (interface.md sections 2.2 and 4.2):
+ * `parameters` travel in the form body, `headers` as request headers.
+ */
+import { z } from 'zod'
+
+export type AssociatedValues = Readonly<Record<string, string>>
+
+/** RFC 9110 section 5.6.2, `token`. */
+const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const nameRule = "letters, digits and !#$%&'*+-.^_`|~ only"
+
+/** RFC 9110 section 5.5: visible ASCII, with spaces and tabs inside. */
+const headerValue = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/
+const valueRule = 'visible ASCII characters only, with spaces and tabs inside'
+
+/** Form fields with a meaning of their own (interface.md section 4.2). */
+const formFields = ['notification_type', 'username', 'callback_url', 'recreateifexists']
+
+/** Headers that describe the message or the connection: the sender of the callback must set these itself. */
+const messageHeaders = [
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+/** Headers that the client sets on its own requests. */
+const requestHeaders = ['accept', 'authorization']
+
+export const parametersSchema = associatedValuesSchema(
+  new Map([
+    ...formFields.map((name) => [name, 'is a field of the request itself'] as const),
+    ...messageHeaders.map((name) => [name, 'as a header it would break the callback'] as const),
+  ]),
+)
+
+export const headersSchema = associatedValuesSchema(
+  new Map(
+    [...messageHeaders, ...requestHeaders].map(
+      (name) => [name, 'is a header of the request itself'] as const,
+    ),
+  ),
+)
+
+/** @param reserved - names that cannot be used, in lower case, and why */
+function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
+  const pairs = z.record(z.string(), z.string()).superRefine((values, context) => {
+    const seen = new Set<string>()
+    for (const [name, value] of Object.entries(values)) {
+      const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message })
+      const lowerCase = name.toLowerCase()
+      if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${nameRule}`)
+      if (!headerValue.test(value)) refuse(`the value cannot be the value of an HTTP header: ${valueRule}`)
+      const reason = reserved.get(lowerCase)
+      if (reason !== undefined) refuse(`the name is reserved: ${reason}`)
+      if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case')
+      seen.add(lowerCase)
+    }
+  })
+  // `preprocess` types its input as unknown; what passes is what the record takes.
+  return z.preprocess(refuseProtoKey, pairs) as z.ZodType<AssociatedValues, AssociatedValues>
+}
+
+/** Zod drops an own `__proto__` key without a word; here nothing is lost in silence. */
+function refuseProtoKey(values: unknown, context: z.RefinementCtx): unknown {
+  if (typeof values === 'object' && values !== null && Object.hasOwn(values, '__proto__')) {
+    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'this name cannot be used' })
+  }
+  return values
+}
+
+/** Refuses a name that stands in both kinds: on the callback they would be one header with two values. */
+export function refuseSharedNames(
+  input: { parameters?: AssociatedValues | undefined; headers?: AssociatedValues | undefined },
+  context: z.RefinementCtx,
+): void {
+  const parameterNames = new Set(Object.keys(input.parameters ?? {}).map((name) => name.toLowerCase()))
+  for (const name of Object.keys(input.headers ?? {})) {
+    if (!parameterNames.has(name.toLowerCase())) continue
+    const message = 'the name is a parameter, too: on callbacks both would be the same header'
+    context.addIssue({ code: 'custom', path: ['headers', name], message })
+  }
+}

@@ -1,0 +1,88 @@
+/** What a caller gives to create a subscription (interface.md sections 2.2 and 4.2). */
+import { z } from 'zod'
+import { urlProblem } from '../urls.js'
+import { type NotificationType, notificationTypes } from '../webhooks/catalogue.js'
+import {
+  type AssociatedValues,
+  headersSchema,
+  parametersSchema,
+  refuseSharedNames,
+} from './associated-values.js'
+
+/** A subscription to create: every notification of any listed type, for any listed user. */
+export interface CreateSubscriptionInput {
+  /** One or more of `behavioral`, `call-score`, `conversation-ai`. */
+  readonly notificationTypes: readonly NotificationType[]
+  /** One or more usernames of the users (agents) to be notified of. */
+  readonly usernames: readonly string[]
+  /** Where the service sends its notifications, `https:`. */
+  readonly callbackUrl: string | URL
+  /**
+   * Replaces an existing subscription that has exactly the same types, users and callback URL, instead of
+   * answering 409. A partial overlap is a 409 all the same (interface.md section 3).
+   */
+  readonly recreateIfExists?: boolean | undefined
+  /** Name/value pairs that come back as headers on every callback, e.g. a token for the receiver to check. */
+  readonly parameters?: AssociatedValues | undefined
+  /** Request headers that come back on every callback, if the service is configured to permit their names. */
+  readonly headers?: AssociatedValues | undefined
+}
+
+/** {@link CreateSubscriptionInput} after validation. */
+export interface ValidatedCreateSubscription extends CreateSubscriptionInput {
+  readonly callbackUrl: string
+}
+
+const notificationTypesSchema = z
+  .array(z.enum(notificationTypes))
+  .min(1, 'must name at least one notification type')
+  .superRefine(refuseRepetitions)
+
+const username = z.string().superRefine((name, context) => {
+  const problem = usernameProblem(name)
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+})
+
+function usernameProblem(name: string): string | undefined {
+  if (name === '') return 'must not be empty'
+  if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
+  if (name.trim() !== name) return 'must not begin or end with white space'
+  if (/\p{Cc}/u.test(name)) return 'must not contain control characters'
+  if (!name.isWellFormed()) return 'must not contain half a surrogate pair: it cannot be encoded'
+  return undefined
+}
+
+const usernamesSchema = z.array(username).min(1, 'must name at least one user').superRefine(refuseRepetitions)
+
+function refuseRepetitions(values: readonly string[], context: z.RefinementCtx): void {
+  const seen = new Set<string>()
+  for (const [index, value] of values.entries()) {
+    if (seen.has(value)) context.addIssue({ code: 'custom', path: [index], message: 'is listed twice' })
+    seen.add(value)
+  }
+}
+
+/** The input schema, for a client that does or does not allow `http:` callbacks on loopback. */
+export function createInputSchema(allowInsecureLoopback: boolean) {
+  const callbackUrl = z
+    .union([z.string(), z.instanceof(URL)], 'must be a URL')
+    .transform((value, context) => {
+      const problem = urlProblem(value, allowInsecureLoopback)
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+      return String(value)
+    })
+  return z
+    .strictObject({
+      notificationTypes: notificationTypesSchema,
+      usernames: usernamesSchema,
+      callbackUrl,
+      recreateIfExists: z.boolean().optional(),
+      parameters: parametersSchema.optional(),
+      headers: headersSchema.optional(),
+    })
+    .superRefine(refuseSharedNames)
+}
+
+/** Validates the input of `createSubscription`: everything the service could not take, or would take wrongly. */
+export const createSubscriptionInputSchema: z.ZodType<ValidatedCreateSubscription, CreateSubscriptionInput> =
+  createInputSchema(false)

@@ -1,0 +1,86 @@
+/** The wire form of the subscription calls (interface.md section 4.2; update and unsubscribe: see `Routes`). */
+import type { HttpRequest } from '../http/transport.js'
+import type { ValidatedCreateSubscription } from './create-input.js'
+import type { UpdateSubscriptionParametersInput } from './update-input.js'
+
+/** Method and path of one operation; `{subscriptionId}` in the path stands for the id. */
+export interface Route {
+  readonly method?: 'POST' | 'PUT' | 'DELETE' | undefined
+  readonly path?: string | undefined
+}
+
+/**
+ * The operations whose method and path interface.md does not show (section 4.3). The defaults, `DELETE` and
+ * `PUT` of `/api/subscriptions/{subscriptionId}`, come from the service's public developer pages.
+ */
+export interface Routes {
+  readonly unsubscribe?: Route | undefined
+  readonly update?: Route | undefined
+}
+
+const subscriptionPath = '/api/subscriptions/{subscriptionId}'
+
+export function createRequest(baseUrl: string, input: ValidatedCreateSubscription): HttpRequest {
+  const form = new URLSearchParams([
+    ['notification_type', input.notificationTypes.join(',')],
+    ['username', input.usernames.join(',')],
+    ['callback_url', input.callbackUrl],
+  ])
+  if (input.recreateIfExists !== undefined) form.append('recreateIfExists', String(input.recreateIfExists))
+  return formRequest('POST', `${baseUrl}/api/subscriptions`, input, form)
+}
+
+export function updateRequest(
+  baseUrl: string,
+  route: Route | undefined,
+  subscriptionId: number,
+  input: UpdateSubscriptionParametersInput,
+): HttpRequest {
+  return formRequest(
+    route?.method ?? 'PUT',
+    subscriptionUrl(baseUrl, route, subscriptionId),
+    input,
+    new URLSearchParams(),
+  )
+}
+
+export function unsubscribeRequest(
+  baseUrl: string,
+  route: Route | undefined,
+  subscriptionId: number,
+): HttpRequest {
+  return {
+    method: route?.method ?? 'DELETE',
+    url: subscriptionUrl(baseUrl, route, subscriptionId),
+    headers: headerRecord([]),
+    secrets: [],
+  }
+}
+
+function subscriptionUrl(baseUrl: string, route: Route | undefined, subscriptionId: number): string {
+  return baseUrl + (route?.path ?? subscriptionPath).replaceAll('{subscriptionId}', String(subscriptionId))
+}
+
+function formRequest(
+  method: HttpRequest['method'],
+  url: string,
+  { parameters = {}, headers = {} }: UpdateSubscriptionParametersInput,
+  form: URLSearchParams,
+): HttpRequest {
+  for (const [name, value] of Object.entries(parameters)) form.append(name, value)
+  return {
+    method,
+    url,
+    headers: headerRecord([
+      ...Object.entries(headers),
+      ['content-type', 'application/x-www-form-urlencoded'],
+    ]),
+    body: form.toString(),
+    secrets: [...Object.values(parameters), ...Object.values(headers)],
+  }
+}
+
+/** `accept` is the same on every call: the service's answers are JSON (interface.md sections 2.1 and 4.2). */
+function headerRecord(entries: readonly (readonly [string, string])[]): Record<string, string> {
+  return Object.fromEntries([['accept', 'application/json'], ...entries])
+}

@@ -1,0 +1,29 @@
+/** What a caller gives to change the parameters of a subscription (interface.md section 3, rule 3, and 4.3). */
+import { z } from 'zod'
+import {
+  type AssociatedValues,
+  headersSchema,
+  parametersSchema,
+  refuseSharedNames,
+} from './associated-values.js'
+
+/** The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values. */
+export interface UpdateSubscriptionParametersInput {
+  readonly parameters?: AssociatedValues | undefined
+  readonly headers?: AssociatedValues | undefined
+}
+
+/** Validates the input of `updateSubscriptionParameters`. */
+export const updateSubscriptionParametersInputSchema: z.ZodType<
+  UpdateSubscriptionParametersInput,
+  UpdateSubscriptionParametersInput
+> = z
+  .strictObject({ parameters: parametersSchema.optional(), headers: headersSchema.optional() })
+  .superRefine((input, context) => {
+    refuseSharedNames(input, context)
+    if (Object.keys({ ...input.parameters, ...input.headers }).length > 0) return
+    context.addIssue({ code: 'custom', message: 'must change at least one parameter or header' })
+  })
+
+/** Validates a subscription id: the integer that creating returned (interface.md section 2.2). */
+export const subscriptionIdSchema = z.int('must be the integer that createSubscription returned')
