@@ -10,7 +10,7 @@ import {
   validateClientOptions,
 } from './client-options.js'
 import { InvalidRequestError, type Issue, type SubscriptionConflictError } from './errors.js'
-import { type CallOptions, withDeadline } from './http/deadline.js'
+import { type CallOptions, type Deadline, withDeadline } from './http/deadline.js'
 import { FetchTransport } from './http/fetch-transport.js'
 import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } from './http/retry.js'
 import type { Answer, Progress } from './http/send.js'
@@ -178,7 +178,8 @@ export class NotificationClient implements AsyncDisposable {
     // The hot path: no async function, no timer, and one promise for everybody.
     const held = options === undefined && !this.#closed ? this.#authorizer.heldAccessToken() : undefined
     return (
-      held ?? this.#withDeadline('getAccessToken', options, (signal) => this.#authorizer.accessToken(signal))
+      held ??
+      this.#withDeadline('getAccessToken', options, ({ signal }) => this.#authorizer.accessToken(signal))
     )
   }
 
@@ -215,12 +216,12 @@ export class NotificationClient implements AsyncDisposable {
     options: CallOptions | undefined,
     attempts: { repeatable: boolean; progress: Progress },
   ): Promise<Answer> {
-    return this.#withDeadline(method, options, (signal) =>
+    return this.#withDeadline(method, options, (deadline) =>
       sendAuthorized(request, this.#authorizer, {
         transport: this.#transport,
         retry: this.#retry,
         logger: this.#logger,
-        signal,
+        deadline,
         ...attempts,
       }),
     )
@@ -229,7 +230,7 @@ export class NotificationClient implements AsyncDisposable {
   async #withDeadline<T>(
     method: string,
     options: CallOptions | undefined,
-    work: (signal: AbortSignal) => Promise<T>,
+    work: (deadline: Deadline) => Promise<T>,
   ): Promise<T> {
     const { signal, timeoutMs } = validated(method, callOptionsSchema, options) ?? {}
     if (this.#closed)

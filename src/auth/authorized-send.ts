@@ -8,10 +8,11 @@ export async function sendAuthorized(
   authorizer: Authorizer,
   options: SendOptions,
 ): Promise<Answer> {
-  const first = await authorizer.authorize(options.signal)
+  const { signal } = options.deadline
+  const first = await authorizer.authorize(signal)
   const answer = await send(withAuthorization(request, first), options)
   if (answer.status !== 401) return answer
-  const second = await authorizer.reauthorize(first, options.signal)
+  const second = await authorizer.reauthorize(first, signal)
   if (second === undefined) return answer
   options.logger.info({ method: request.method }, 'Access token rejected; repeating with a new one')
   return send(withAuthorization(request, second), options)

@@ -53,7 +53,7 @@ export class TokenSource {
       cacheKey: () => 'access token',
       cache: {
         has: async () => {
-          adopted = await this.#adopt()
+          adopted = shared && (await this.#adopt(shared))
           return adopted !== undefined
         },
         get: () => adopted,
@@ -112,8 +112,8 @@ export class TokenSource {
   }
 
   /** A token that another process put into the shared cache, when it is better than what is here. */
-  async #adopt(): Promise<HeldToken | undefined> {
-    const entry = await this.#shared?.read()
+  async #adopt(shared: SharedTokenCache): Promise<HeldToken | undefined> {
+    const entry = await shared.read()
     if (entry === undefined || entry.accessToken === this.#rejected) return undefined
     const requestedAt = performance.now() - (entry.lifetimeMs - entry.remainingMs)
     const token = heldToken({ ...entry, requestedAt }, false)

@@ -9,6 +9,13 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined
 }
 
+/** What is left of a call's time. */
+export interface Deadline {
+  readonly signal: AbortSignal
+  /** When the signal aborts at the latest, on the monotonic clock. */
+  readonly endsAt: number
+}
+
 /**
  * Runs `work` with a signal that aborts with a `TimeoutError` after `timeoutMs`, or with the caller's own
  * reason. `work` must give that signal to everything it waits for.
@@ -16,10 +23,11 @@ export interface CallOptions {
 export async function withDeadline<T>(
   timeoutMs: number,
   callerSignal: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (deadline: Deadline) => Promise<T>,
 ): Promise<T> {
   callerSignal?.throwIfAborted()
   const controller = new AbortController()
+  const endsAt = performance.now() + timeoutMs
   const timer = setTimeout(() => {
     const message =
       `The call took longer than ${timeoutMs} ms, token and retries included. ` +
@@ -29,7 +37,7 @@ export async function withDeadline<T>(
   const onAbort = () => controller.abort(callerSignal?.reason)
   callerSignal?.addEventListener('abort', onAbort, { once: true })
   try {
-    return await work(controller.signal)
+    return await work({ signal: controller.signal, endsAt })
   } finally {
     clearTimeout(timer)
     callerSignal?.removeEventListener('abort', onAbort)

@@ -1,7 +1,7 @@
 /** Sends a request until it is answered, or until repeating it would be unsafe or useless. */
 import { ConnectionError } from '../errors.js'
 import { type SafeLogger, withoutQuery } from '../logger.js'
-import { sleep, untilAborted } from './deadline.js'
+import { type Deadline, sleep, untilAborted } from './deadline.js'
 import { redact } from './redact.js'
 import { backoffMs, isOutcomeOpen, isTurnedAway, parseRetryAfterMs, type RetryPolicy } from './retry.js'
 import type { HttpRequest, HttpResponse, Transport } from './transport.js'
@@ -16,7 +16,7 @@ export interface SendOptions {
   readonly transport: Pick<Transport, 'send'>
   readonly retry: RetryPolicy
   readonly logger: SafeLogger
-  readonly signal: AbortSignal
+  readonly deadline: Deadline
   /** Whether a second time does no harm after a first one whose fate is unknown. */
   readonly repeatable: boolean
   readonly progress: Progress
@@ -34,7 +34,8 @@ export interface Answer extends HttpResponse {
  * what an answer's status means.
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
-  const { logger, progress, retry, signal, transport } = options
+  const { deadline, logger, progress, retry, transport } = options
+  const { signal } = deadline
   const { method } = request
   const url = withoutQuery(request.url)
   for (let attempt = 1; ; attempt++) {
@@ -52,13 +53,14 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
       logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
     }
     const again = lost ? options.repeatable : isSafelyRefused(outcome)
-    if (!again || attempt >= retry.maxAttempts) {
+    const delayMs = retryAfterMs ?? backoffMs(attempt, retry)
+    const inTime = performance.now() + delayMs < deadline.endsAt
+    if (!again || !inTime || attempt >= retry.maxAttempts) {
       if ('status' in outcome) {
         return { ...outcome, retryAfterMs, redactedBody: () => redact(outcome.body, request.secrets) }
       }
       throw outcome
     }
-    const delayMs = retryAfterMs ?? backoffMs(attempt, retry)
     logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
     await sleep(delayMs, signal)
   }

@@ -44,17 +44,22 @@ export async function readBody(
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<Pick<HttpResponse, 'body' | 'bodyComplete'>> {
   const decoder = new TextDecoder()
+  const iterator = chunks[Symbol.asyncIterator]()
   let body = ''
   let remaining = maxBodyBytes
   try {
-    for await (const chunk of chunks) {
-      body += decoder.decode(chunk.subarray(0, remaining), { stream: true })
-      remaining -= chunk.byteLength
-      if (remaining < 0) return { body, bodyComplete: false }
+    for (;;) {
+      const { done, value } = await iterator.next()
+      if (done) return { body: body + decoder.decode(), bodyComplete: true }
+      body += decoder.decode(value.subarray(0, remaining), { stream: true })
+      remaining -= value.byteLength
+      if (remaining >= 0) continue
+      // Not waited for: a body whose sender hangs would hold up the answer, which is complete enough.
+      iterator.return?.().catch(() => {})
+      return { body, bodyComplete: false }
     }
   } catch (error) {
     if (status >= 200 && status <= 299) throw error
     return { body, bodyComplete: false }
   }
-  return { body: body + decoder.decode(), bodyComplete: true }
 }

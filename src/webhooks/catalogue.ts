@@ -1,0 +1,45 @@
+/** The names of what can be subscribed to, and of what is known to be delivered. */
+
+/** The types a subscription can ask for (interface.md sections 2.2 and 6). */
+export const notificationTypes = ['behavioral', 'call-score', 'conversation-ai'] as const
+
+/** A type that a subscription can ask for (interface.md sections 2.2 and 6). */
+export type NotificationType = (typeof notificationTypes)[number]
+
+/**
+ * The documented values of `notification.type`, by the subscribable type that brings them.
+ *
+ * The list comes from the service's public developer pages, not from the interface document, which leaves it
+ * open (interface.md section 6). It may be incomplete: a value that is not listed here is normal and never
+ * an error.
+ */
+export const documentedNotificationTypes = {
+  behavioral: [
+    'slowToRespondAgentOpened',
+    'slowToRespondAgentClosed',
+    'silenceHighOpened',
+    'silenceHighClosed',
+    'speakingRateLowAgentOpened',
+    'speakingRateLowAgentClosed',
+    'empathyCueOpened',
+    'empathyCueClosed',
+    'lowEnergyAgentOpened',
+    'lowEnergyAgentClosed',
+    'continuousSpeakingAgentOpened',
+    'continuousSpeakingAgentClosed',
+    'extendedOverlapOpened',
+    'extendedOverlapClosed',
+    'speakingRateHighAgentOpened',
+    'speakingRateHighAgentClosed',
+    'positiveInteractionOpened',
+    'positiveInteractionClosed',
+  ],
+  'call-score': ['cxScoreUpdated'],
+  'conversation-ai': ['topicKeywordEvent', 'topicKeywordAbsentEvent'],
+} as const satisfies Record<NotificationType, readonly string[]>
+
+/**
+ * A documented value of `notification.type` (from the service's public developer pages, not from the
+ * interface document). Values outside this list are normal: see {@link documentedNotificationTypes}.
+ */
+export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]

@@ -1,0 +1,174 @@
+/** Callback bodies in, typed deliveries out (interface.md section 2.3). */
+import type { z } from 'zod'
+import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import { valueOfBody } from './body.js'
+import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
+import { invalidDelivery, summaryOf } from './invalid-delivery.js'
+import { failure, success } from './outcome.js'
+import { type Reader, transformingReader, validatingReader } from './payload-reader.js'
+import { anyDeliverySchema, documentedPayloadSchemas } from './schemas.js'
+import { messageOf } from './text.js'
+
+/** What {@link createDeliveryParser} needs. */
+export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
+  /**
+   * Synchronous zod schemas (zod 4, classic or mini) by `notification.type`. What a schema returns becomes
+   * `notification.payload`. One for `lowEnergyAgentOpened` replaces the documented one. Transforms and refinements
+   * may run twice on a payload that is refused.
+   */
+  readonly payloads: Payloads
+}
+
+/** A delivery, or why the body is none. */
+export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
+  | { success: true; data: DeliveryOf<Payloads>; error?: never }
+  | { success: false; error: InvalidDeliveryError; data?: never }
+
+/** Reads callback bodies with the payload schemas it was made with; see {@link createDeliveryParser}. */
+export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchemas> {
+  /** Like {@link parseDelivery}. */
+  parse(body: unknown): DeliveryOf<Payloads>
+  /** Like {@link safeParseDelivery}. */
+  safeParse(body: unknown): DeliveryResult<Payloads>
+}
+
+/**
+ * Makes a parser that also knows the payloads of further notification types: the interface document gives
+ * those of `lowEnergyAgentOpened` only (section 2.3), and for every other type the payload is any object.
+ *
+ * @throws ConfigurationError if `payloads` is not an object of zod 4 schemas.
+ *
+ * @example
+ * const parser = createDeliveryParser({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
+ * const { notification } = parser.parse(body)
+ * if (notification.type === 'cxScoreUpdated') notification.payload.score // number
+ */
+export function createDeliveryParser<Payloads extends PayloadSchemas>(
+  options: DeliveryParserOptions<Payloads>,
+): DeliveryParser<Payloads> {
+  const payloads = Object.entries(checkedPayloadSchemas(options))
+  const documented = Object.entries(documentedPayloadSchemas)
+  const payloadReaders = [
+    ...payloads.map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
+    ...documented.map(([type, schema]) => ({ type, read: validatingReader(schema) })),
+  ]
+  // Every payload goes through the reader of its type, which is what the type parameter states.
+  const read = deliveryReader(payloadReaders) as Reader<DeliveryOf<Payloads>>
+
+  return {
+    parse(body) {
+      const outcome = read(body)
+      if (outcome.ok) return outcome.value
+      throw invalidDelivery(body, outcome)
+    },
+    safeParse(body) {
+      const outcome = read(body)
+      return outcome.ok
+        ? { success: true, data: outcome.value }
+        : { success: false, error: invalidDelivery(body, outcome) }
+    },
+  }
+}
+
+const defaultParser = createDeliveryParser({ payloads: {} })
+
+/**
+ * Reads the body of a callback (interface.md section 2.3).
+ *
+ * Unknown fields, notification types and versions are kept: nothing is copied or left out. An object comes back
+ * as the same object.
+ *
+ * @param body The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed.
+ * @throws InvalidDeliveryError, and nothing else, if it is not a delivery: `issues` says why, `body` keeps it.
+ *
+ * @example
+ * const { subscriptionId, notification } = parseDelivery(await request.text())
+ * if (notification.type === 'lowEnergyAgentOpened') notification.payload.callId // string
+ */
+export function parseDelivery(body: unknown): Delivery {
+  return defaultParser.parse(body)
+}
+
+/** Like {@link parseDelivery}, but returns the error instead of throwing it: the shape of zod's `safeParse`. */
+export function safeParseDelivery(body: unknown): DeliveryResult {
+  return defaultParser.safeParse(body)
+}
+
+interface PayloadReader {
+  readonly type: string
+  readonly read: Reader
+}
+
+type AnyDelivery = z.input<typeof anyDeliverySchema>
+
+function deliveryReader(payloadReaders: readonly PayloadReader[]): Reader {
+  const readAnyDelivery = validatingReader(anyDeliverySchema)
+  return (body) => {
+    try {
+      const content = valueOfBody(body)
+      if (!content.ok) return content
+      if (!isObject(content.value)) return failure(`the body is ${nameOf(content.value)}, not an object`)
+
+      const delivery = readAnyDelivery(content.value)
+      if (!delivery.ok) return delivery
+
+      const { type, payload } = delivery.value.notification
+      // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
+      // which takes longer than comparing with a few names.
+      const payloadReader = payloadReaders.find((reader) => reader.type === type)
+      if (payloadReader === undefined) return delivery
+
+      const result = payloadReader.read(payload)
+      if (!result.ok) return { ...result, issues: result.issues.map(belowPayload) }
+      return result.value === payload ? delivery : success(withPayload(delivery.value, result.value))
+    } catch (cause) {
+      // An object whose getters or proxy traps throw.
+      return failure(`the body cannot be read (${messageOf(cause)})`, cause)
+    }
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return `${value}`
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
+}
+
+const belowPayload = ({ path, message }: Issue): Issue => ({
+  path: ['notification', 'payload', ...path],
+  message,
+})
+
+/** A shallow copy: the delivery may be an object of the caller's. */
+function withPayload(delivery: AnyDelivery, payload: unknown) {
+  // By name too, because a spread leaves out fields that come from a prototype's getter.
+  const { subscriptionId, notification } = delivery
+  const { id, time, ver, type } = notification
+  return { ...delivery, subscriptionId, notification: { ...notification, id, time, ver, type, payload } }
+}
+
+function checkedPayloadSchemas<Payloads extends PayloadSchemas>(options: DeliveryParserOptions<Payloads>) {
+  // Callers in JavaScript may pass anything.
+  const payloads: unknown = (options as Partial<typeof options> | undefined)?.payloads
+  const issues: Issue[] = []
+  if (!isObject(payloads)) {
+    issues.push({ path: ['payloads'], message: 'expected an object of zod schemas by notification type' })
+  } else {
+    for (const [type, schema] of Object.entries(payloads)) {
+      if (!isZodSchema(schema)) issues.push({ path: ['payloads', type], message: 'expected a zod 4 schema' })
+    }
+  }
+  if (issues.length === 0) return options.payloads
+  throw new ConfigurationError(`The options of the delivery parser cannot work: ${summaryOf(issues)}.`, {
+    issues,
+  })
+}
+
+// zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may be
+// another copy.
+function isZodSchema(value: unknown): value is z.core.$ZodType {
+  return isObject(value) && '_zod' in value && isObject(value._zod) && 'run' in value._zod
+}

@@ -1,0 +1,57 @@
+/** From a zod schema to a function that reads a value with it: compiled once, on first use. */
+import { z } from 'zod'
+import type { Issue } from '../errors.js'
+import { failure, type Outcome, success } from './outcome.js'
+import { messageOf } from './text.js'
+
+/** Reads one value. The paths of its issues start at that value. */
+export type Reader<T = unknown> = (value: unknown) => Outcome<T>
+
+/**
+ * Reads with a schema of this package: synchronous and without transforms, so that the value itself is the
+ * result and nothing is built. Where code generation is not allowed zod runs the schema uncompiled.
+ */
+export function validatingReader<Schema extends z.core.$ZodType>(schema: Schema): Reader<z.input<Schema>> {
+  let compiled: Schema | undefined
+  return (value) => {
+    compiled ??= z.compile(schema)
+    if (z.validate(compiled, value)) return success(value)
+    const { error } = z.safeParse(schema, value)
+    return error ? { ok: false, issues: issuesOf(error) } : failure('the body changed while it was read')
+  }
+}
+
+/** Reads with a user's schema for the payload of `type`: the schema's output is the result. */
+export function transformingReader(type: string, schema: z.core.$ZodType): Reader {
+  const isAsync = (cause: unknown) =>
+    failure(`the payload schema for "${type}" is asynchronous; a delivery is parsed synchronously`, cause)
+  let compilation: Compilation | undefined
+  return (value) => {
+    try {
+      compilation ??= compilationOf(schema)
+      if (compilation.asyncError) return isAsync(compilation.asyncError)
+      const result = z.safeParse(compilation.schema, value)
+      return result.success ? success(result.data) : { ok: false, issues: issuesOf(result.error) }
+    } catch (cause) {
+      if (cause instanceof z.core.$ZodAsyncError) return isAsync(cause)
+      return failure(`the payload schema for "${type}" threw (${messageOf(cause)})`, cause)
+    }
+  }
+}
+
+interface Compilation {
+  readonly schema: z.core.$ZodType
+  /** The schema has an async function. It is never run: a rejection of its promise would have no handler. */
+  readonly asyncError?: Error
+}
+
+function compilationOf(schema: z.core.$ZodType): Compilation {
+  try {
+    return { schema: z.compile(schema, { strict: true }) }
+  } catch (error) {
+    return error instanceof z.ZodCompileAsyncError ? { schema, asyncError: error } : { schema }
+  }
+}
+
+const issuesOf = (error: z.core.$ZodError): Issue[] =>
+  error.issues.map(({ path, message }) => ({ path, message: message.replace(/^Invalid input: /, '') }))

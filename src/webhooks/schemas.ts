@@ -1,0 +1,67 @@
+/**
+ * The delivery body of interface.md section 2.3 as zod schemas, to compose with: `z.array(deliverySchema)`.
+ *
+ * They require what the interface document states and nothing more. Unknown fields, unknown values of
+ * `notification.type` and new values of `ver` are kept.
+ */
+import { z } from 'zod'
+import type { Notification } from './delivery.js'
+
+// Not z.int(): that refuses integers beyond 2^53, which the interface document does not.
+const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
+
+/**
+ * The payload of a `lowEnergyAgentOpened` notification (interface.md section 2.3).
+ * `bTime`, `nTime` and `idx` are integers of any sign; no unit of theirs is documented.
+ */
+export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
+  callId: z.string(),
+  username: z.string(),
+  bTime: integer,
+  nTime: integer,
+  idx: integer,
+})
+
+/** The payload schemas that the interface document gives, by `notification.type`. */
+export const documentedPayloadSchemas = { lowEnergyAgentOpened: lowEnergyAgentOpenedPayloadSchema } as const
+
+const anyNotificationSchema = z.looseObject({
+  id: z.string(),
+  time: integer,
+  ver: z.string(),
+  type: z.string(),
+  payload: z.looseObject({}),
+})
+
+/** A delivery whose payload is any object: what holds for every `notification.type`. */
+export const anyDeliverySchema = z.looseObject({
+  subscriptionId: z.int(),
+  notification: anyNotificationSchema,
+})
+
+/**
+ * One notification (interface.md section 2.3). A `lowEnergyAgentOpened` has the payload of
+ * {@link lowEnergyAgentOpenedPayloadSchema}, every other type any object.
+ */
+export const notificationSchema = anyNotificationSchema
+  .superRefine((notification, context) => {
+    if (notification.type !== 'lowEnergyAgentOpened') return
+    const payload = lowEnergyAgentOpenedPayloadSchema.safeParse(notification.payload)
+    for (const issue of payload.error?.issues ?? []) {
+      context.addIssue({ ...issue, path: ['payload', ...issue.path] })
+    }
+  })
+  .meta({
+    // z.toJSONSchema cannot see into a refinement. A getter, so that only who asks for it pays for it.
+    get anyOf() {
+      const { $schema: _, ...payload } = z.toJSONSchema(lowEnergyAgentOpenedPayloadSchema)
+      return [
+        { properties: { type: { not: { const: 'lowEnergyAgentOpened' } } } },
+        { properties: { payload } },
+      ]
+    },
+    // The refinement proves which payload goes with which type; zod has no way to say so in types.
+  }) as z.ZodType as z.ZodType<Notification, Notification>
+
+/** The JSON body of a callback (interface.md section 2.3): the same verdict as `parseDelivery`. */
+export const deliverySchema = z.looseObject({ subscriptionId: z.int(), notification: notificationSchema })

@@ -1,0 +1,170 @@
+import { inspect } from 'node:util'
+import {
+  accessTokenResponseSchema,
+  ResponseValidationError,
+  TokenRequestError,
+} from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { credentials, fakeService, tokenUrl } from '../support/fake-service.js'
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('should have been refused'),
+    (reason: unknown) => reason,
+  )
+
+describe('the request (interface 4.1)', () => {
+  test('is a form POST with Basic credentials, raw by default', async () => {
+    const service = fakeService()
+    const auth = { ...credentials, clientId: 'id', clientSecret: 's3cr:et/+%ü' }
+    await service.client({ auth }).getAccessToken()
+    const [request] = service.tokenRequests
+    expect(request?.method).toBe('POST')
+    expect(request?.url).toBe(tokenUrl)
+    expect(request?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+    expect(request?.headers.get('authorization')).toBe(
+      `Basic ${Buffer.from('id:s3cr:et/+%ü', 'utf8').toString('base64')}`,
+    )
+    expect(request?.body).toBe('grant_type=client_credentials')
+  })
+
+  test('form-urlencoded credentials are encoded before base64 (RFC 6749 section 2.3.1)', async () => {
+    const service = fakeService()
+    const auth = {
+      ...credentials,
+      clientId: 'i:d',
+      clientSecret: 's3cr:et/+% ü',
+      credentialsEncoding: 'form-urlencoded',
+    } as const
+    await service.client({ auth }).getAccessToken()
+    const basic = Buffer.from('i%3Ad:s3cr%3Aet%2F%2B%25+%C3%BC').toString('base64')
+    expect(service.tokenRequests[0]?.headers.get('authorization')).toBe(`Basic ${basic}`)
+  })
+
+  test('a scope is sent, and the domain is encoded in the path', async () => {
+    const service = fakeService()
+    const urls: string[] = []
+    const auth = {
+      ...credentials,
+      authUrl: 'https://auth.example.com/base/',
+      domain: 'a/b c',
+      scope: 'read write',
+    }
+    const client = service.client({
+      auth,
+      fetch: async (url, init) => {
+        urls.push(url)
+        expect(init.body).toBe('grant_type=client_credentials&scope=read+write')
+        return Response.json({ access_token: 'x', token_type: 'Bearer', expires_in: 60 })
+      },
+    })
+    await client.getAccessToken()
+    expect(urls).toEqual([
+      'https://auth.example.com/base/auth/realms/a%2Fb%20c/protocol/openid-connect/token',
+    ])
+  })
+})
+
+describe('the answer (interface 2.1)', () => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
+    'token_type is accepted in any case: %s',
+    async (token_type) => {
+      const service = fakeService()
+      service.onToken = () =>
+        Response.json({ access_token: 'a.b.c', token_type, expires_in: 60, extra: true })
+      expect(await service.client().getAccessToken()).toBe('a.b.c')
+    },
+  )
+
+  test.each([
+    ['another token_type', { access_token: 'secret-jwt', token_type: 'mac', expires_in: 60 }, 'token_type'],
+    [
+      'a token with a line break',
+      { access_token: 'secret-jwt\r\nX: y', token_type: 'Bearer', expires_in: 60 },
+      'access_token',
+    ],
+    ['an empty token', { access_token: '', token_type: 'Bearer', expires_in: 60 }, 'access_token'],
+    ['no token', { token_type: 'Bearer', expires_in: 60 }, 'access_token'],
+  ])('%s is refused', async (_name, body, field) => {
+    const service = fakeService()
+    service.onToken = () => Response.json(body)
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 200, issues: [{ path: [field] }] })
+    expect(inspect(error, { depth: null })).not.toContain('secret-jwt')
+  })
+
+  test.each([
+    ['HTML', '<html>login</html>'],
+    ['nothing', ''],
+    ['broken JSON with half a token', '{"access_token":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln'],
+  ])('a 200 with %s is refused, and shows no token', async (_name, body) => {
+    const service = fakeService()
+    service.onToken = () => new Response(body)
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(inspect(error, { depth: null })).not.toContain('eyJ')
+  })
+
+  test('the schema is exported and agrees', () => {
+    expect(
+      accessTokenResponseSchema.safeParse({ access_token: 'a', token_type: 'BEARER', expires_in: 0 }).success,
+    ).toBe(true)
+    expect(
+      accessTokenResponseSchema.safeParse({ access_token: 'a', token_type: 'Bearer', expires_in: '0' })
+        .success,
+    ).toBe(false)
+  })
+})
+
+describe('an error answer (RFC 6749 section 5.2)', () => {
+  test('carries status, error and error_description, and says what to check', async () => {
+    const service = fakeService()
+    service.onToken = () =>
+      Response.json(
+        { error: 'invalid_client', error_description: 'Invalid client credentials' },
+        { status: 401 },
+      )
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(TokenRequestError)
+    expect(error).toMatchObject({
+      code: 'TOKEN_REQUEST',
+      status: 401,
+      error: 'invalid_client',
+      errorDescription: 'Invalid client credentials',
+    })
+    expect((error as Error).message).toContain('`clientSecret`')
+    expect((error as Error).message).toContain("credentialsEncoding: 'form-urlencoded'")
+  })
+
+  test('a server that echoes the secret back does not get it into the error', async () => {
+    const service = fakeService()
+    const basic = Buffer.from(`${credentials.clientId}:${credentials.clientSecret}`).toString('base64')
+    service.onToken = () =>
+      Response.json(
+        {
+          error: 'invalid_request',
+          error_description: `got Basic ${basic} with ${credentials.clientSecret}`,
+        },
+        { status: 400 },
+      )
+    const error = await failure(service.client().getAccessToken())
+    const shown = inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error)
+    expect(shown).toContain('[redacted]')
+    expect(shown).not.toContain(basic)
+    expect(shown).not.toContain(credentials.clientSecret)
+  })
+
+  test.each([
+    [302, 'redirects are not followed'],
+    [404, '`authUrl`'],
+    [400, '`clientId`'],
+  ])('status %i without a usable body still says what to do', async (status, words) => {
+    const service = fakeService()
+    service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(TokenRequestError)
+    expect(error).toMatchObject({ status, error: undefined })
+    expect((error as Error).message).toContain(words)
+  })
+})

@@ -1,0 +1,238 @@
+import { ConnectionError, OutcomeUnknownError, TimeoutError } from 'notification-subscriber'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { fakeService, subscription } from '../support/fake-service.js'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const refused = () => {
+  throw Object.assign(new TypeError('fetch failed'), {
+    cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
+  })
+}
+const reset = () => {
+  throw Object.assign(new TypeError('fetch failed'), {
+    cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }),
+  })
+}
+const answer =
+  (status: number, headers: Record<string, string> = {}) =>
+  () =>
+    new Response('', { status, headers })
+
+/** Lets everything happen, in fake time, until the promise is settled. */
+async function settled<T>(promise: Promise<T>): Promise<T | unknown> {
+  let done = false
+  const outcome = promise.then(
+    (value) => value,
+    (reason: unknown) => reason,
+  )
+  void outcome.finally(() => {
+    done = true
+  })
+  while (!done) await vi.advanceTimersByTimeAsync(50)
+  return outcome
+}
+
+const create = { ...subscription, recreateIfExists: false }
+const recreate = { ...subscription, recreateIfExists: true }
+
+describe('creating (not idempotent unless recreateIfExists is true)', () => {
+  test.each([
+    ['no connection was made', create, refused, 3],
+    ['no connection was made', recreate, refused, 3],
+    ['429', create, answer(429), 3],
+    ['429', recreate, answer(429), 3],
+    ['503', create, answer(503), 3],
+    ['sent, but reset', create, reset, 1],
+    ['sent, but reset', recreate, reset, 3],
+    ['500', create, answer(500), 1],
+    ['502', create, answer(502), 1],
+    ['504', recreate, answer(504), 3],
+    ['400', recreate, answer(400), 1],
+    ['501', recreate, answer(501), 1],
+  ])(
+    '%s with recreateIfExists %o: the server sees it as often as is safe',
+    async (_name, input, respond, times) => {
+      const service = fakeService()
+      service.onCall = respond
+      await settled(service.client().createSubscription(input))
+      expect(service.calls).toHaveLength(times)
+    },
+  )
+
+  test('what fails for ever without a connection is a ConnectionError of a request that was not sent', async () => {
+    const service = fakeService()
+    service.onCall = refused
+    const error = await settled(service.client().createSubscription(create))
+    expect(error).toBeInstanceOf(ConnectionError)
+    expect(error).toMatchObject({ requestSent: false })
+    expect((error as Error).message).toContain('notifications.example.com')
+  })
+
+  test.each([
+    ['create', create],
+    ['recreate', recreate],
+  ])('%s whose answers were all lost is an OutcomeUnknownError', async (_name, input) => {
+    const service = fakeService()
+    service.onCall = reset
+    const error = await settled(service.client().createSubscription(input))
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ cause: { code: 'CONNECTION', requestSent: true } })
+  })
+
+  test('an attempt that was lost stays lost when the repeats never reach the server', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => (count === 1 ? reset() : refused())
+    expect(await settled(service.client().createSubscription(recreate))).toBeInstanceOf(OutcomeUnknownError)
+  })
+
+  test('a repeat that succeeds is a success', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) =>
+      count < 3 ? reset() : Response.json({ subscription_id: 5 }, { status: 201 })
+    expect(await settled(service.client().createSubscription(recreate))).toEqual({ subscriptionId: 5 })
+  })
+
+  test('a partial overlap that a repeat finds is reported as one', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => (count === 1 ? reset() : new Response('', { status: 409 }))
+    expect(await settled(service.client().createSubscription(recreate))).toMatchObject({
+      reason: 'partial-overlap',
+    })
+  })
+})
+
+describe('token requests, unsubscribe and update (safe to repeat)', () => {
+  test.each([refused, reset, answer(500), answer(502), answer(503), answer(504), answer(429)])(
+    '%o is repeated',
+    async (respond) => {
+      const service = fakeService()
+      const ok = service.onToken
+      service.onToken = (call, count) => (count < 3 ? respond() : ok(call, count))
+      expect(await settled(service.client().getAccessToken())).toBe('token-3')
+    },
+  )
+
+  test.each([refused, reset, answer(500), answer(503)])('%o to an update is repeated', async (respond) => {
+    const service = fakeService()
+    service.onCall = (_call, count) => (count < 3 ? respond() : new Response(null, { status: 200 }))
+    await settled(service.client().updateSubscriptionParameters(1, { parameters: { token: 'x' } }))
+    expect(service.calls).toHaveLength(3)
+  })
+})
+
+describe('waiting between attempts', () => {
+  test('Retry-After in seconds is waited out', async () => {
+    const service = fakeService()
+    const times: number[] = []
+    service.onCall = (_call, count) => {
+      times.push(performance.now())
+      return count === 1
+        ? answer(503, { 'retry-after': '4' })()
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    }
+    await settled(service.client().createSubscription(create))
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(4_000)
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeLessThan(4_100)
+  })
+
+  test('Retry-After as a date is waited out', async () => {
+    const service = fakeService()
+    const from = performance.now()
+    let repeatedAt = 0
+    service.onCall = (_call, count) => {
+      if (count === 1) return answer(429, { 'retry-after': new Date(Date.now() + 3_000).toUTCString() })()
+      repeatedAt = performance.now()
+      return Response.json({ subscription_id: 1 }, { status: 201 })
+    }
+    await settled(service.client().createSubscription(create))
+    // An HTTP date has whole seconds.
+    expect(repeatedAt - from).toBeGreaterThanOrEqual(2_000)
+    expect(repeatedAt - from).toBeLessThan(3_100)
+  })
+
+  test('backoff has full jitter and stays within the bounds that were set', async () => {
+    const waits: number[] = []
+    for (let round = 0; round < 30; round++) {
+      const service = fakeService()
+      const times: number[] = []
+      service.onCall = () => {
+        times.push(performance.now())
+        return answer(503)()
+      }
+      const retry = { maxAttempts: 4, baseDelayMs: 1_000, maxDelayMs: 1_500 }
+      await settled(service.client({ retry, timeoutMs: 60_000 }).createSubscription(create))
+      expect(times).toHaveLength(4)
+      for (let i = 1; i < times.length; i++) waits.push((times[i] ?? 0) - (times[i - 1] ?? 0))
+    }
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1_550)
+    expect(Math.min(...waits)).toBeLessThan(500)
+    expect(Math.max(...waits)).toBeGreaterThan(1_000)
+  })
+
+  test('retry: false tries once', async () => {
+    const service = fakeService()
+    service.onCall = answer(503)
+    await settled(service.client({ retry: false }).createSubscription(create))
+    expect(service.calls).toHaveLength(1)
+  })
+})
+
+describe('one deadline over everything', () => {
+  test('a token request that hangs is a TimeoutError: nothing was sent', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const error = await settled(service.client({ timeoutMs: 1_000 }).createSubscription(create))
+    expect(error).toBeInstanceOf(TimeoutError)
+    expect(error).toMatchObject({ code: 'TIMEOUT', timeoutMs: 1_000 })
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('a create that hangs after it was sent is an OutcomeUnknownError', async () => {
+    const service = fakeService()
+    service.onCall = () => new Promise(() => {})
+    const error = await settled(service.client().createSubscription(create, { timeoutMs: 1_000 }))
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ cause: { code: 'TIMEOUT', timeoutMs: 1_000 } })
+  })
+
+  test('an unsubscribe that hangs is a TimeoutError', async () => {
+    const service = fakeService()
+    service.onCall = () => new Promise(() => {})
+    expect(await settled(service.client({ timeoutMs: 500 }).unsubscribe(1))).toBeInstanceOf(TimeoutError)
+    expect(service.calls[0]?.signal.aborted).toBe(true)
+  })
+
+  test('a server that asks to wait longer than the time that is left is not waited for', async () => {
+    const service = fakeService()
+    service.onCall = answer(503, { 'retry-after': '120' })
+    const from = performance.now()
+    const error = await settled(service.client({ timeoutMs: 5_000 }).createSubscription(create))
+    expect(error).toMatchObject({ code: 'API', status: 503, retryAfterMs: 120_000 })
+    expect(performance.now() - from).toBeLessThan(1_000)
+  })
+
+  test("a caller's abort stops a wait between attempts, with the caller's reason", async () => {
+    const service = fakeService()
+    service.onCall = answer(503, { 'retry-after': '10' })
+    const abort = new AbortController()
+    const outcome = service.client().createSubscription(create, { signal: abort.signal })
+    const caught = outcome.catch((reason: unknown) => reason)
+    await vi.advanceTimersByTimeAsync(2_000)
+    abort.abort('stop')
+    expect(await caught).toBe('stop')
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(service.calls).toHaveLength(1)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('no timer is left behind by a call that succeeded', async () => {
+    await fakeService().client().createSubscription(create)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

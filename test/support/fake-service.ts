@@ -1,0 +1,80 @@
+/** The two servers behind a `fetch` that never leaves the process: each call is recorded, each answer scripted. */
+import { type FetchLike, NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+
+export const baseUrl = 'https://notifications.example.com'
+export const credentials = {
+  authUrl: 'https://auth.acme.example.com',
+  domain: 'acme',
+  clientId: 'subscriber',
+  clientSecret: 'c1ient-s3cret',
+}
+export const tokenUrl = `${credentials.authUrl}/auth/realms/acme/protocol/openid-connect/token`
+
+export const subscription = {
+  notificationTypes: ['behavioral'],
+  usernames: ['alice'],
+  callbackUrl: 'https://app.example.com/notifications',
+} as const
+
+export interface RecordedCall {
+  readonly method: string
+  readonly url: string
+  readonly headers: Headers
+  readonly body: string
+  readonly signal: AbortSignal
+}
+
+type Answer = (call: RecordedCall, count: number) => Response | Promise<Response>
+
+export interface FakeService {
+  readonly fetch: FetchLike
+  readonly tokenRequests: RecordedCall[]
+  readonly calls: RecordedCall[]
+  /** Answers token requests; `count` is 1 for the first. */
+  onToken: Answer
+  /** Answers everything else. */
+  onCall: Answer
+  client(options?: Partial<NotificationClientOptions>): NotificationClient
+}
+
+export function fakeService(): FakeService {
+  const service: FakeService = {
+    tokenRequests: [],
+    calls: [],
+    onToken: (_call, count) => tokenAnswer(`token-${count}`),
+    onCall: (_call, count) => Response.json({ subscription_id: count }, { status: 201 }),
+    async fetch(url, init) {
+      init.signal.throwIfAborted()
+      const { body = '', method, signal } = init
+      const call = { method, url, headers: new Headers(init.headers), body, signal }
+      if (url === tokenUrl) {
+        service.tokenRequests.push(call)
+        return service.onToken(call, service.tokenRequests.length)
+      }
+      service.calls.push(call)
+      return service.onCall(call, service.calls.length)
+    },
+    client: (options) =>
+      new NotificationClient({ baseUrl, auth: credentials, fetch: service.fetch, ...options }),
+  }
+  return service
+}
+
+export function tokenAnswer(accessToken: string, expiresInSeconds = 3600): Response {
+  return Response.json({ access_token: accessToken, token_type: 'Bearer', expires_in: expiresInSeconds })
+}
+
+/** A promise that a test settles by hand. */
+export function deferred<T>(): {
+  promise: Promise<T>
+  resolve: (value: T) => void
+  reject: (reason: unknown) => void
+} {
+  let resolve!: (value: T) => void
+  let reject!: (reason: unknown) => void
+  const promise = new Promise<T>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,197 @@
+import {
+  createDeliveryParser,
+  type Delivery,
+  type DeliveryOf,
+  type DeliveryParser,
+  type DocumentedNotificationType,
+  deliverySchema,
+  type InvalidDeliveryError,
+  type LowEnergyAgentOpenedNotification,
+  type LowEnergyAgentOpenedPayload,
+  type lowEnergyAgentOpenedPayloadSchema,
+  type Notification,
+  type NotificationOf,
+  type NotificationType,
+  type notificationSchema,
+  type notificationTypes,
+  type OtherNotification,
+  parseDelivery,
+  safeParseDelivery,
+  type UndocumentedNotificationType,
+} from 'notification-subscriber/webhooks'
+import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import * as mini from 'zod/mini'
+
+type AnyPayload = Record<string, unknown>
+
+declare const delivery: Delivery
+
+describe('narrowing on notification.type', () => {
+  test('by ===, through the delivery', () => {
+    if (delivery.notification.type === 'lowEnergyAgentOpened') {
+      expectTypeOf(delivery.notification).toEqualTypeOf<LowEnergyAgentOpenedNotification>()
+      expectTypeOf(delivery.notification.payload).toEqualTypeOf<LowEnergyAgentOpenedPayload>()
+      expectTypeOf(delivery.notification.payload.callId).toEqualTypeOf<string>()
+      expectTypeOf(delivery.notification.payload.username).toEqualTypeOf<string>()
+      expectTypeOf(delivery.notification.payload.bTime).toEqualTypeOf<number>()
+      expectTypeOf(delivery.notification.payload.nTime).toEqualTypeOf<number>()
+      expectTypeOf(delivery.notification.payload.idx).toEqualTypeOf<number>()
+      expectTypeOf(delivery.notification.payload.added).toEqualTypeOf<unknown>()
+    } else {
+      expectTypeOf(delivery.notification).toEqualTypeOf<OtherNotification>()
+      expectTypeOf(delivery.notification.payload).toEqualTypeOf<AnyPayload>()
+    }
+  })
+
+  test('by !== and an early return', () => {
+    const { notification } = delivery
+    if (notification.type !== 'lowEnergyAgentOpened') return
+    expectTypeOf(notification.payload.callId).toEqualTypeOf<string>()
+  })
+
+  test('by switch, with other documented types', () => {
+    const { notification } = delivery
+    switch (notification.type) {
+      case 'lowEnergyAgentOpened':
+        expectTypeOf(notification.payload.callId).toEqualTypeOf<string>()
+        break
+      case 'cxScoreUpdated':
+        expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
+        expectTypeOf(notification.type).toEqualTypeOf<'cxScoreUpdated'>()
+        break
+      case 'topicKeywordEvent':
+      case 'silenceHighClosed':
+        expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
+        break
+      default:
+        expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
+    }
+  })
+
+  test('after destructuring', () => {
+    const { type, payload } = delivery.notification
+    if (type === 'lowEnergyAgentOpened') expectTypeOf(payload.callId).toEqualTypeOf<string>()
+    else expectTypeOf(payload).toEqualTypeOf<AnyPayload>()
+  })
+
+  test('every documented type can be compared with, and what is left is undocumented', () => {
+    const documented = (type: DocumentedNotificationType) => delivery.notification.type === type
+    expectTypeOf(documented).returns.toEqualTypeOf<boolean>()
+    expectTypeOf<
+      Exclude<Notification['type'], DocumentedNotificationType>
+    >().toEqualTypeOf<UndocumentedNotificationType>()
+    expectTypeOf<DocumentedNotificationType>().toExtend<Notification['type']>()
+  })
+
+  test('a type is a string, and as a string it compares with anything', () => {
+    const type: string = delivery.notification.type
+    expectTypeOf(type === 'somethingNew').toEqualTypeOf<boolean>()
+    // @ts-expect-error A name that is not documented: widen to string first, or give its payload a schema.
+    expectTypeOf(delivery.notification.type === 'somethingNew').toEqualTypeOf<boolean>()
+  })
+
+  test('a plain string is not a type by accident', () => {
+    expectTypeOf<string>().not.toExtend<Notification['type']>()
+  })
+
+  test('fields of the payload cannot be used as anything before the type is known', () => {
+    expectTypeOf(delivery.notification.payload.callId).toEqualTypeOf<unknown>()
+  })
+})
+
+describe('results', () => {
+  test('safeParseDelivery narrows on success', () => {
+    const result = safeParseDelivery('')
+    if (result.success) {
+      expectTypeOf(result.data).toEqualTypeOf<Delivery>()
+      expectTypeOf(result.error).toEqualTypeOf<undefined>()
+    } else {
+      expectTypeOf(result.error).toEqualTypeOf<InvalidDeliveryError>()
+    }
+  })
+
+  test('parseDelivery takes anything', () => {
+    expectTypeOf(parseDelivery).toEqualTypeOf<(body: unknown) => Delivery>()
+  })
+
+  test('the schemas have the types of the parser', () => {
+    expectTypeOf<z.output<typeof deliverySchema>>().toExtend<Delivery>()
+    expectTypeOf<z.output<typeof notificationSchema>>().toEqualTypeOf<Notification>()
+    expectTypeOf<
+      z.output<typeof lowEnergyAgentOpenedPayloadSchema>
+    >().toEqualTypeOf<LowEnergyAgentOpenedPayload>()
+    const { notification } = deliverySchema.parse({})
+    if (notification.type === 'lowEnergyAgentOpened')
+      expectTypeOf(notification.payload.idx).toEqualTypeOf<number>()
+  })
+
+  test('the catalogue is literal', () => {
+    expectTypeOf<(typeof notificationTypes)[number]>().toEqualTypeOf<NotificationType>()
+    expectTypeOf<NotificationType>().toEqualTypeOf<'behavioral' | 'call-score' | 'conversation-ai'>()
+    expectTypeOf<'lowEnergyAgentOpened' | 'topicKeywordAbsentEvent'>().toExtend<DocumentedNotificationType>()
+    expectTypeOf<string>().not.toExtend<DocumentedNotificationType>()
+  })
+})
+
+describe('createDeliveryParser', () => {
+  const payloads = {
+    cxScoreUpdated: z.object({ score: z.coerce.number(), trend: z.string().default('flat') }),
+    somethingNew: mini.object({ on: mini.boolean() }),
+  }
+  const parser = createDeliveryParser({ payloads })
+
+  test('gives each type the output of its schema', () => {
+    const { notification } = parser.parse('')
+    switch (notification.type) {
+      case 'cxScoreUpdated':
+        expectTypeOf(notification.payload).toEqualTypeOf<{ score: number; trend: string }>()
+        break
+      case 'somethingNew':
+        expectTypeOf(notification.payload).toEqualTypeOf<{ on: boolean }>()
+        break
+      case 'lowEnergyAgentOpened':
+        expectTypeOf(notification.payload).toEqualTypeOf<LowEnergyAgentOpenedPayload>()
+        break
+      case 'topicKeywordEvent':
+        expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
+        break
+      default:
+        expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
+    }
+  })
+
+  test('a user’s schema replaces the documented one', () => {
+    const own = createDeliveryParser({
+      payloads: { lowEnergyAgentOpened: z.object({ callId: z.literal('a') }) },
+    })
+    const { notification } = own.parse('')
+    if (notification.type === 'lowEnergyAgentOpened') {
+      expectTypeOf(notification.payload).toEqualTypeOf<{ callId: 'a' }>()
+    }
+  })
+
+  test('safeParse is typed alike', () => {
+    const result = parser.safeParse('')
+    if (result.success) expectTypeOf(result.data).toEqualTypeOf<DeliveryOf<typeof payloads>>()
+    else expectTypeOf(result.error).toEqualTypeOf<InvalidDeliveryError>()
+  })
+
+  test('no payloads give the default types', () => {
+    expectTypeOf(createDeliveryParser({ payloads: {} }).parse('').notification).toEqualTypeOf<Notification>()
+  })
+
+  test('a parser’s payload schemas can be inferred from it', () => {
+    const typeOf = <Payloads extends Readonly<Record<string, z.core.$ZodType>>>(
+      _parser: DeliveryParser<Payloads>,
+      notification: NotificationOf<Payloads>,
+    ) => notification
+    const notification = typeOf(parser, parser.parse('').notification)
+    expectTypeOf(notification).toEqualTypeOf<NotificationOf<typeof payloads>>()
+  })
+
+  test('only schemas are payloads', () => {
+    // @ts-expect-error A function is not a zod schema.
+    expectTypeOf(createDeliveryParser).toBeCallableWith({ payloads: { cxScoreUpdated: () => true } })
+  })
+})

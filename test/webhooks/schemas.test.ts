@@ -1,0 +1,71 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import {
+  deliverySchema,
+  documentedNotificationTypes,
+  lowEnergyAgentOpenedPayloadSchema,
+  notificationSchema,
+  notificationTypes,
+  safeParseDelivery,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { changed, deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
+
+describe('the exported schemas (interface.md section 2.3)', () => {
+  test('accept their part of a delivery and keep unknown fields', () => {
+    const payload = { ...lowEnergyPayload(), added: 1 }
+    const delivery = { ...deliveryOf('lowEnergyAgentOpened', payload), added: 2 }
+    expect(lowEnergyAgentOpenedPayloadSchema.parse(payload)).toEqual(payload)
+    expect(notificationSchema.parse(delivery.notification)).toEqual(delivery.notification)
+    expect(deliverySchema.parse(delivery)).toEqual(delivery)
+  })
+
+  test('compose, with issue paths from the root of the composition', () => {
+    const result = z
+      .array(deliverySchema)
+      .safeParse([lowEnergyDelivery(), changed(['notification', 'payload', 'idx'], '0')])
+    expect(result.error?.issues).toEqual([
+      expect.objectContaining({ path: [1, 'notification', 'payload', 'idx'], code: 'invalid_type' }),
+    ])
+  })
+
+  test('become a JSON Schema that knows the lowEnergyAgentOpened payload', () => {
+    const validate = new Ajv2020().compile(z.toJSONSchema(deliverySchema))
+    const bodies = [
+      lowEnergyDelivery(),
+      deliveryOf('somethingNew', {}),
+      deliveryOf('lowEnergyAgentOpened', {}),
+      deliveryOf('somethingNew', []),
+      changed(['notification', 'payload', 'bTime'], 0.5),
+      changed(['notification', 'type'], undefined),
+      changed(['notification', 'time'], -1),
+      changed(['subscriptionId'], 2 ** 53),
+    ]
+    for (const body of bodies) expect([body, validate(body)]).toEqual([body, safeParseDelivery(body).success])
+  })
+})
+
+describe('the catalogue (interface.md section 6)', () => {
+  test('has the three subscribable types', () => {
+    expect(notificationTypes).toEqual(['behavioral', 'call-score', 'conversation-ai'])
+    expect(Object.keys(documentedNotificationTypes)).toEqual(notificationTypes)
+  })
+
+  test('has each documented notification type once', () => {
+    const types = Object.values(documentedNotificationTypes).flat()
+    expect(new Set(types).size).toBe(types.length)
+    expect(documentedNotificationTypes.behavioral).toHaveLength(18)
+    expect(documentedNotificationTypes.behavioral).toContain('lowEnergyAgentOpened')
+    for (const type of documentedNotificationTypes.behavioral) {
+      const counterpart = type.endsWith('Opened')
+        ? type.replace(/Opened$/, 'Closed')
+        : type.replace(/Closed$/, 'Opened')
+      expect(documentedNotificationTypes.behavioral).toContain(counterpart)
+    }
+    expect(documentedNotificationTypes['call-score']).toEqual(['cxScoreUpdated'])
+    expect(documentedNotificationTypes['conversation-ai']).toEqual([
+      'topicKeywordEvent',
+      'topicKeywordAbsentEvent',
+    ])
+  })
+})
