@@ -1,23 +1,19 @@
 import { defineConfig } from 'tsup'
 
-const entry = {
-  index: 'src/index.ts',
-  'webhooks/index': 'src/webhooks/index.ts',
-  'emulator/index': 'src/emulator/index.ts',
-}
-
 const shared = {
-  entry,
+  entry: {
+    index: 'src/index.ts',
+    'webhooks/index': 'src/webhooks/index.ts',
+    'emulator/index': 'src/emulator/index.ts',
+  },
   platform: 'node',
   target: 'node20.18',
   sourcemap: true,
   treeshake: true,
-  // TypeScript 6 reports the baseUrl that tsup's declaration build sets.
-  dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
 } as const
 
 export default defineConfig([
-  { ...shared, format: 'esm', clean: true },
+  { ...shared, format: 'esm' },
   {
     ...shared,
     format: 'cjs',
@@ -27,5 +23,11 @@ export default defineConfig([
       // `import('undici')` becomes a lazy require: Jest's CommonJS sandbox has no dynamic import.
       options.supported = { ...options.supported, 'dynamic-import': false }
     },
+  },
+  {
+    ...shared,
+    format: ['esm', 'cjs'],
+    // TypeScript 6 reports the baseUrl that tsup's declaration build sets.
+    dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0' } },
   },
 ])

@@ -1,9 +1,8 @@
 /** How a client is configured: the options, their validation, and the environment variables. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Auth } from './auth/auth.js'
-import type { CredentialsEncoding } from './auth/basic.js'
+import { basicSchema, clientCredentialsSchema, optionsSchema, providedTokenSchema } from './client-schemas.js'
 import { ConfigurationError, type Issue } from './errors.js'
-import type { CallOptions } from './http/deadline.js'
 import type { FetchLike } from './http/fetch-transport.js'
 import type { RetryOptions } from './http/retry.js'
 import type { DispatcherLike } from './http/undici-transport.js'
@@ -33,102 +32,6 @@ export interface NotificationClientOptions {
   readonly routes?: Routes | undefined
   /** Allows `http:` addresses on loopback hosts, for tests. Default: `false`. */
   readonly allowInsecureLoopback?: boolean | undefined
-}
-
-/** The longest delay that a timer takes; a longer one would fire at once. */
-const maxTimeoutMs = 2 ** 31 - 1
-
-const timeoutSchema = z.number().positive().max(maxTimeoutMs)
-const urlSchema = z.union([z.string(), z.instanceof(URL)], 'must be a URL')
-const nonEmpty = z.string().min(1, 'must not be empty')
-const httpText = nonEmpty.regex(/^\P{Cc}*$/u, 'must not contain control characters')
-const functionSchema = (what: string) => z.custom((value) => typeof value === 'function', `must be ${what}`)
-const objectWith = (methods: readonly string[], what: string) =>
-  z.custom(
-    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
-    `must be ${what}`,
-  )
-
-const clientCredentialsSchema = z
-  .strictObject({
-    authUrl: urlSchema,
-    domain: nonEmpty.refine(
-      (domain) => !/^\.{1,2}$/.test(domain) && domain.isWellFormed(),
-      'must be a realm name',
-    ),
-    clientId: httpText,
-    clientSecret: httpText,
-    scope: nonEmpty.optional(),
-    credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
-    tokenCache: objectWith(['get', 'set', 'delete'], 'an object with get, set and delete').optional(),
-  })
-  .refine(
-    ({ clientId, credentialsEncoding }) =>
-      credentialsEncoding === 'form-urlencoded' || !clientId.includes(':'),
-    {
-      path: ['clientId'],
-      error:
-        "must not contain a colon, which ends the ID in raw credentials; use `credentialsEncoding: 'form-urlencoded'`",
-    },
-  )
-
-const basicSchema = z.strictObject({
-  username: httpText.refine((name) => !name.includes(':'), 'must not contain a colon: it would end there'),
-  password: httpText,
-})
-
-const providedTokenSchema = z.strictObject({
-  getAccessToken: functionSchema('a function that returns an access token'),
-})
-
-const routeSchema = z.strictObject({
-  method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
-  path: z
-    .string()
-    .regex(/^\/[\x21-\x7e]*$/, 'must begin with / and hold visible ASCII characters only')
-    .includes('{subscriptionId}', 'must contain {subscriptionId}, the place of the id')
-    .optional(),
-})
-
-const optionsSchema = z
-  .strictObject({
-    baseUrl: urlSchema,
-    auth: z.unknown(),
-    dispatcher: objectWith(['request'], 'an undici Dispatcher').optional(),
-    fetch: functionSchema('a fetch function').optional(),
-    timeoutMs: timeoutSchema.optional(),
-    retry: z
-      .union([
-        z.literal(false),
-        z.strictObject({
-          maxAttempts: z.int().positive().optional(),
-          baseDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
-          maxDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
-        }),
-      ])
-      .optional(),
-    logger: objectWith(
-      ['debug', 'info', 'warn', 'error'],
-      'a logger with debug, info, warn and error',
-    ).optional(),
-    routes: z
-      .strictObject({ unsubscribe: routeSchema.optional(), update: routeSchema.optional() })
-      .optional(),
-    allowInsecureLoopback: z.boolean().optional(),
-  })
-  .refine(({ dispatcher, fetch }) => dispatcher === undefined || fetch === undefined, {
-    path: ['fetch'],
-    error: 'cannot be used together with `dispatcher`: requests go through one of them',
-  })
-
-/** Validates what a caller sets on a single call. */
-export const callOptionsSchema: z.ZodType<CallOptions | undefined, CallOptions | undefined> = z
-  .strictObject({ signal: z.custom<AbortSignal>(isAbortSignal, 'must be an AbortSignal').optional(), timeoutMs: timeoutSchema.optional() })
-  .optional()
-
-/** By shape: a signal may come from another realm, or from a polyfill. */
-function isAbortSignal(value: unknown): boolean {
-  return typeof Object(value).aborted === 'boolean' && typeof Object(value).addEventListener === 'function'
 }
 
 /** @throws `ConfigurationError` with every problem found. */

@@ -3,12 +3,8 @@ import type { z } from 'zod'
 import { authorizerFor } from './auth/auth.js'
 import { sendAuthorized } from './auth/authorized-send.js'
 import type { Authorizer } from './auth/authorizer.js'
-import {
-  callOptionsSchema,
-  type NotificationClientOptions,
-  optionsFromEnv,
-  validateClientOptions,
-} from './client-options.js'
+import { type NotificationClientOptions, optionsFromEnv, validateClientOptions } from './client-options.js'
+import { callOptionsSchema } from './client-schemas.js'
 import { InvalidRequestError, type Issue, type SubscriptionConflictError } from './errors.js'
 import { type CallOptions, type Deadline, withDeadline } from './http/deadline.js'
 import { FetchTransport } from './http/fetch-transport.js'
@@ -20,7 +16,11 @@ import { formatIssues, issuesOf } from './issues.js'
 import { type SafeLogger, safeLogger } from './logger.js'
 import { readSubscriptionAnswer, summaryOf } from './subscriptions/answers.js'
 import { create } from './subscriptions/create.js'
-import { type CreateSubscriptionInput, createInputSchema } from './subscriptions/create-input.js'
+import {
+  type CreateSubscriptionInput,
+  createSubscriptionInputSchema,
+  loopbackSubscriptionInputSchema,
+} from './subscriptions/create-input.js'
 import { createRequest, type Routes, unsubscribeRequest, updateRequest } from './subscriptions/requests.js'
 import {
   subscriptionIdSchema,
@@ -63,7 +63,7 @@ const defaultTimeoutMs = 30_000
 export class NotificationClient implements AsyncDisposable {
   readonly #baseUrl: string
   readonly #routes: Routes
-  readonly #inputSchema: ReturnType<typeof createInputSchema>
+  readonly #inputSchema: typeof createSubscriptionInputSchema
   readonly #authorizer: Authorizer
   readonly #transport: Transport
   readonly #retry: RetryPolicy
@@ -77,7 +77,9 @@ export class NotificationClient implements AsyncDisposable {
     const { auth, baseUrl, dispatcher, fetch, timeoutMs = defaultTimeoutMs } = options
     this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
     this.#routes = options.routes ?? {}
-    this.#inputSchema = createInputSchema(options.allowInsecureLoopback ?? false)
+    this.#inputSchema = options.allowInsecureLoopback
+      ? loopbackSubscriptionInputSchema
+      : createSubscriptionInputSchema
     this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport(dispatcher)
     this.#retry = retryPolicy(options.retry)
     this.#timeoutMs = timeoutMs
@@ -232,7 +234,7 @@ export class NotificationClient implements AsyncDisposable {
     options: CallOptions | undefined,
     work: (deadline: Deadline) => Promise<T>,
   ): Promise<T> {
-    const { signal, timeoutMs } = validated(method, callOptionsSchema, options) ?? {}
+    const { signal, timeoutMs } = options === undefined ? {} : validated(method, callOptionsSchema, options)
     if (this.#closed)
       throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
     return withDeadline(timeoutMs ?? this.#timeoutMs, signal, work)

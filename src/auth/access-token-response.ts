@@ -22,9 +22,9 @@ export const accessTokenResponseSchema = z.object({
 /** The fields of a successful token answer. */
 export type AccessTokenResponse = z.output<typeof accessTokenResponseSchema>
 
-const oauthErrorSchema = z.object({
-  error: z.string().optional().catch(undefined),
-  error_description: z.string().optional().catch(undefined),
+const oauthErrorSchema = z.lazy(() => {
+  const text = z.string().optional().catch(undefined)
+  return z.object({ error: text, error_description: text })
 })
 
 /**

@@ -15,7 +15,9 @@ export interface TokenCache {
 }
 
 /** A token with the wall-clock time of its end: a monotonic clock means nothing to another process. */
-const entrySchema = z.object({ accessToken: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() })
+const entrySchema = z.lazy(() =>
+  z.object({ accessToken: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() }),
+)
 
 export interface SharedToken {
   readonly accessToken: string

@@ -60,7 +60,7 @@ export function readSubscriptionAnswer(answer: Answer, subscriptionId: number, a
 function conflictError(answer: Answer, request: SubscriptionRequestSummary): SubscriptionConflictError {
   // With recreateIfExists an identical subscription would have been replaced, so only an overlap is left.
   const reason = request.recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
-  const wanted = `${request.notificationTypes.join(', ')} of ${listed(request.usernames)} to ${request.callbackUrl}`
+  const wanted = `${request.notificationTypes.join(', ')} for ${listed(request.usernames)} to ${request.callbackUrl}`
   return new SubscriptionConflictError(
     reason === 'partial-overlap'
       ? `An existing subscription covers part of ${wanted}, and recreateIfExists replaces identical ones only. ` +

@@ -38,17 +38,21 @@ const messageHeaders = [
 /** Headers that the client sets on its own requests. */
 const requestHeaders = ['accept', 'authorization']
 
-export const parametersSchema = associatedValuesSchema(
-  new Map([
-    ...formFields.map((name) => [name, 'is a field of the request itself'] as const),
-    ...messageHeaders.map((name) => [name, 'as a header it would break the callback'] as const),
-  ]),
+export const parametersSchema = z.lazy(() =>
+  associatedValuesSchema(
+    new Map([
+      ...formFields.map((name) => [name, 'is a field of the request itself'] as const),
+      ...messageHeaders.map((name) => [name, 'as a header it would break the callback'] as const),
+    ]),
+  ),
 )
 
-export const headersSchema = associatedValuesSchema(
-  new Map(
-    [...messageHeaders, ...requestHeaders].map(
-      (name) => [name, 'is a header of the request itself'] as const,
+export const headersSchema = z.lazy(() =>
+  associatedValuesSchema(
+    new Map(
+      [...messageHeaders, ...requestHeaders].map(
+        (name) => [name, 'is a header of the request itself'] as const,
+      ),
     ),
   ),
 )

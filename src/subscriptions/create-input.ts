@@ -33,15 +33,44 @@ export interface ValidatedCreateSubscription extends CreateSubscriptionInput {
   readonly callbackUrl: string
 }
 
-const notificationTypesSchema = z
-  .array(z.enum(notificationTypes))
-  .min(1, 'must name at least one notification type')
-  .superRefine(refuseRepetitions)
+/** Validates the input of `createSubscription`: everything the service could not take, or would take wrongly. */
+export const createSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: false })
 
-const username = z.string().superRefine((name, context) => {
+/** The same for a client with `allowInsecureLoopback`: `http:` callbacks on loopback hosts are taken, too. */
+export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: true })
+
+function createInputSchema(options: {
+  allowInsecureLoopback: boolean
+}): z.ZodType<ValidatedCreateSubscription, CreateSubscriptionInput> {
+  // Lazy, so that importing the package builds none of it.
+  return z.lazy(() =>
+    z
+      .strictObject({
+        notificationTypes: z
+          .array(z.enum(notificationTypes))
+          .min(1, 'must name at least one notification type')
+          .superRefine(refuseRepetitions),
+        usernames: z
+          .array(z.string().superRefine(refuseUnsendableUsername))
+          .min(1, 'must name at least one user')
+          .superRefine(refuseRepetitions),
+        callbackUrl: z.union([z.string(), z.instanceof(URL)], 'must be a URL').transform((value, context) => {
+          const problem = urlProblem(value, options.allowInsecureLoopback)
+          if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+          return String(value)
+        }),
+        recreateIfExists: z.boolean().optional(),
+        parameters: parametersSchema.optional(),
+        headers: headersSchema.optional(),
+      })
+      .superRefine(refuseSharedNames),
+  )
+}
+
+function refuseUnsendableUsername(name: string, context: z.RefinementCtx): void {
   const problem = usernameProblem(name)
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
-})
+}
 
 function usernameProblem(name: string): string | undefined {
   if (name === '') return 'must not be empty'
@@ -52,8 +81,6 @@ function usernameProblem(name: string): string | undefined {
   return undefined
 }
 
-const usernamesSchema = z.array(username).min(1, 'must name at least one user').superRefine(refuseRepetitions)
-
 function refuseRepetitions(values: readonly string[], context: z.RefinementCtx): void {
   const seen = new Set<string>()
   for (const [index, value] of values.entries()) {
@@ -61,28 +88,3 @@ function refuseRepetitions(values: readonly string[], context: z.RefinementCtx):
     seen.add(value)
   }
 }
-
-/** The input schema, for a client that does or does not allow `http:` callbacks on loopback. */
-export function createInputSchema(allowInsecureLoopback: boolean) {
-  const callbackUrl = z
-    .union([z.string(), z.instanceof(URL)], 'must be a URL')
-    .transform((value, context) => {
-      const problem = urlProblem(value, allowInsecureLoopback)
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
-      return String(value)
-    })
-  return z
-    .strictObject({
-      notificationTypes: notificationTypesSchema,
-      usernames: usernamesSchema,
-      callbackUrl,
-      recreateIfExists: z.boolean().optional(),
-      parameters: parametersSchema.optional(),
-      headers: headersSchema.optional(),
-    })
-    .superRefine(refuseSharedNames)
-}
-
-/** Validates the input of `createSubscription`: everything the service could not take, or would take wrongly. */
-export const createSubscriptionInputSchema: z.ZodType<ValidatedCreateSubscription, CreateSubscriptionInput> =
-  createInputSchema(false)

@@ -17,13 +17,17 @@ export interface UpdateSubscriptionParametersInput {
 export const updateSubscriptionParametersInputSchema: z.ZodType<
   UpdateSubscriptionParametersInput,
   UpdateSubscriptionParametersInput
-> = z
-  .strictObject({ parameters: parametersSchema.optional(), headers: headersSchema.optional() })
-  .superRefine((input, context) => {
-    refuseSharedNames(input, context)
-    if (Object.keys({ ...input.parameters, ...input.headers }).length > 0) return
-    context.addIssue({ code: 'custom', message: 'must change at least one parameter or header' })
-  })
+> = z.lazy(() =>
+  z
+    .strictObject({ parameters: parametersSchema.optional(), headers: headersSchema.optional() })
+    .superRefine((input, context) => {
+      refuseSharedNames(input, context)
+      if (Object.keys({ ...input.parameters, ...input.headers }).length > 0) return
+      context.addIssue({ code: 'custom', message: 'must change at least one parameter or header' })
+    }),
+)
 
 /** Validates a subscription id: the integer that creating returned (interface.md section 2.2). */
-export const subscriptionIdSchema = z.int('must be the integer that createSubscription returned')
+export const subscriptionIdSchema = z.lazy(() =>
+  z.int('must be the integer that createSubscription returned'),
+)

@@ -1,0 +1,193 @@
+/**
+ * The certificates that the emulator makes at its start (RFC 5280): an authority that is trusted by nobody
+ * but its tests, and one certificate for loopback that it signed.
+ *
+ * Node can sign but not write certificates. `@oslojs/asn1` does the DER encoding because it is small; the
+ * full X.509 libraries weigh ten times as much as everything else the emulator brings along.
+ */
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import {
+  ASN1BitString,
+  ASN1Boolean,
+  ASN1Class,
+  type ASN1Encodable,
+  ASN1EncodableSequence,
+  ASN1EncodableSet,
+  ASN1Form,
+  ASN1Integer,
+  ASN1ObjectIdentifier,
+  ASN1OctetString,
+  ASN1UTCTime,
+  ASN1UTF8String,
+  encodeASN1,
+  encodeObjectIdentifier,
+} from '@oslojs/asn1'
+
+/** A private key and the certificate for it, both as PEM. */
+export interface KeyAndCertificate {
+  readonly key: string
+  readonly cert: string
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/**
+ * Makes a new authority and a certificate by it for `localhost`, `127.0.0.1` and `::1`, valid from yesterday
+ * for a month. The authority's private key is forgotten at once: nothing else can ever be signed with it.
+ */
+export function createLoopbackCertificate(): { ca: string; tls: KeyAndCertificate } {
+  const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  // A name of its own for each authority: two emulators' authorities can stand in one trust store.
+  const authorityName = `Notification emulator CA ${randomBytes(4).toString('hex')}`
+  const issuer = { name: authorityName, publicKey: authority.publicKey, privateKey: authority.privateKey }
+
+  const ca = createCertificate(issuer, { name: authorityName, publicKey: authority.publicKey }, [
+    extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
+    extension(oid.keyUsage, true, bits(keyUsage.keyCertSign | keyUsage.crlSign)),
+  ])
+  const cert = createCertificate(issuer, { name: 'localhost', publicKey: server.publicKey }, [
+    extension(oid.basicConstraints, true, sequence()),
+    extension(oid.keyUsage, true, bits(keyUsage.digitalSignature)),
+    extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
+    extension(
+      oid.subjectAltName,
+      false,
+      sequence(
+        generalName(2, Buffer.from('localhost', 'ascii')),
+        generalName(7, Buffer.from([127, 0, 0, 1])),
+        generalName(7, Buffer.from([...new Array(15).fill(0), 1])),
+      ),
+    ),
+  ])
+  return { ca, tls: { key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert } }
+}
+
+interface Subject {
+  readonly name: string
+  readonly publicKey: KeyObject
+}
+
+/** RFC 5280 section 4.1, signed with ecdsa-with-SHA256 (RFC 5758 section 3.2). */
+function createCertificate(
+  issuer: Subject & { readonly privateKey: KeyObject },
+  subject: Subject,
+  extensions: readonly ASN1Encodable[],
+): string {
+  const now = Date.now()
+  const algorithm = sequence(objectId(oid.ecdsaWithSha256))
+  const tbsCertificate = sequence(
+    contextTag(0, ASN1Form.Constructed, encodeASN1(new ASN1Integer(2n))), // version 3
+    new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
+    algorithm,
+    distinguishedName(issuer.name),
+    sequence(utcTime(now - dayMs), utcTime(now + 30 * dayMs)),
+    distinguishedName(subject.name),
+    alreadyEncoded(subject.publicKey.export({ type: 'spki', format: 'der' })),
+    contextTag(
+      3,
+      ASN1Form.Constructed,
+      encodeASN1(
+        sequence(
+          ...extensions,
+          extension(oid.subjectKeyIdentifier, false, new ASN1OctetString(keyIdentifier(subject.publicKey))),
+          extension(
+            oid.authorityKeyIdentifier,
+            false,
+            sequence(contextTag(0, ASN1Form.Primitive, keyIdentifier(issuer.publicKey))),
+          ),
+        ),
+      ),
+    ),
+  )
+  const signature = sign('sha256', encodeASN1(tbsCertificate), issuer.privateKey)
+  const der = encodeASN1(
+    sequence(tbsCertificate, algorithm, new ASN1BitString(signature, signature.length * 8)),
+  )
+  const lines =
+    Buffer.from(der)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? []
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+}
+
+const oid = {
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  commonName: '2.5.4.3',
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+} as const
+
+/** RFC 5280 section 4.2.1.3: the named bits that fit the first byte, the most significant bit first. */
+const keyUsage = { digitalSignature: 0x80, keyCertSign: 0x04, crlSign: 0x02 } as const
+
+function sequence(...elements: ASN1Encodable[]): ASN1Encodable {
+  return new ASN1EncodableSequence(elements)
+}
+
+function objectId(dotted: string): ASN1Encodable {
+  return new ASN1ObjectIdentifier(encodeObjectIdentifier(dotted))
+}
+
+/** A named bit list: DER leaves the zero bits at its end away (X.690 section 11.2.2). */
+function bits(byte: number): ASN1Encodable {
+  let length = 8
+  while (length > 0 && (byte & (1 << (8 - length))) === 0) length--
+  return new ASN1BitString(Buffer.from([byte]), length)
+}
+
+function extension(id: string, critical: boolean, value: ASN1Encodable): ASN1Encodable {
+  const content = new ASN1OctetString(encodeASN1(value))
+  // `critical` is false by default, and DER forbids writing a default.
+  return critical ? sequence(objectId(id), new ASN1Boolean(true), content) : sequence(objectId(id), content)
+}
+
+/** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
+function generalName(tag: 2 | 7, value: Uint8Array): ASN1Encodable {
+  return contextTag(tag, ASN1Form.Primitive, value)
+}
+
+function contextTag(tag: number, form: ASN1Form, contents: Uint8Array): ASN1Encodable {
+  return { class: ASN1Class.ContextSpecific, form, tag, contents: () => contents }
+}
+
+function distinguishedName(commonName: string): ASN1Encodable {
+  const attribute = sequence(objectId(oid.commonName), new ASN1UTF8String(Buffer.from(commonName)))
+  return sequence(new ASN1EncodableSet([attribute]))
+}
+
+function utcTime(epochMs: number): ASN1Encodable {
+  const date = new Date(epochMs)
+  return new ASN1UTCTime(
+    date.getUTCFullYear() % 100,
+    date.getUTCMonth() + 1,
+    date.getUTCDate(),
+    date.getUTCHours(),
+    date.getUTCMinutes(),
+    date.getUTCSeconds(),
+  )
+}
+
+/** A SEQUENCE that Node encoded already; only its header is taken off, as the encoder writes it again. */
+function alreadyEncoded(der: Buffer): ASN1Encodable {
+  // The key of a P-256 pair is shorter than 128 bytes: its header is one byte of tag and one of length.
+  return {
+    class: ASN1Class.Universal,
+    form: ASN1Form.Constructed,
+    tag: 16,
+    contents: () => der.subarray(2),
+  }
+}
+
+/** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */
+function keyIdentifier(publicKey: KeyObject): Uint8Array {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest()
+    .subarray(0, 20)
+}

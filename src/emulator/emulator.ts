@@ -1,0 +1,204 @@
+/** The emulator: the service of interface.md, sections 2 to 8, in process. */
+import { Agent, type Dispatcher } from 'undici'
+import { InvalidRequestError } from '../errors.js'
+import { CallbackSender } from './callback-sender.js'
+import { createLoopbackCertificate, type KeyAndCertificate } from './certificate.js'
+import { type CallbackResult, NotificationDispatcher } from './dispatcher.js'
+import { type EmulatorOperation, type Fault, FaultPlan } from './faults.js'
+import type { EmulatedNotification } from './notification.js'
+import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
+import { type RecordedRequest, type RequestCounts, RequestLog } from './request-log.js'
+import { HttpsServer } from './server.js'
+import { NotificationService } from './service.js'
+import { SubscriptionEndpoints } from './subscription-endpoints.js'
+import { type SubscriptionRecord, SubscriptionStore } from './subscription-store.js'
+import { TokenEndpoint } from './token-endpoint.js'
+import { TokenIssuer } from './token-issuer.js'
+
+/** Options for a `NotificationClient` that talks to one emulator. */
+export interface EmulatorClientOptions {
+  readonly baseUrl: string
+  readonly auth: {
+    readonly authUrl: string
+    readonly domain: string
+    readonly clientId: string
+    readonly clientSecret: string
+    readonly credentialsEncoding: 'raw' | 'form-urlencoded'
+  }
+  /** Trusts the emulator's certificate; the emulator closes it. */
+  readonly dispatcher: Dispatcher
+}
+
+/**
+ * Starts the notification service in this process, on a free port of 127.0.0.1: HTTPS with a certificate
+ * made now, signed access tokens, real callbacks. Close it when the test is over.
+ *
+ * Throws `ConfigurationError` for options that cannot work, also for a port that is taken.
+ *
+ * @example
+ * await using emulator = await startEmulator()
+ * const client = new NotificationClient(emulator.clientOptions)
+ * await client.createSubscription({ ... })
+ * await emulator.notify({ type: 'lowEnergyAgentOpened', category: 'behavioral', username: 'alice', payload: {} })
+ */
+export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  const resolved = resolveOptions(options)
+  const certificate = createLoopbackCertificate()
+  const server = await HttpsServer.listen(certificate.tls, resolved.port)
+  return new Emulator(resolved, certificate, server)
+}
+
+/** A running emulator, from {@link startEmulator}. */
+export class Emulator {
+  /** `https://127.0.0.1:<port>`; the token endpoint and the subscription calls share it. */
+  readonly baseUrl: string
+  readonly authUrl: string
+  readonly domain: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Basic credentials for the subscription calls (interface.md 5.4). */
+  readonly username: string
+  readonly password: string
+  /** PEM of the authority to trust, for `baseUrl` and for servers that use `tls`. */
+  readonly ca: string
+  /** For a test's own receiver, at `localhost`, `127.0.0.1` or `::1`: `https.createServer(emulator.tls, handler)`. */
+  readonly tls: KeyAndCertificate
+  /** `new NotificationClient(emulator.clientOptions)` is ready to use. */
+  readonly clientOptions: EmulatorClientOptions
+
+  readonly #server: HttpsServer
+  readonly #sender: CallbackSender
+  readonly #clientAgent: Agent
+  readonly #service: NotificationService
+  readonly #notifications: NotificationDispatcher
+  readonly #tokens: TokenIssuer
+  readonly #store = new SubscriptionStore()
+  readonly #faults = new FaultPlan()
+  readonly #log = new RequestLog()
+  readonly #closing = new AbortController()
+  #closed: Promise<void> | undefined
+
+  /** @internal Use {@link startEmulator}. */
+  constructor(
+    options: ResolvedEmulatorOptions,
+    certificate: { ca: string; tls: KeyAndCertificate },
+    server: HttpsServer,
+  ) {
+    const { domain, clientId, clientSecret, credentialsEncoding } = options
+    this.baseUrl = server.baseUrl
+    this.authUrl = server.baseUrl
+    this.domain = domain
+    this.clientId = clientId
+    this.clientSecret = clientSecret
+    this.username = options.username
+    this.password = options.password
+    this.ca = certificate.ca
+    this.tls = certificate.tls
+    this.#clientAgent = new Agent({ connections: 32, connect: { ca: certificate.ca } })
+    this.clientOptions = {
+      baseUrl: this.baseUrl,
+      auth: { authUrl: this.authUrl, domain, clientId, clientSecret, credentialsEncoding },
+      dispatcher: this.#clientAgent,
+    }
+    this.#tokens = new TokenIssuer({
+      issuer: `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`,
+      lifetimeSeconds: options.tokenLifetimeSeconds,
+    })
+    this.#service = new NotificationService({
+      domain,
+      tokenEndpoint: new TokenEndpoint(options, this.#tokens),
+      subscriptionEndpoints: new SubscriptionEndpoints(options, this.#tokens, this.#store),
+      faults: this.#faults,
+      log: this.#log,
+      closing: this.#closing.signal,
+    })
+    const { callbackCa, callbackTimeoutMs } = options
+    this.#sender = new CallbackSender({
+      ca: callbackCa === undefined ? [certificate.ca] : [certificate.ca, callbackCa],
+      timeoutMs: callbackTimeoutMs,
+    })
+    this.#notifications = new NotificationDispatcher(this.#store, this.#sender)
+    this.#server = server
+    server.answerWith((request) => this.#service.handle(request))
+  }
+
+  /**
+   * Answers a request without any network; of its URL only the path counts. Rejects with a `TypeError`, as a
+   * global `fetch` does, where a fault breaks the connection. `emulatorHandlers` builds on it.
+   *
+   * Statuses and bodies that interface.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
+   * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
+   */
+  fetch(request: Request): Promise<Response> {
+    return this.#service.handle(request)
+  }
+
+  /**
+   * Sends a notification to every subscription for its user and category (interface.md section 6), and
+   * resolves with one result for each when all callbacks were answered or failed. It does not reject for a
+   * failed callback: the result has its `error`. Three failures in a row, in the order in which callbacks
+   * complete, end a subscription; nothing is retried.
+   *
+   * Rejects with `InvalidRequestError` for a notification that interface.md 2.3 does not allow, and after `close`.
+   */
+  async notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]> {
+    if (this.#closed !== undefined) {
+      const message = 'the emulator is closed'
+      throw new InvalidRequestError(`Nothing was sent: ${message}`, { issues: [{ path: [], message }] })
+    }
+    return this.#notifications.notify(notification)
+  }
+
+  /** The active subscriptions as they are now, the oldest first. */
+  get subscriptions(): readonly SubscriptionRecord[] {
+    return this.#store.list()
+  }
+
+  /** The last 1,000 requests that arrived, the newest last; with credentials and tokens, as they were sent. */
+  get requests(): readonly RecordedRequest[] {
+    return this.#log.requests
+  }
+
+  /** How many requests arrived since the start. */
+  get requestCounts(): RequestCounts {
+    return this.#log.counts
+  }
+
+  /**
+   * Makes the next `times` answers of an endpoint go wrong (default 1). Faults of one endpoint happen in the
+   * order in which they were injected. Throws `InvalidRequestError` for one that could never happen.
+   *
+   * @example
+   * emulator.injectFault('create', { status: 503, headers: { 'retry-after': '1' } }, { times: 2 })
+   * emulator.injectFault('create', { reset: 'after-processing' })
+   */
+  injectFault(operation: EmulatorOperation, fault: Fault, { times = 1 }: { times?: number } = {}): void {
+    this.#faults.add(operation, fault, times)
+  }
+
+  /** Forgets the faults that have not happened yet. */
+  clearFaults(): void {
+    this.#faults.clear()
+  }
+
+  /** Every access token issued so far is refused with 401 from now on. */
+  revokeTokens(): void {
+    this.#tokens.revokeAll()
+  }
+
+  /** Stops: delayed answers and callbacks under way are aborted, every connection is closed. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.all([this.#server.close(), this.#sender.close(), this.#clientAgent.destroy()])
+  }
+
+  /** The same as {@link close}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}

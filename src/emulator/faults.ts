@@ -1,0 +1,95 @@
+/** Faults on request, for a user's own resilience tests: the next n answers of an endpoint go wrong. */
+import { z } from 'zod'
+import { InvalidRequestError } from '../errors.js'
+
+/** The endpoints: token (interface.md 4.1), create (4.2), update and unsubscribe (4.3). */
+export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
+
+/** What happens instead of the normal answer. */
+export type Fault =
+  /** The request is not processed; this answer goes out, with an empty body unless one is given. */
+  | {
+      readonly status: number
+      readonly body?: string | undefined
+      readonly headers?: Readonly<Record<string, string>> | undefined
+    }
+  /** Nothing happens for so many milliseconds; then the request is processed and answered normally. */
+  | { readonly delayMs: number }
+  /** The connection breaks without an answer, before or after the request took effect. */
+  | { readonly reset: 'before-processing' | 'after-processing' }
+  /**
+   * The request is processed and answered with the right status and the wrong body: this text, or with
+   * `true` the first half of the right one. Not for `unsubscribe`: its answer, 204, cannot have a body.
+   */
+  | { readonly malformedBody: string | true }
+
+const operationSchema = z.enum(['token', 'create', 'update', 'unsubscribe'])
+
+const faultSchema = z.union([
+  z.strictObject({
+    status: z.int().min(200).max(599),
+    body: z.string().optional(),
+    headers: z.record(z.string(), z.string()).refine(canBeHeaders, 'are not HTTP headers').optional(),
+  }),
+  z.strictObject({ delayMs: z.number().min(0).max(2_147_483_647) }),
+  z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
+  z.strictObject({ malformedBody: z.union([z.string(), z.literal(true)]) }),
+])
+
+/** The faults that are still to happen, in the order in which they were asked for. */
+export class FaultPlan {
+  readonly #planned: { operation: EmulatorOperation; fault: Fault; remaining: number }[] = []
+
+  /** Throws `InvalidRequestError` for a fault that could never happen. */
+  add(operation: EmulatorOperation, fault: Fault, times: number): void {
+    refuseIfInvalid(operation, fault, times)
+    this.#planned.push({ operation, fault, remaining: times })
+  }
+
+  /** The fault for the answer that is due now, which it uses up. */
+  take(operation: string): Fault | undefined {
+    const index = this.#planned.findIndex((planned) => planned.operation === operation)
+    const planned = this.#planned[index]
+    if (planned === undefined) return undefined
+    planned.remaining--
+    if (planned.remaining === 0) this.#planned.splice(index, 1)
+    return planned.fault
+  }
+
+  clear(): void {
+    this.#planned.length = 0
+  }
+}
+
+/**
+ * How a broken connection looks to a caller of `emulator.fetch`: the error that a global `fetch` gives for
+ * one. The HTTPS server destroys the socket for it, msw answers with a network error.
+ */
+export class ConnectionReset extends TypeError {
+  constructor() {
+    super('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) })
+  }
+}
+
+function refuseIfInvalid(operation: EmulatorOperation, fault: Fault, times: number): void {
+  const call = z.object({ operation: operationSchema, fault: faultSchema, times: z.int().min(1) })
+  const checked = call
+    .refine(({ operation, fault }) => !(operation === 'unsubscribe' && 'malformedBody' in fault), {
+      path: ['fault', 'malformedBody'],
+      message: 'is not possible for unsubscribe: its answer, 204, cannot have a body',
+    })
+    .safeParse({ operation, fault, times })
+  if (checked.success) return
+  const issues = checked.error.issues.map(({ path, message }) => ({ path, message }))
+  const summary = issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
+  throw new InvalidRequestError(`The fault cannot be injected: ${summary}`, { issues })
+}
+
+function canBeHeaders(headers: Record<string, string>): boolean {
+  try {
+    new Headers(headers)
+    return true
+  } catch {
+    return false
+  }
+}

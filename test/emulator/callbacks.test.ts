@@ -1,0 +1,250 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
+import { describe, expect, test } from 'vitest'
+import { InvalidRequestError, TimeoutError } from '../../src/errors.js'
+import { apiAuthorization, created, form, lowEnergy, type Reaction, Receiver, send } from './support.js'
+
+describe('section 4.2 and 2.3: the callback', () => {
+  test('is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    const id = await created(emulator, {
+      url: `${receiver.url}?a=1`,
+      fields: { token: 'Bearer x', 'X-Umlaut': 'ä' },
+      headers: { userdata: 'mine' },
+    })
+    const before = Date.now()
+    const results = await emulator.notify(lowEnergy)
+    expect(results).toEqual([
+      { subscriptionId: id, callbackUrl: `${receiver.url}?a=1`, status: 204, subscriptionEnded: false },
+    ])
+    const [callback] = receiver.callbacks
+    expect(callback).toMatchObject({
+      method: 'POST',
+      path: '/callbacks?a=1',
+      headers: { 'content-type': 'application/json', token: 'Bearer x', 'x-umlaut': 'ä', userdata: 'mine' },
+      body: {
+        subscriptionId: id,
+        notification: { ver: '1.0', type: 'lowEnergyAgentOpened', payload: lowEnergy.payload },
+      },
+    })
+    const notification = callback?.body.notification
+    expect(notification?.id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    expect(notification?.time).toBeGreaterThanOrEqual(before)
+    expect(notification?.time).toBeLessThanOrEqual(Date.now())
+  })
+
+  test('carries id, time and ver as they are given', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    await emulator.notify({ ...lowEnergy, id: 'n1', time: 5, ver: '2.0' })
+    expect(receiver.callbacks[0]?.body).toMatchObject({ notification: { id: 'n1', time: 5, ver: '2.0' } })
+  })
+
+  test('carries the parameters of the latest update', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    const id = await created(emulator, { url: receiver.url, fields: { token: 'old', other: 'kept' } })
+    await emulator.notify(lowEnergy)
+    await send(emulator, 'PUT', `/api/subscriptions/${id}`, {
+      headers: { authorization: apiAuthorization(emulator), 'content-type': form },
+      body: 'token=new',
+    })
+    await emulator.notify(lowEnergy)
+    expect(receiver.callbacks.map(({ headers }) => [headers.token, headers.other])).toEqual([
+      ['old', 'kept'],
+      ['new', 'kept'],
+    ])
+  })
+
+  test('reaches http: receivers where allowInsecureLoopback is set', async () => {
+    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    await using receiver = await Receiver.startInsecure()
+    await created(emulator, { url: receiver.url })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
+  })
+})
+
+describe('section 6: who is notified', () => {
+  test('every subscription with the category and the user, whatever the URL, and no other', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    const url = (name: string) => `${receiver.url}/${name}`
+    const both = await created(emulator, {
+      types: 'behavioral,call-score',
+      users: 'alice,bob',
+      url: url('1'),
+    })
+    const one = await created(emulator, { types: 'behavioral', users: 'alice', url: url('2') })
+    await created(emulator, { types: 'conversation-ai', users: 'alice', url: url('3') })
+    await created(emulator, { types: 'behavioral', users: 'carol', url: url('4') })
+    const notified = async (notification: Partial<EmulatedNotification>) =>
+      (await emulator.notify({ ...lowEnergy, ...notification })).map(({ subscriptionId }) => subscriptionId)
+    expect(await notified({})).toEqual([both, one])
+    expect(await notified({ username: 'bob' })).toEqual([both])
+    expect(await notified({ category: 'call-score', type: 'cxScoreUpdated' })).toEqual([both])
+    expect(await notified({ username: 'nobody' })).toEqual([])
+    expect(receiver.callbacks).toHaveLength(4)
+  })
+
+  test('500 notifications at once all arrive, over a bounded number of connections', async () => {
+    await using emulator = await startEmulator({ callbackTimeoutMs: 60_000 })
+    await using receiver = await Receiver.start(emulator)
+    const id = await created(emulator, { url: receiver.url })
+    const sent = Array.from({ length: 500 }, (_, n) => emulator.notify({ ...lowEnergy, id: `n${n}` }))
+    const results = (await Promise.all(sent)).flat()
+    expect(results.every(({ status, error }) => status === 204 && error === undefined)).toBe(true)
+    const received = receiver.callbacks.map(({ body }) => body.notification.id)
+    expect(new Set(received).size).toBe(500)
+    expect(received).toHaveLength(500)
+    expect(emulator.subscriptions).toMatchObject([{ subscriptionId: id, consecutiveFailures: 0 }])
+  })
+
+  test('a notification that section 2.3 does not allow is refused with every problem', async () => {
+    await using emulator = await startEmulator()
+    const wrong = { type: '', category: 'behavioural', username: 'alice', payload: [] }
+    const refused = emulator.notify(wrong as unknown as EmulatedNotification)
+    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
+    await expect(refused).rejects.toMatchObject({
+      issues: [{ path: ['type'] }, { path: ['category'] }, { path: ['payload'] }],
+    })
+  })
+})
+
+describe('section 3: failed callbacks', () => {
+  const failures: [string, Reaction][] = [
+    ['an answer of 500', 500],
+    ['an answer of 404', 404],
+    ['a redirect, which is not followed', { redirectTo: '/elsewhere' }],
+    ['a broken connection', 'break'],
+    ['no answer in time', 'hang'],
+    ['an answer that does not end in time', 'half'],
+  ]
+  test.each(failures)('%s is a failure and is not retried', async (_, reaction) => {
+    const timesOut = reaction === 'hang' || reaction === 'half'
+    await using emulator = await startEmulator({ callbackTimeoutMs: timesOut ? 1_000 : 10_000 })
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push(reaction)
+    const [result] = await emulator.notify(lowEnergy)
+    expect(result?.error).toBeInstanceOf(Error)
+    expect(result?.error instanceof TimeoutError).toBe(timesOut)
+    expect(result?.status).toBe(
+      typeof reaction === 'object' ? 307 : typeof reaction === 'number' ? reaction : undefined,
+    )
+    expect(result?.subscriptionEnded).toBe(false)
+    expect(emulator.subscriptions).toMatchObject([{ consecutiveFailures: 1 }])
+    // The next one gets through: what was received in between would have been a retry.
+    await emulator.notify({ ...lowEnergy, id: 'next' })
+    expect(receiver.callbacks).toHaveLength(2)
+    expect(receiver.callbacks[1]).toMatchObject({
+      path: '/callbacks',
+      body: { notification: { id: 'next' } },
+    })
+  })
+
+  test('the body of a good answer does not matter, however large it is', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push('large', 'large')
+    for (let i = 0; i < 2; i++) expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 200 }])
+    expect(emulator.subscriptions).toMatchObject([{ consecutiveFailures: 0 }])
+  })
+
+  test('a port where nobody listens and a certificate that nobody trusts are failures', async () => {
+    await using emulator = await startEmulator()
+    await using stranger = await startEmulator()
+    await using untrusted = await Receiver.start(stranger)
+    const free = createServer().listen(0, '127.0.0.1')
+    await once(free, 'listening')
+    const { port } = free.address() as { port: number }
+    await new Promise((closed) => free.close(closed))
+    await created(emulator, { url: untrusted.url })
+    await created(emulator, { url: `https://127.0.0.1:${port}/` })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([
+      { error: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } },
+      { error: { code: 'ECONNREFUSED' } },
+    ])
+    expect(untrusted.callbacks).toEqual([])
+  })
+
+  test('callbackCa makes such a certificate trusted', async () => {
+    await using stranger = await startEmulator()
+    await using emulator = await startEmulator({ callbackCa: stranger.ca })
+    await using receiver = await Receiver.start(stranger)
+    await using own = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    await created(emulator, { url: own.url })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }, { status: 204 }])
+  })
+
+  test('the third failure in a row ends the subscription, and nothing is delivered after it', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push(500, 'break', 500)
+    const ended = []
+    for (let i = 0; i < 4; i++) ended.push((await emulator.notify(lowEnergy)).map((r) => r.subscriptionEnded))
+    expect(ended).toEqual([[false], [false], [true], []])
+    expect(receiver.callbacks).toHaveLength(3)
+    expect(emulator.subscriptions).toEqual([])
+    // It is ended as if it had never been: the same can be created again.
+    await created(emulator, { url: receiver.url })
+  })
+
+  test('a success in between begins the count anew', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    const counts = []
+    for (const reaction of [500, 500, 200, 500, 500, 299, 500]) {
+      receiver.reactions.push(reaction)
+      await emulator.notify(lowEnergy)
+      counts.push(emulator.subscriptions[0]?.consecutiveFailures)
+    }
+    expect(counts).toEqual([1, 2, 0, 1, 2, 0, 1])
+  })
+
+  test('failures are counted for each subscription on its own', async () => {
+    await using emulator = await startEmulator()
+    await using good = await Receiver.start(emulator)
+    await using bad = await Receiver.start(emulator)
+    const survivor = await created(emulator, { url: good.url })
+    await created(emulator, { url: bad.url })
+    bad.reactions.push(500, 500, 500)
+    for (let i = 0; i < 3; i++) await emulator.notify(lowEnergy)
+    expect(emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual([survivor])
+  })
+
+  test('callbacks that still queue when their subscription ends are not sent', async () => {
+    await using emulator = await startEmulator({ callbackTimeoutMs: 60_000 })
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push(...new Array(1_000).fill(500))
+    const sent = await Promise.all(Array.from({ length: 300 }, () => emulator.notify(lowEnergy)))
+    const results = sent.flat()
+    expect(results).toHaveLength(300)
+    expect(results.every(({ error }) => error !== undefined)).toBe(true)
+    expect(receiver.callbacks.length).toBeGreaterThanOrEqual(3)
+    expect(receiver.callbacks.length).toBeLessThan(300)
+    expect(results.filter(({ status }) => status === 500)).toHaveLength(receiver.callbacks.length)
+  })
+
+  test('a callback that fails after its subscription was unsubscribed ends nothing else', async () => {
+    await using emulator = await startEmulator()
+    await using receiver = await Receiver.start(emulator)
+    const id = await created(emulator, { url: receiver.url })
+    receiver.reactions.push(500)
+    receiver.onCallback = () =>
+      send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
+        headers: { authorization: apiAuthorization(emulator) },
+      })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([
+      { subscriptionId: id, status: 500, subscriptionEnded: true },
+    ])
+    expect(emulator.subscriptions).toEqual([])
+  })
+})

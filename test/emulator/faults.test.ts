@@ -1,0 +1,130 @@
+import { type EmulatorOperation, type Fault, startEmulator } from 'notification-subscriber/emulator'
+import { describe, expect, test } from 'vitest'
+import { InvalidRequestError } from '../../src/errors.js'
+import { apiAuthorization, create, created, form, requestToken, send } from './support.js'
+
+describe('injected faults', () => {
+  test('a status goes out with its body and headers in place of the next n answers, and nothing is processed', async () => {
+    await using emulator = await startEmulator()
+    const fault = { status: 503, body: 'busy', headers: { 'retry-after': '7' } }
+    emulator.injectFault('create', fault, { times: 2 })
+    for (let i = 0; i < 2; i++) {
+      const { status, headers, body } = await create(emulator)
+      expect([status, headers['retry-after'], body]).toEqual([503, '7', 'busy'])
+    }
+    expect(emulator.subscriptions).toEqual([])
+    expect((await create(emulator)).status).toBe(201)
+  })
+
+  test('it happens once unless told otherwise, to its own endpoint, in the order of injection', async () => {
+    await using emulator = await startEmulator()
+    emulator.injectFault('create', { status: 500 })
+    emulator.injectFault('create', { status: 204, body: 'a 204 has none' })
+    emulator.injectFault('token', { status: 429 })
+    emulator.injectFault('update', { status: 403 })
+    emulator.injectFault('unsubscribe', { status: 502 })
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    expect((await create(emulator)).status).toBe(500)
+    expect(await create(emulator)).toMatchObject({ status: 204, body: '' })
+    const id = await created(emulator)
+    expect((await requestToken(emulator)).status).toBe(429)
+    expect((await requestToken(emulator)).status).toBe(200)
+    const path = `/api/subscriptions/${id}`
+    expect((await send(emulator, 'PUT', path, { headers, body: 'a=1' })).status).toBe(403)
+    expect((await send(emulator, 'PUT', path, { headers, body: 'a=1' })).status).toBe(200)
+    expect((await send(emulator, 'DELETE', path, { headers })).status).toBe(502)
+    expect((await send(emulator, 'DELETE', path, { headers })).status).toBe(204)
+  })
+
+  test('a delay holds the answer back, and then the request is processed', async () => {
+    await using emulator = await startEmulator()
+    emulator.injectFault('create', { delayMs: 50 })
+    const answer = create(emulator)
+    expect(emulator.subscriptions).toEqual([])
+    expect((await answer).status).toBe(201)
+    expect(emulator.subscriptions).toHaveLength(1)
+  })
+
+  test.each([
+    ['before-processing', 0],
+    ['after-processing', 1],
+  ] as const)(
+    'a reset %s breaks the connection and leaves %i subscriptions',
+    async (reset, subscriptions) => {
+      await using emulator = await startEmulator()
+      emulator.injectFault('create', { reset })
+      await expect(create(emulator)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
+      expect(emulator.subscriptions).toHaveLength(subscriptions)
+      const [recorded] = emulator.requests
+      expect(recorded).toMatchObject({ operation: 'create', path: '/api/subscriptions' })
+      expect(recorded).not.toHaveProperty('status')
+    },
+  )
+
+  test('through emulator.fetch a reset is the TypeError of a fetch', async () => {
+    await using emulator = await startEmulator()
+    emulator.injectFault('create', { reset: 'before-processing' })
+    const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
+    const refused = emulator.fetch(request)
+    await expect(refused).rejects.toBeInstanceOf(TypeError)
+    await expect(refused).rejects.toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } })
+  })
+
+  test('through emulator.fetch a delay ends with the abort of its request', async () => {
+    await using emulator = await startEmulator()
+    emulator.injectFault('create', { delayMs: 1_000_000 })
+    const controller = new AbortController()
+    const { signal } = controller
+    const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST', signal })
+    const refused = emulator.fetch(request)
+    controller.abort(new Error('enough'))
+    await expect(refused).rejects.toThrow('enough')
+  })
+
+  test('a malformed body comes with the right status, and the request is processed', async () => {
+    await using emulator = await startEmulator()
+    emulator.injectFault('create', { malformedBody: '{"subscription_id":"one"}' })
+    expect(await create(emulator)).toMatchObject({ status: 201, body: '{"subscription_id":"one"}' })
+    expect(emulator.subscriptions).toHaveLength(1)
+    emulator.injectFault('token', { malformedBody: true })
+    const { status, body } = await requestToken(emulator)
+    expect(status).toBe(200)
+    expect(body).toMatch(/^\{"access_token":"/)
+    expect(() => JSON.parse(body)).toThrow(SyntaxError)
+  })
+
+  test('an update, whose answer has no body, gets one that is no JSON', async () => {
+    await using emulator = await startEmulator()
+    const id = await created(emulator)
+    emulator.injectFault('update', { malformedBody: true })
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    const answer = await send(emulator, 'PUT', `/api/subscriptions/${id}`, { headers, body: 'a=1' })
+    expect([answer.status, answer.body]).toEqual([200, '{'])
+  })
+
+  test('clearFaults() forgets what has not happened yet', async () => {
+    await using emulator = await startEmulator()
+    emulator.injectFault('create', { status: 500 }, { times: 5 })
+    await create(emulator)
+    emulator.clearFaults()
+    expect((await create(emulator)).status).toBe(201)
+  })
+
+  test.each<[unknown, unknown, number]>([
+    ['tokens', { status: 500 }, 1],
+    ['create', { status: 99 }, 1],
+    ['create', { status: 500, reset: 'before-processing' }, 1],
+    ['create', { status: 500, headers: { 'not a name': 'x' } }, 1],
+    ['create', { delayMs: -1 }, 1],
+    ['create', { reset: 'sometimes' }, 1],
+    ['create', {}, 1],
+    ['create', { status: 500 }, 0],
+    ['unsubscribe', { malformedBody: true }, 1],
+  ])('one that could never happen is refused: %j %j times %j', async (operation, fault, times) => {
+    await using emulator = await startEmulator()
+    expect(() => emulator.injectFault(operation as EmulatorOperation, fault as Fault, { times })).toThrow(
+      InvalidRequestError,
+    )
+    expect((await create(emulator)).status).toBe(201)
+  })
+})

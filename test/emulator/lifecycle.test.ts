@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
+import { fetch as undiciFetch } from 'undici'
+import { describe, expect, test, vi } from 'vitest'
+import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
+import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
+
+describe('starting', () => {
+  test('each emulator is its own: address, authority, secrets', async () => {
+    await using first = await startEmulator()
+    await using second = await startEmulator()
+    expect(first.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    expect(first.authUrl).toBe(first.baseUrl)
+    for (const property of ['baseUrl', 'ca', 'clientSecret', 'password'] as const) {
+      expect(first[property]).not.toBe(second[property])
+    }
+    expect(first.clientOptions).toEqual({
+      baseUrl: first.baseUrl,
+      auth: {
+        authUrl: first.authUrl,
+        domain: 'emulator',
+        clientId: 'emulator-client',
+        clientSecret: first.clientSecret,
+        credentialsEncoding: 'raw',
+      },
+      dispatcher: expect.objectContaining({ dispatch: expect.any(Function) }),
+    })
+  })
+
+  test('options are taken over', async () => {
+    const options = { domain: 'acme', clientId: 'id', clientSecret: 's:/+%', username: 'u', password: 'p:w' }
+    await using emulator = await startEmulator(options)
+    expect(emulator).toMatchObject(options)
+    await accessToken(emulator)
+    await created(emulator)
+  })
+
+  test.each<[string, unknown]>([
+    ['domain', { domain: '' }],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }],
+    ['permittedHeaders.0', { permittedHeaders: ['Content-Type'] }],
+    ['permittedHeaders.0', { permittedHeaders: ['not a name'] }],
+    ['username', { username: 'a:b' }],
+    ['callbackCa', { callbackCa: 'no certificate' }],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }],
+    ['credentialsEncoding', { credentialsEncoding: 'base64' }],
+    ['port', { port: 65_536 }],
+    ['', { prot: 1 }],
+  ])('refuses what cannot work, at %s: %j', async (path, options) => {
+    const refused = startEmulator(options as EmulatorOptions)
+    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    await expect(refused).rejects.toMatchObject({ issues: [{ path: path === '' ? [] : expectedPath(path) }] })
+  })
+
+  test('refuses a port that is taken', async () => {
+    await using emulator = await startEmulator()
+    const refused = startEmulator({ port: Number(new URL(emulator.baseUrl).port) })
+    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    await expect(refused).rejects.toMatchObject({
+      issues: [{ path: ['port'] }],
+      cause: { code: 'EADDRINUSE' },
+    })
+  })
+})
+
+function expectedPath(path: string) {
+  return path.split('.').map((key) => (key === '0' ? 0 : key))
+}
+
+describe('section 5.5: HTTPS', () => {
+  test('the certificate is for loopback only, signed by the authority, and valid from yesterday for a month', async () => {
+    await using emulator = await startEmulator()
+    const authority = new X509Certificate(emulator.ca)
+    const certificate = new X509Certificate(emulator.tls.cert)
+    expect(authority.ca).toBe(true)
+    expect(certificate.ca).toBe(false)
+    expect(certificate.checkIssued(authority)).toBe(true)
+    expect(certificate.verify(authority.publicKey)).toBe(true)
+    expect(authority.verify(authority.publicKey)).toBe(true)
+    expect(certificate.checkHost('localhost')).toBe('localhost')
+    expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1')
+    expect(certificate.checkIP('::1')).toBe('::1')
+    expect(certificate.checkHost('example.com')).toBeUndefined()
+    expect(certificate.publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' })
+    const day = 24 * 60 * 60 * 1000
+    for (const { validFrom, validTo } of [authority, certificate]) {
+      expect(Math.abs(Date.parse(validFrom) - (Date.now() - day))).toBeLessThan(day / 2)
+      expect(Math.abs(Date.parse(validTo) - (Date.now() + 30 * day))).toBeLessThan(day / 2)
+    }
+  })
+
+  test('a client that does not trust the authority gets no connection', async () => {
+    await using emulator = await startEmulator()
+    await expect(undiciFetch(emulator.baseUrl)).rejects.toMatchObject({
+      cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' },
+    })
+    expect(emulator.requests).toEqual([])
+  })
+})
+
+describe('closing', () => {
+  test('breaks requests that wait for a delayed answer, and connections that never got to speak', async () => {
+    const emulator = await startEmulator()
+    const silent = connect(Number(new URL(emulator.baseUrl).port), '127.0.0.1')
+    await once(silent, 'connect')
+    emulator.injectFault('create', { delayMs: 1_000_000 }, { times: 2 })
+    const delayed = expect(create(emulator)).rejects.toThrow()
+    const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
+    const direct = expect(emulator.fetch(request)).rejects.toBeInstanceOf(TypeError)
+    await vi.waitFor(() => expect(emulator.requestCounts.create).toBe(2))
+    await Promise.all([emulator.close(), once(silent, 'close'), delayed, direct])
+  })
+
+  test('aborts callbacks that nobody answers', async () => {
+    const emulator = await startEmulator({ callbackTimeoutMs: 1_000_000 })
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push('hang')
+    const arrived = new Promise((resolve) => {
+      receiver.onCallback = () => resolve(undefined)
+    })
+    const notified = emulator.notify(lowEnergy)
+    await arrived
+    await emulator.close()
+    expect((await notified)[0]?.error?.message).toMatch(/emulator was closed/)
+  })
+
+  test('can be done twice; afterwards nothing listens and nothing is sent', async () => {
+    const emulator = await startEmulator()
+    await created(emulator)
+    await Promise.all([emulator.close(), emulator.close()])
+    await emulator.close()
+    await expect(send(emulator, 'GET', '/')).rejects.toThrow()
+    await expect(undiciFetch(emulator.baseUrl)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
+    await expect(emulator.notify(lowEnergy)).rejects.toBeInstanceOf(InvalidRequestError)
+  })
+
+  test.each([[[]], [['--disallow-code-generation-from-strings']]])(
+    'a process that used the emulator ends by itself (node flags: %j)',
+    async (flags) => {
+      const script = fileURLToPath(new URL('fixtures/start-use-close.ts', import.meta.url))
+      const run = promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', script], {
+        timeout: 25_000,
+      })
+      expect((await run).stdout.trim()).toBe('delivered: 204')
+    },
+  )
+})

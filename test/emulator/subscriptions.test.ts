@@ -1,0 +1,339 @@
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { accessToken, apiAuthorization, create, created, form, type Subscription, send } from './support.js'
+
+let emulator: Emulator
+beforeAll(async () => {
+  emulator = await startEmulator({ permittedHeaders: ['UserData', 'X-Site'] })
+})
+afterAll(() => emulator.close())
+
+// One emulator for all: each test has callback URLs of its own.
+let url: string
+let count = 0
+beforeEach(() => {
+  url = `https://app.example.com/${++count}`
+})
+
+const ids = () =>
+  emulator.subscriptions.filter((s) => s.callbackUrl === url).map(({ subscriptionId }) => subscriptionId)
+
+function update(id: number | string, body: string, headers: Record<string, string> = {}) {
+  return send(emulator, 'PUT', `/api/subscriptions/${id}`, {
+    headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...headers },
+    body,
+  })
+}
+
+function unsubscribe(id: number | string) {
+  return send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
+    headers: { authorization: apiAuthorization(emulator) },
+  })
+}
+
+describe('section 3: states and transitions', () => {
+  const both: Subscription = { types: 'behavioral,call-score', users: 'alice,bob' }
+
+  test('a subscription that overlaps none is created', async () => {
+    const { status, headers, body } = await create(emulator, { ...both, url })
+    expect(status).toBe(201)
+    expect(headers['content-type']).toBe('application/json')
+    expect(JSON.parse(body)).toEqual({ subscription_id: expect.any(Number) })
+    expect(emulator.subscriptions.at(-1)).toEqual({
+      subscriptionId: JSON.parse(body).subscription_id,
+      notificationTypes: ['behavioral', 'call-score'],
+      usernames: ['alice', 'bob'],
+      callbackUrl: url,
+      parameters: {},
+      consecutiveFailures: 0,
+    })
+  })
+
+  test('an identical one with recreateIfExists replaces it under a new id', async () => {
+    const first = await created(emulator, { ...both, url, fields: { token: 'old' } })
+    const second = await created(emulator, { ...both, url, recreate: 'true' })
+    expect(second).not.toBe(first)
+    expect(ids()).toEqual([second])
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
+  })
+
+  test.each([undefined, 'false'])('an identical one with recreateIfExists %s gets 409', async (recreate) => {
+    const first = await created(emulator, { ...both, url })
+    expect((await create(emulator, { ...both, url, recreate } as Subscription)).status).toBe(409)
+    expect(ids()).toEqual([first])
+  })
+
+  test('identity is that of sets: neither order nor repetition matters', async () => {
+    await created(emulator, { ...both, url })
+    const reordered = { types: 'call-score,behavioral,call-score', users: 'bob,alice,bob', url }
+    expect((await create(emulator, reordered)).status).toBe(409)
+    await created(emulator, { ...reordered, recreate: 'true' })
+    expect(ids()).toHaveLength(1)
+  })
+
+  test.each<[string, Subscription]>([
+    ['fewer users', { ...both, users: 'alice' }],
+    ['more users', { ...both, users: 'alice,bob,carol' }],
+    ['other users too', { ...both, users: 'bob,carol' }],
+    ['fewer types', { ...both, types: 'call-score' }],
+    ['more types', { ...both, types: 'behavioral,call-score,conversation-ai' }],
+    ['one pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
+  ])('a partial overlap (%s) gets 409 with and without recreateIfExists', async (_, overlapping) => {
+    const first = await created(emulator, { ...both, url })
+    expect((await create(emulator, { ...overlapping, url })).status).toBe(409)
+    expect((await create(emulator, { ...overlapping, url, recreate: 'true' })).status).toBe(409)
+    expect(ids()).toEqual([first])
+  })
+
+  test('a request that overlaps several subscriptions gets 409 and deletes none of them', async () => {
+    const first = await created(emulator, { users: 'alice', url })
+    const second = await created(emulator, { users: 'bob', url })
+    expect((await create(emulator, { users: 'alice,bob', url, recreate: 'true' })).status).toBe(409)
+    expect(ids()).toEqual([first, second])
+  })
+
+  test('another callback URL, user or type is no overlap', async () => {
+    await created(emulator, { types: 'behavioral', users: 'alice', url })
+    await created(emulator, { types: 'call-score', users: 'alice', url })
+    await created(emulator, { types: 'behavioral', users: 'Alice', url })
+    expect(ids()).toHaveLength(3)
+    await created(emulator, { types: 'behavioral', users: 'alice', url: `${url}/` })
+  })
+
+  test('of many identical requests at once exactly one wins', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => create(emulator, { ...both, url })))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(49)
+  })
+
+  test('unsubscribing ends it with 204, then with 404, and makes room for another', async () => {
+    const first = await created(emulator, { url })
+    const answer = await unsubscribe(first)
+    expect([answer.status, answer.body]).toEqual([204, ''])
+    expect(ids()).toEqual([])
+    expect((await unsubscribe(first)).status).toBe(404)
+    await created(emulator, { url })
+  })
+})
+
+describe('section 4.2: the create request', () => {
+  test('a bearer token will do as well as Basic credentials', async () => {
+    const authorization = `Bearer ${await accessToken(emulator)}`
+    expect((await create(emulator, { url, headers: { authorization } })).status).toBe(201)
+  })
+
+  test('without good credentials it is 401, whatever the form says', async () => {
+    const { status } = await create(emulator, {
+      url,
+      types: 'nonsense',
+      headers: { authorization: 'Basic eA==' },
+    })
+    expect(status).toBe(401)
+  })
+
+  test.each([
+    ['no notification type', 'username=a&callback_url=https://a.example/'],
+    ['an empty notification type', 'notification_type=&username=a&callback_url=https://a.example/'],
+    ['an unknown type', 'notification_type=behavioural&username=a&callback_url=https://a.example/'],
+    ['an empty type in the list', 'notification_type=behavioral,&username=a&callback_url=https://a.example/'],
+    ['no user', 'notification_type=behavioral&callback_url=https://a.example/'],
+    [
+      'an empty user in the list',
+      'notification_type=behavioral&username=a,,b&callback_url=https://a.example/',
+    ],
+    ['a space after the comma', 'notification_type=behavioral&username=a,+b&callback_url=https://a.example/'],
+    ['no callback URL', 'notification_type=behavioral&username=a'],
+    ['a relative callback URL', 'notification_type=behavioral&username=a&callback_url=/a'],
+    ['an http: callback URL', 'notification_type=behavioral&username=a&callback_url=http://a.example/'],
+    ['http: on loopback', 'notification_type=behavioral&username=a&callback_url=http://127.0.0.1/'],
+    ['another boolean', 'notification_type=behavioral&username=a&callback_url=https://a/&recreateIfExists=1'],
+    ['a user twice', 'notification_type=behavioral&username=a&username=b&callback_url=https://a.example/'],
+    ['bad percent-encoding', 'notification_type=behavioral&username=%zz&callback_url=https://a.example/'],
+    ['bad UTF-8', 'notification_type=behavioral&username=%ff&callback_url=https://a.example/'],
+    ['a field without name', 'notification_type=behavioral&username=a&callback_url=https://a.example/&=x'],
+    ['JSON in place of a form', '{"notification_type":["behavioral"]}'],
+  ])('answers 400 to %s', async (_, body) => {
+    const before = emulator.subscriptions.length
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    const answer = await send(emulator, 'POST', '/api/subscriptions', { headers, body })
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.body)).toEqual({ error: 'invalid_request', message: expect.any(String) })
+    expect(emulator.subscriptions).toHaveLength(before)
+  })
+
+  test('answers 415 to another content type and takes one with a charset', async () => {
+    expect((await create(emulator, { url, headers: { 'content-type': 'application/json' } })).status).toBe(
+      415,
+    )
+    const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
+    expect((await create(emulator, { url, headers })).status).toBe(201)
+  })
+
+  test('answers 413 to a body over 1 MiB, and keeps the connection usable', async () => {
+    const answer = await create(emulator, { url, fields: { token: 'x'.repeat(1024 * 1024) } })
+    expect([answer.status, JSON.parse(answer.body).error]).toEqual([413, 'content_too_large'])
+    expect((await create(emulator, { url, fields: { token: 'x'.repeat(1000 * 1000) } })).status).toBe(201)
+  })
+
+  test('every further field becomes a parameter, and so do the permitted headers, in any case', async () => {
+    const headers = { userdata: 'mine', 'x-site': 'north', 'x-other': 'no' }
+    await created(emulator, { url, fields: { token: 't+/= 1', 'X-Tag': '' }, headers })
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({
+      token: 't+/= 1',
+      'X-Tag': '',
+      UserData: 'mine',
+      'X-Site': 'north',
+    })
+  })
+
+  test.each([
+    ['Content-Type', 'text/plain'],
+    ['content-length', '3'],
+    ['Host', 'evil.example'],
+    ['connection', 'close'],
+    ['Transfer-Encoding', 'chunked'],
+    ['expect', '100-continue'],
+    ['upgrade', 'x'],
+    ['not a token', 'x'],
+    ['line', 'a\r\nb: c'],
+    ['beyond', 'Ā'],
+  ])('answers 400 to a parameter that cannot be a header of the callback: %s', async (name, value) => {
+    expect((await create(emulator, { url, fields: { [name]: value } })).status).toBe(400)
+    expect((await create(emulator, { url, fields: { fine: value.replace(/[^ -~]/g, '') } })).status).toBe(201)
+  })
+
+  test('answers 400 to one parameter twice: in two spellings, or as field and header', async () => {
+    expect((await create(emulator, { url, fields: { token: '1', Token: '2' } })).status).toBe(400)
+    const twice = { url, fields: { UserData: '1' }, headers: { UserData: '2' } }
+    expect((await create(emulator, twice)).status).toBe(400)
+  })
+
+  test('http: callback URLs are taken where allowInsecureLoopback is set, on loopback hosts only', async () => {
+    await using lenient = await startEmulator({ allowInsecureLoopback: true })
+    for (const host of ['127.0.0.1:80', 'localhost', '[::1]:8080', 'app.localhost']) {
+      expect((await create(lenient, { url: `http://${host}/` })).status).toBe(201)
+    }
+    for (const host of ['app.example.com', '127.0.0.1.example.com', '128.0.0.1']) {
+      expect((await create(lenient, { url: `http://${host}/` })).status).toBe(400)
+    }
+  })
+})
+
+describe('section 4.3: the update request', () => {
+  test('answers 200 with an empty body, changes what is given and keeps the rest', async () => {
+    const id = await created(emulator, { url, fields: { token: 'old', other: 'kept' } })
+    const answer = await update(id, 'Token=new', { userdata: 'added' })
+    expect([answer.status, answer.body]).toEqual([200, ''])
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({
+      Token: 'new',
+      other: 'kept',
+      UserData: 'added',
+    })
+  })
+
+  test('a permitted header alone is enough', async () => {
+    const id = await created(emulator, { url })
+    expect((await update(id, '', { 'X-Site': 'south' })).status).toBe(200)
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ 'X-Site': 'south' })
+  })
+
+  test('answers 400 without a parameter, to a reserved name and to fields that are no parameters', async () => {
+    const id = await created(emulator, { url })
+    for (const body of ['', 'host=x', 'username=bob', 'callback_url=https%3A%2F%2Fb.example', 'a=1&a=2']) {
+      expect((await update(id, body)).status).toBe(400)
+    }
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
+  })
+
+  test('answers 404 for a subscription that is not active, 415 and 401 as create does', async () => {
+    const id = await created(emulator, { url })
+    expect((await update(id, 'a=1', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await update(id, 'a=1', { authorization: 'Basic eA==' })).status).toBe(401)
+    await unsubscribe(id)
+    expect((await update(id, 'a=1')).status).toBe(404)
+  })
+})
+
+describe('section 4: paths and methods', () => {
+  test.each([
+    ['GET', '/api/subscriptions', 'POST'],
+    ['DELETE', '/api/subscriptions', 'POST'],
+    ['GET', '/api/subscriptions/1', 'PUT, DELETE'],
+    ['POST', '/api/subscriptions/1', 'PUT, DELETE'],
+  ])('%s %s is 405 with Allow: %s', async (method, path, allow) => {
+    const { status, headers } = await send(emulator, method, path)
+    expect([status, headers.allow]).toEqual([405, allow])
+  })
+
+  test.each(['/', '/api', '/api/subscriptions/', '/api/subscriptions/x', '/api/subscriptions/1/x', '//x'])(
+    '%s is 404',
+    async (path) => {
+      const { status, body } = await send(emulator, 'POST', path)
+      expect([status, JSON.parse(body).error]).toEqual([404, 'not_found'])
+    },
+  )
+
+  test('a target that is no path and a method that fetch forbids are answered, too', async () => {
+    expect((await send(emulator, 'TRACE', '/api/subscriptions')).status).toBe(400)
+    expect((await send(emulator, 'GET', 'https://other.example/')).status).toBe(400)
+  })
+})
+
+describe('emulator.fetch', () => {
+  test('is the same service without a network, whatever the host', async () => {
+    const post = (path: string, authorization: string, fields: Record<string, string>) =>
+      emulator.fetch(
+        new Request(`https://notifications.example.com${path}`, {
+          method: 'POST',
+          headers: { authorization, userdata: 'mine' },
+          body: new URLSearchParams(fields),
+        }),
+      )
+    const basic = `Basic ${btoa(`${emulator.clientId}:${emulator.clientSecret}`)}`
+    const token = await post('/auth/realms/emulator/protocol/openid-connect/token', basic, {
+      grant_type: 'client_credentials',
+    })
+    const { access_token } = JSON.parse(await token.text())
+    const fields = { notification_type: 'behavioral', username: 'alice', callback_url: url }
+    const answer = await post('/api/subscriptions', `Bearer ${access_token}`, fields)
+    expect(answer.status).toBe(201)
+    expect(ids()).toEqual([JSON.parse(await answer.text()).subscription_id])
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ UserData: 'mine' })
+    expect((await post('/api/subscriptions', `Bearer ${access_token}`, fields)).status).toBe(409)
+  })
+})
+
+describe('what arrived', () => {
+  test('requests and counts tell it as it was sent', async () => {
+    await using fresh = await startEmulator()
+    const id = await created(fresh, { url, headers: { 'X-Mark': '1' } })
+    await send(fresh, 'DELETE', `/api/subscriptions/${id}?why=not`)
+    await send(fresh, 'PATCH', '/nowhere')
+    expect(fresh.requests).toEqual([
+      {
+        operation: 'create',
+        method: 'POST',
+        path: '/api/subscriptions',
+        headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(fresh) }),
+        body: `notification_type=behavioral&username=alice&callback_url=${encodeURIComponent(url)}`,
+        status: 201,
+      },
+      expect.objectContaining({
+        operation: 'unsubscribe',
+        path: `/api/subscriptions/${id}?why=not`,
+        status: 401,
+      }),
+      expect.objectContaining({ operation: 'unknown', method: 'PATCH', path: '/nowhere', status: 404 }),
+    ])
+    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 1 })
+  })
+
+  test('the last 1,000 requests are kept, and all are counted', async () => {
+    await using fresh = await startEmulator()
+    for (let i = 0; i < 1_005; i++) await fresh.fetch(new Request(`https://x.example/${i}`))
+    expect(fresh.requests).toHaveLength(1_000)
+    expect(fresh.requests[0]?.path).toBe('/5')
+    expect(fresh.requests.at(-1)?.path).toBe('/1004')
+    expect(fresh.requestCounts.unknown).toBe(1_005)
+  })
+})

@@ -1,0 +1,170 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { accessToken, basic, form, requestToken, send, tokenPath } from './support.js'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+async function statusWith(emulator: Parameters<typeof send>[0], authorization?: string): Promise<number> {
+  // Unsubscribing something that does not exist: 404 with good credentials, 401 with others.
+  const headers = authorization === undefined ? {} : { authorization }
+  return (await send(emulator, 'DELETE', '/api/subscriptions/999', { headers })).status
+}
+
+describe('section 2.1 and 4.1: the token endpoint', () => {
+  test('issues a signed JWT of type Bearer with its lifetime, not to be stored by caches', async () => {
+    await using emulator = await startEmulator({ tokenLifetimeSeconds: 120 })
+    const { status, headers, body } = await requestToken(emulator)
+    expect(status).toBe(200)
+    expect(headers['content-type']).toBe('application/json')
+    expect(headers['cache-control']).toBe('no-store')
+    const token = JSON.parse(body)
+    expect(token).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: 120 })
+    expect(decodeProtectedHeader(token.access_token).alg).toBe('ES256')
+    expect(decodeJwt(token.access_token)).toMatchObject({
+      iss: `${emulator.authUrl}/auth/realms/emulator`,
+      sub: emulator.clientId,
+    })
+  })
+
+  test('accepts a scope and echoes it', async () => {
+    await using emulator = await startEmulator()
+    const { body } = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=a+b' })
+    expect(JSON.parse(body).scope).toBe('a b')
+    expect(decodeJwt(JSON.parse(body).access_token).scope).toBe('a b')
+  })
+
+  test('accepts client ID and secret in the form instead of the header', async () => {
+    await using emulator = await startEmulator()
+    const credentials = { client_id: emulator.clientId, client_secret: emulator.clientSecret }
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials }).toString()
+    expect((await requestToken(emulator, { authorization: null, body })).status).toBe(200)
+    // RFC 6749 section 2.3: not more than one method at once.
+    const both = await requestToken(emulator, { body })
+    expect([both.status, JSON.parse(both.body).error]).toEqual([400, 'invalid_request'])
+  })
+
+  test('answers invalid_client with 401 and WWW-Authenticate to wrong, missing or foreign credentials', async () => {
+    await using emulator = await startEmulator({ domain: 'acme "north"' })
+    const wrong = [
+      basic(emulator.clientId, 'wrong'),
+      basic('wrong', emulator.clientSecret),
+      'Bearer x',
+      'x',
+      null,
+    ]
+    for (const authorization of wrong) {
+      const path = `/auth/realms/${encodeURIComponent(emulator.domain)}/protocol/openid-connect/token`
+      const answer = await send(emulator, 'POST', path, {
+        headers: { 'content-type': form, ...(authorization === null ? {} : { authorization }) },
+        body: 'grant_type=client_credentials',
+      })
+      expect(answer.status).toBe(401)
+      expect(JSON.parse(answer.body)).toEqual({
+        error: 'invalid_client',
+        error_description: expect.any(String),
+      })
+      expect(answer.headers['www-authenticate']).toBe('Basic realm="acme \\"north\\""')
+      expect(answer.headers['cache-control']).toBe('no-store')
+    }
+  })
+
+  test.each([
+    ['another grant type', 'grant_type=password', form, 'unsupported_grant_type'],
+    ['no grant type', '', form, 'invalid_request'],
+    ['a field twice', 'grant_type=client_credentials&grant_type=client_credentials', form, 'invalid_request'],
+    ['another content type', '{"grant_type":"client_credentials"}', 'application/json', 'invalid_request'],
+  ])('answers 400 to %s', async (_, body, contentType, error) => {
+    await using emulator = await startEmulator()
+    const answer = await requestToken(emulator, { body, contentType })
+    expect([answer.status, JSON.parse(answer.body).error]).toEqual([400, error])
+  })
+
+  test('knows its own domain only, and only POST', async () => {
+    await using emulator = await startEmulator({ domain: 'acme' })
+    for (const other of ['other', '%zz']) {
+      const path = tokenPath(emulator).replace('acme', other)
+      expect((await send(emulator, 'POST', path, { headers: { 'content-type': form } })).status).toBe(404)
+    }
+    const get = await send(emulator, 'GET', tokenPath(emulator))
+    expect([get.status, get.headers.allow]).toEqual([405, 'POST'])
+  })
+
+  const secret = 's3cr:et/+%41 ä'
+  const encoded = encodeURIComponent(secret).replaceAll('%20', '+')
+  test.each<[NonNullable<EmulatorOptions['credentialsEncoding']>, string, string]>([
+    ['raw', secret, encoded],
+    ['form-urlencoded', encoded, secret],
+  ])(
+    'takes Basic credentials %s and refuses the other encoding',
+    async (credentialsEncoding, right, wrong) => {
+      await using emulator = await startEmulator({ clientSecret: secret, credentialsEncoding })
+      const ask = (sent: string) => requestToken(emulator, { authorization: basic(emulator.clientId, sent) })
+      expect((await ask(right)).status).toBe(200)
+      expect((await ask(wrong)).status).toBe(401)
+      expect(emulator.clientOptions.auth.credentialsEncoding).toBe(credentialsEncoding)
+    },
+  )
+})
+
+describe('section 5: authorization of subscription calls', () => {
+  test('accepts a token in any case of the word Bearer, and Basic credentials', async () => {
+    await using emulator = await startEmulator()
+    const token = await accessToken(emulator)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
+    expect(await statusWith(emulator, `bearer ${token}`)).toBe(404)
+    expect(await statusWith(emulator, basic(emulator.username, emulator.password))).toBe(404)
+  })
+
+  test('answers 401 to missing and wrong credentials, and to the client credentials', async () => {
+    await using emulator = await startEmulator()
+    expect(await statusWith(emulator)).toBe(401)
+    expect(await statusWith(emulator, 'Bearer nonsense')).toBe(401)
+    expect(await statusWith(emulator, basic(emulator.username, 'wrong'))).toBe(401)
+    expect(await statusWith(emulator, basic(emulator.clientId, emulator.clientSecret))).toBe(401)
+    const { headers } = await send(emulator, 'DELETE', '/api/subscriptions/1', {
+      headers: { authorization: 'Bearer nonsense' },
+    })
+    expect(headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_token", Basic /)
+  })
+
+  test('refuses a token with a changed claim, without a signature, or from another emulator', async () => {
+    await using emulator = await startEmulator()
+    await using other = await startEmulator()
+    const [header = '', , signature = ''] = (await accessToken(emulator)).split('.')
+    const claims = { ...decodeJwt(await accessToken(emulator)), exp: 4e9, exp_ms: 4e12 }
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+    const none = Buffer.from('{"alg":"none"}').toString('base64url')
+    expect(await statusWith(emulator, `Bearer ${header}.${payload}.${signature}`)).toBe(401)
+    expect(await statusWith(emulator, `Bearer ${none}.${payload}.`)).toBe(401)
+    expect(await statusWith(emulator, `Bearer ${await accessToken(other)}`)).toBe(401)
+  })
+
+  test('a token lives for exactly its lifetime, to the millisecond', async () => {
+    await using emulator = await startEmulator({ tokenLifetimeSeconds: 1 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2030, 0, 1, 12, 0, 0, 700) })
+    const token = await accessToken(emulator)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
+    vi.setSystemTime(Date.now() + 999)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
+    vi.setSystemTime(Date.now() + 1)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(401)
+  })
+
+  test('a lifetime of 0 issues tokens that are over at once', async () => {
+    await using emulator = await startEmulator({ tokenLifetimeSeconds: 0 })
+    const { body } = await requestToken(emulator)
+    expect(JSON.parse(body).expires_in).toBe(0)
+    expect(await statusWith(emulator, `Bearer ${JSON.parse(body).access_token}`)).toBe(401)
+  })
+
+  test('revokeTokens() refuses every earlier token and no later one', async () => {
+    await using emulator = await startEmulator()
+    const early = await accessToken(emulator)
+    emulator.revokeTokens()
+    expect(await statusWith(emulator, `Bearer ${early}`)).toBe(401)
+    expect(await statusWith(emulator, `Bearer ${await accessToken(emulator)}`)).toBe(404)
+  })
+})
