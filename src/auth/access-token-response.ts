@@ -40,21 +40,26 @@ export function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
   throw new ResponseValidationError(
     `The token endpoint answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
       'Check that `authUrl` and `domain` name the authorization server.',
-    { status, body: redactTokens(answer.redactedBody()), issues },
+    { status, body: redactTokens(answer.redact(answer.body)), issues },
   )
 }
 
 function tokenRequestError(answer: Answer): TokenRequestError {
   const { status, retryAfterMs } = answer
-  const sent = oauthErrorSchema.safeParse(parseJson(redactTokens(answer.redactedBody()))).data
-  const words = [sent?.error, sent?.error_description].filter(Boolean).join(': ')
+  const sent = oauthErrorSchema.safeParse(parseJson(answer.body)).data
+  // After parsing: a secret may stand escaped in the JSON text.
+  const shown = (text: string | undefined) => text && redactTokens(answer.redact(text))
+  const error = shown(sent?.error)
+  const errorDescription = shown(sent?.error_description)
+  const words = [error, errorDescription].filter(Boolean).join(': ')
   return new TokenRequestError(
-    `The authorization server answered ${status} to the token request${words && ` (${words})`}. ${advice(status)}`,
-    { status, error: sent?.error, errorDescription: sent?.error_description, retryAfterMs },
+    `The authorization server answered ${status} to the token request${words && ` (${words})`}. ${advice(status, error)}`,
+    { status, error, errorDescription, retryAfterMs },
   )
 }
 
-function advice(status: number): string {
+function advice(status: number, error: string | undefined): string {
+  if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
   if (status === 400 || status === 401 || status === 403) {
     return (
       'Check `clientId`, `clientSecret` and `domain`; if the secret contains characters such as : / + or %, ' +

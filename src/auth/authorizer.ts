@@ -57,7 +57,8 @@ export class TokenAuthorizer implements Authorizer {
   }
 
   async accessToken(signal: AbortSignal): Promise<string> {
-    return (await this.#next(signal)).accessToken
+    const token = this.#source.current() ?? (await this.#next(signal))
+    return token.accessToken
   }
 
   #next(signal: AbortSignal): Promise<HeldToken> {

@@ -5,11 +5,16 @@ const blank = '[redacted]'
 /** Shorter values are too common in ordinary text: blanking them would garble it and hide nothing. */
 const minSecretLength = 4
 
-/** Replaces every occurrence of each secret, also where it stands JSON-escaped or percent-encoded. */
+/** Replaces every occurrence of each secret, also where it stands JSON-escaped, percent-encoded or form-encoded. */
 export function redact(text: string, secrets: readonly string[]): string {
   const spellings = secrets
     .filter((secret) => secret.length >= minSecretLength)
-    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+    .flatMap((secret) => [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      new URLSearchParams([['', secret]]).toString().slice(1),
+    ])
     // Longest first: a secret may be part of another.
     .sort((a, b) => b.length - a.length)
   return spellings.reduce((redacted, spelling) => redacted.replaceAll(spelling, blank), text)

@@ -25,8 +25,8 @@ export interface SendOptions {
 /** The last answer, whatever its status. */
 export interface Answer extends HttpResponse {
   readonly retryAfterMs: number | undefined
-  /** The body as an error may show it. */
-  redactedBody(): string
+  /** What a text from this answer may show in an error: none of the request's secrets. */
+  redact(text: string): string
 }
 
 /**
@@ -57,7 +57,7 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
     const inTime = performance.now() + delayMs < deadline.endsAt
     if (!again || !inTime || attempt >= retry.maxAttempts) {
       if ('status' in outcome) {
-        return { ...outcome, retryAfterMs, redactedBody: () => redact(outcome.body, request.secrets) }
+        return { ...outcome, retryAfterMs, redact: (text) => redact(text, request.secrets) }
       }
       throw outcome
     }

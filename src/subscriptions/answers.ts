@@ -42,7 +42,7 @@ export function readCreateAnswer(
     `The service answered ${answer.status}, but the body holds no usable subscription_id (${formatIssues(issues)}). ` +
       'A subscription probably exists now: the body is in error.body, and creating again with ' +
       '`recreateIfExists: true` replaces the subscription and returns its id.',
-    { status: answer.status, body: answer.redactedBody(), issues },
+    { status: answer.status, body: answer.redact(answer.body), issues },
   )
 }
 
@@ -103,7 +103,7 @@ function advice({ status, retryAfterMs }: Answer): string {
 }
 
 function detailsOf(answer: Answer): ApiErrorDetails {
-  return { status: answer.status, body: answer.redactedBody(), retryAfterMs: answer.retryAfterMs }
+  return { status: answer.status, body: answer.redact(answer.body), retryAfterMs: answer.retryAfterMs }
 }
 
 function isSuccess({ status }: Answer): boolean {

@@ -37,6 +37,15 @@ describe('one token request for everybody (interface 4.1)', () => {
     expect(await client.getAccessToken()).toBe('token')
   })
 
+  test('a held token serves calls with options, too', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    expect(await client.getAccessToken({ timeoutMs: 5_000 })).toBe('token-1')
+    expect(await client.getAccessToken({ signal: new AbortController().signal })).toBe('token-1')
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
   test('a held token is handed out as one and the same promise', async () => {
     const client = fakeService().client()
     await client.getAccessToken()

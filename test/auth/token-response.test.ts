@@ -156,6 +156,30 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   })
 
   test.each([
+    ['escaped slashes', 'top/secret&pass', String.raw`got top\/secret&pass`],
+    ['unicode escapes', 'top/secret&pass', String.raw`got top/secret\u0026pass`],
+    ['form-encoding', 'top (secret) pass!', 'got top+%28secret%29+pass%21'],
+    ['percent-encoding', 'top (secret) pass!', 'got top%20(secret)%20pass!'],
+  ])(
+    'an echo of the secret with %s does not get it into the error, either',
+    async (_name, clientSecret, echo) => {
+      const service = fakeService()
+      service.onToken = () =>
+        new Response(`{"error":"invalid_client","error_description":"${echo}"}`, { status: 401 })
+      const auth = { ...credentials, clientSecret, credentialsEncoding: 'form-urlencoded' } as const
+      const error = await failure(service.client({ auth }).getAccessToken())
+      expect(error).toMatchObject({ errorDescription: 'got [redacted]' })
+    },
+  )
+
+  test('invalid_scope sends the reader to the scope', async () => {
+    const service = fakeService()
+    service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
+    const error = await failure(service.client().getAccessToken())
+    expect((error as Error).message).toContain('Check `scope`')
+  })
+
+  test.each([
     [302, 'redirects are not followed'],
     [404, '`authUrl`'],
     [400, '`clientId`'],

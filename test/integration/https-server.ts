@@ -1,0 +1,32 @@
+/** Any request handler behind real TLS on loopback. */
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import type { KeyAndCertificate } from 'notification-subscriber/emulator'
+
+export interface HttpsServer extends AsyncDisposable {
+  readonly origin: string
+}
+
+/** @param handlerFor - makes the handler once the origin is known: an OAuth issuer is named after its address */
+export async function startHttps(
+  tls: KeyAndCertificate,
+  handlerFor: (origin: string) => RequestListener | Promise<RequestListener>,
+): Promise<HttpsServer> {
+  const server = createServer({ ...tls })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no TCP port')
+  const origin = `https://127.0.0.1:${address.port}`
+  server.on('request', await handlerFor(origin))
+  return {
+    origin,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
