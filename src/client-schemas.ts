@@ -71,7 +71,8 @@ export const optionsSchema = z.lazy(() =>
   z
     .strictObject({
       baseUrl: url(),
-      auth: z.unknown(),
+      // Checked by its kind: see `authIssues`.
+      auth: z.unknown().optional(),
       dispatcher: objectWith(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor('a fetch function').optional(),
       timeoutMs: timeout().optional(),

@@ -1,0 +1,95 @@
+import { inspect } from 'node:util'
+import * as sdk from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+
+const request = {
+  notificationTypes: ['behavioral'],
+  usernames: ['a'],
+  callbackUrl: 'https://x',
+  recreateIfExists: false,
+}
+
+const every = [
+  new sdk.ConfigurationError('m', { issues: [] }),
+  new sdk.InvalidRequestError('m', { issues: [] }),
+  new sdk.TokenRequestError('m', { status: 401 }),
+  new sdk.ApiError('m', { status: 500, body: '' }),
+  new sdk.SubscriptionConflictError('m', { status: 409, body: '', reason: 'partial-overlap', request }),
+  new sdk.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1 }),
+  new sdk.ConnectionError('m', { requestSent: true }),
+  new sdk.TimeoutError('m', { timeoutMs: 1 }),
+  new sdk.OutcomeUnknownError('m', { request }),
+  new sdk.ResponseValidationError('m', { status: 200, body: '', issues: [] }),
+  new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw' }),
+]
+
+describe('one hierarchy', () => {
+  test('every error is an Error and a NotificationError with a code and a name of its own', () => {
+    for (const error of every) {
+      expect(error).toBeInstanceOf(Error)
+      expect(error).toBeInstanceOf(sdk.NotificationError)
+      expect(error.name).toBe(error.constructor.name)
+      expect(String(error.stack)).toContain(error.name)
+    }
+    expect(every.map(({ code }) => code)).toEqual([
+      'CONFIGURATION',
+      'INVALID_REQUEST',
+      'TOKEN_REQUEST',
+      'API',
+      'SUBSCRIPTION_CONFLICT',
+      'SUBSCRIPTION_NOT_FOUND',
+      'CONNECTION',
+      'TIMEOUT',
+      'OUTCOME_UNKNOWN',
+      'RESPONSE_VALIDATION',
+      'INVALID_DELIVERY',
+    ])
+  })
+
+  test('each is an instance of its own class and its parents only', () => {
+    const classes = Object.values(sdk).filter(
+      (value): value is typeof sdk.ApiError =>
+        typeof value === 'function' && value.prototype instanceof Error,
+    )
+    expect(classes).toHaveLength(every.length + 1)
+    for (const error of every) {
+      const parents = classes.filter((candidate) =>
+        Object.prototype.isPrototypeOf.call(candidate.prototype, error),
+      )
+      expect(classes.filter((candidate) => error instanceof candidate)).toEqual(parents)
+    }
+  })
+
+  test('nothing but an error of this package is an instance', () => {
+    for (const value of [undefined, null, 'text', {}, new Error('x'), Object.create(null), () => {}]) {
+      expect(value instanceof sdk.NotificationError).toBe(false)
+    }
+  })
+
+  test('instances from another loaded copy of the package are instances', async () => {
+    const { vi } = await import('vitest')
+    vi.resetModules()
+    const copy: typeof sdk = await import('notification-subscriber')
+    expect(copy.ApiError).not.toBe(sdk.ApiError)
+    const foreign = new copy.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1 })
+    expect(foreign).toBeInstanceOf(sdk.SubscriptionNotFoundError)
+    expect(foreign).toBeInstanceOf(sdk.ApiError)
+    expect(foreign).toBeInstanceOf(sdk.NotificationError)
+    expect(foreign).not.toBeInstanceOf(sdk.ConnectionError)
+  })
+
+  test("a class that a user derives matches only the user's own instances", () => {
+    class AppError extends sdk.ApiError {}
+    const own = new AppError('m', { status: 400, body: '' })
+    expect(own).toBeInstanceOf(AppError)
+    expect(own).toBeInstanceOf(sdk.ApiError)
+    expect(new sdk.ApiError('m', { status: 400, body: '' })).not.toBeInstanceOf(AppError)
+  })
+})
+
+test('the body of an InvalidDeliveryError is there, but neither printed nor serialized', () => {
+  const error = new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw-body' })
+  expect(error.body).toBe('raw-body')
+  expect(inspect(error)).not.toContain('raw-body')
+  expect(JSON.stringify(error)).not.toContain('raw-body')
+})
