@@ -69,6 +69,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #logger: SafeLogger
+  readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
 
   /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
@@ -143,7 +144,7 @@ export class NotificationClient implements AsyncDisposable {
     const answer = await this.#send('unsubscribe', request, options, { repeatable: true, progress })
     // An earlier attempt of this call, whose answer was lost, has done it.
     if (answer.status === 404 && progress.lostAttempts > 0) return
-    readSubscriptionAnswer(answer, id, 'unsubscribe')
+    readSubscriptionAnswer(answer, id, 'unsubscribe', progress)
   }
 
   /**
@@ -166,7 +167,7 @@ export class NotificationClient implements AsyncDisposable {
       repeatable: true,
       progress,
     })
-    readSubscriptionAnswer(answer, id, 'update the subscription')
+    readSubscriptionAnswer(answer, id, 'update the subscription', progress)
   }
 
   /**
@@ -181,7 +182,7 @@ export class NotificationClient implements AsyncDisposable {
     const held = options === undefined && !this.#closed ? this.#authorizer.heldAccessToken() : undefined
     return (
       held ??
-      this.#withDeadline('getAccessToken', options, ({ signal }) => this.#authorizer.accessToken(signal))
+      this.#withDeadline('getAccessToken', options, (deadline) => this.#authorizer.accessToken(deadline))
     )
   }
 
@@ -191,6 +192,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#closed = true
+    await Promise.allSettled(this.#underWay)
     await this.#transport.close()
   }
 
@@ -237,7 +239,13 @@ export class NotificationClient implements AsyncDisposable {
     const { signal, timeoutMs } = options === undefined ? {} : validated(method, callOptionsSchema, options)
     if (this.#closed)
       throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
-    return withDeadline(timeoutMs ?? this.#timeoutMs, signal, work)
+    const call = withDeadline(timeoutMs ?? this.#timeoutMs, signal, work)
+    this.#underWay.add(call)
+    try {
+      return await call
+    } finally {
+      this.#underWay.delete(call)
+    }
   }
 }
 

@@ -169,7 +169,8 @@ export interface ApiErrorDetails {
 }
 
 /**
- * The service answered a subscription call with an error status; the call had no effect.
+ * The service answered a subscription call with an error status; the call had no effect, unless the message says
+ * that it may have had one: after 500, 502 and 504, and after an earlier attempt whose answer was lost.
  * 401 means that the credentials are not accepted, 403 that they may not do this, 429 and 503 that the
  * service is busy: `retryAfterMs` says for how long, where it was told.
  */

@@ -6,6 +6,9 @@ import type { Answer } from '../http/send.js'
 import { formatIssues, issuesOf } from '../issues.js'
 import { parseJson } from '../json.js'
 
+/** A token goes into a header, where only visible ASCII can stand. */
+export const accessTokenPattern = /^[\x21-\x7e]+$/
+
 /**
  * A successful answer of the token endpoint (interface.md section 2.1). Fields beyond these are dropped.
  *
@@ -14,7 +17,7 @@ import { parseJson } from '../json.js'
 export const accessTokenResponseSchema = z.object({
   access_token: z
     .string()
-    .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII characters: nothing else can be sent in a header'),
+    .regex(accessTokenPattern, 'must be visible ASCII characters: nothing else can be sent in a header'),
   token_type: z.string().regex(/^bearer$/i, 'must be Bearer, the only type this service uses'),
   expires_in: z.int().nonnegative(),
 })

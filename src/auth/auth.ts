@@ -5,7 +5,7 @@ import type { SendOptions } from '../http/send.js'
 import { type Authorizer, BasicAuthorizer, ProvidedTokenAuthorizer, TokenAuthorizer } from './authorizer.js'
 import { SharedTokenCache, type TokenCache } from './shared-token-cache.js'
 import { type ClientCredentials, requestAccessToken, tokenEndpoint } from './token-request.js'
-import { type TokenRequestMode, TokenSource } from './token-source.js'
+import { type TokenRequestBudget, TokenSource } from './token-source.js'
 
 /** Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself. */
 export interface ClientCredentialsAuth extends ClientCredentials {
@@ -33,17 +33,17 @@ export interface TokenRequests extends Pick<SendOptions, 'transport' | 'retry' |
 }
 
 export function authorizerFor(auth: Auth, { timeoutMs, ...options }: TokenRequests): Authorizer {
-  if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(auth.getAccessToken)
+  if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(() => auth.getAccessToken())
   if ('username' in auth) return new BasicAuthorizer(auth.username, auth.password)
-  const request = (mode: TokenRequestMode) =>
-    mode === 'foreground'
-      ? withDeadline(timeoutMs, undefined, (deadline) => requestAccessToken(auth, { ...options, deadline }))
-      : // Short: who joins a refresh that hangs, because its token has ended, must have time left for a request of its own.
-        withDeadline(timeoutMs / 3, undefined, (deadline) =>
-          requestAccessToken(auth, { ...options, deadline, retry: noRetries }),
-        )
+  const request = ({ limitMs, repeat }: TokenRequestBudget) =>
+    withDeadline(
+      limitMs,
+      undefined,
+      (deadline) => requestAccessToken(auth, { ...options, deadline, ...(!repeat && { retry: noRetries }) }),
+      'The token request',
+    )
   const shared = auth.tokenCache && new SharedTokenCache(auth.tokenCache, cacheKey(auth), options.logger)
-  return new TokenAuthorizer(new TokenSource({ request, shared, logger: options.logger }))
+  return new TokenAuthorizer(new TokenSource({ request, timeoutMs, shared, logger: options.logger }))
 }
 
 /** Two clients share a token only if they would ask for the same one. */

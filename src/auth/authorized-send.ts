@@ -8,11 +8,11 @@ export async function sendAuthorized(
   authorizer: Authorizer,
   options: SendOptions,
 ): Promise<Answer> {
-  const { signal } = options.deadline
-  const first = await authorizer.authorize(signal)
+  const { deadline } = options
+  const first = await authorizer.authorize(deadline)
   const answer = await send(withAuthorization(request, first), options)
   if (answer.status !== 401) return answer
-  const second = await authorizer.reauthorize(first, signal)
+  const second = await authorizer.reauthorize(first, deadline)
   if (second === undefined) return answer
   options.logger.info({ method: request.method }, 'Access token rejected; repeating with a new one')
   return send(withAuthorization(request, second), options)

@@ -1,6 +1,7 @@
 /** The Authorization header of subscription calls (interface.md sections 4.2 and 5), by kind of credentials. */
 import { ConfigurationError } from '../errors.js'
-import { untilAborted } from '../http/deadline.js'
+import { type Deadline, untilAborted } from '../http/deadline.js'
+import { accessTokenPattern } from './access-token-response.js'
 import { basicCredentials } from './basic.js'
 import type { HeldToken, TokenSource } from './token-source.js'
 
@@ -11,12 +12,12 @@ export interface Authorization {
 }
 
 export interface Authorizer {
-  authorize(signal: AbortSignal): Promise<Authorization>
+  authorize(deadline: Deadline): Promise<Authorization>
   /** After a 401: another authorization to repeat the call with, or `undefined` when the 401 is the answer. */
-  reauthorize(rejected: Authorization, signal: AbortSignal): Promise<Authorization | undefined>
+  reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
   /** An access token that needs no waiting, as a promise made beforehand. */
   heldAccessToken(): Promise<string> | undefined
-  accessToken(signal: AbortSignal): Promise<string>
+  accessToken(deadline: Deadline): Promise<string>
 }
 
 interface BearerAuthorization extends Authorization {
@@ -37,32 +38,32 @@ export class TokenAuthorizer implements Authorizer {
     this.#source = source
   }
 
-  async authorize(signal: AbortSignal): Promise<BearerAuthorization> {
+  async authorize(deadline: Deadline): Promise<BearerAuthorization> {
     const held = this.#source.current()
     if (held !== undefined) return bearer(held.accessToken, false)
-    const next = await this.#next(signal)
+    const next = await this.#next(deadline)
     return bearer(next.accessToken, next.issuedHere)
   }
 
   async reauthorize(
     rejected: BearerAuthorization,
-    signal: AbortSignal,
+    deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
     this.#source.invalidate(rejected.accessToken)
-    return rejected.fresh ? undefined : this.authorize(signal)
+    return rejected.fresh ? undefined : this.authorize(deadline)
   }
 
   heldAccessToken(): Promise<string> | undefined {
     return this.#source.current()?.promise
   }
 
-  async accessToken(signal: AbortSignal): Promise<string> {
-    const token = this.#source.current() ?? (await this.#next(signal))
+  async accessToken(deadline: Deadline): Promise<string> {
+    const token = this.#source.current() ?? (await this.#next(deadline))
     return token.accessToken
   }
 
-  #next(signal: AbortSignal): Promise<HeldToken> {
-    return untilAborted(this.#source.next(), signal)
+  #next(deadline: Deadline): Promise<HeldToken> {
+    return untilAborted(this.#source.next(deadline.endsAt - performance.now()), deadline)
   }
 }
 
@@ -74,16 +75,16 @@ export class ProvidedTokenAuthorizer implements Authorizer {
     this.#getAccessToken = getAccessToken
   }
 
-  async authorize(signal: AbortSignal): Promise<BearerAuthorization> {
-    return bearer(await this.accessToken(signal), false)
+  async authorize(deadline: Deadline): Promise<BearerAuthorization> {
+    return bearer(await this.accessToken(deadline), false)
   }
 
   /** Asks the caller once more: only another token than the rejected one is worth repeating the call. */
   async reauthorize(
     rejected: BearerAuthorization,
-    signal: AbortSignal,
+    deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
-    const next = await this.authorize(signal)
+    const next = await this.authorize(deadline)
     return next.accessToken === rejected.accessToken ? undefined : next
   }
 
@@ -91,10 +92,10 @@ export class ProvidedTokenAuthorizer implements Authorizer {
     return undefined
   }
 
-  async accessToken(signal: AbortSignal): Promise<string> {
+  async accessToken(deadline: Deadline): Promise<string> {
     const provided = (async () => this.#getAccessToken())()
-    const token = await untilAborted(provided, signal)
-    if (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token)) return token
+    const token = await untilAborted(provided, deadline)
+    if (typeof token === 'string' && accessTokenPattern.test(token)) return token
     const message = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
     throw new ConfigurationError(`auth.getAccessToken ${message}.`, {
       issues: [{ path: ['auth', 'getAccessToken'], message }],

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { parseJson } from '../json.js'
 import type { SafeLogger } from '../logger.js'
+import { accessTokenPattern } from './access-token-response.js'
 
 /**
  * A key-value store for tokens, sync or async: a Keyv instance fits as it is, so many processes can share one
@@ -16,7 +17,11 @@ export interface TokenCache {
 
 /** A token with the wall-clock time of its end: a monotonic clock means nothing to another process. */
 const entrySchema = z.lazy(() =>
-  z.object({ accessToken: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() }),
+  z.object({
+    accessToken: z.string().regex(accessTokenPattern),
+    expiresAtMs: z.number(),
+    lifetimeMs: z.number(),
+  }),
 )
 
 export interface SharedToken {
@@ -32,6 +37,7 @@ export class SharedTokenCache {
   readonly #cache: TokenCache
   readonly #key: string
   readonly #logger: SafeLogger
+  #changes = Promise.resolve()
 
   constructor(cache: TokenCache, key: string, logger: SafeLogger) {
     this.#cache = cache
@@ -53,15 +59,25 @@ export class SharedTokenCache {
   }
 
   /** Stores a token for as long as it lives. */
-  async write({ accessToken, lifetimeMs, remainingMs }: SharedToken): Promise<void> {
+  write({ accessToken, lifetimeMs, remainingMs }: SharedToken): Promise<void> {
     const value = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs: Date.now() + remainingMs })
-    await this.#attempt('write', () => this.#cache.set(this.#key, value, remainingMs))
+    return this.#inOrder(async () => {
+      await this.#attempt('write', () => this.#cache.set(this.#key, value, remainingMs))
+    })
   }
 
   /** Removes a token that the service rejected, unless another process has replaced it. */
-  async remove(rejected: string): Promise<void> {
-    const stored = await this.read()
-    if (stored?.accessToken === rejected) await this.#attempt('delete', () => this.#cache.delete(this.#key))
+  remove(rejected: string): Promise<void> {
+    return this.#inOrder(async () => {
+      const stored = await this.read()
+      if (stored?.accessToken === rejected) await this.#attempt('delete', () => this.#cache.delete(this.#key))
+    })
+  }
+
+  /** One change at a time: a slow delete of the old token must not hit the new one. */
+  #inOrder(change: () => Promise<void>): Promise<void> {
+    this.#changes = this.#changes.then(change)
+    return this.#changes
   }
 
   async #attempt(operation: string, run: () => unknown): Promise<unknown> {

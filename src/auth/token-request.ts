@@ -25,16 +25,16 @@ export interface IssuedToken {
   readonly requestedAt: number
 }
 
-/** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or the signal's reason. */
+/** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or the deadline's reason. */
 export async function requestAccessToken(
   credentials: ClientCredentials,
   options: Omit<SendOptions, 'repeatable' | 'progress'>,
 ): Promise<IssuedToken> {
   let requestedAt = 0
   const transport: Pick<Transport, 'send'> = {
-    send(request, signal) {
+    send(request, deadline, onSend) {
       requestedAt = performance.now()
-      return options.transport.send(request, signal)
+      return options.transport.send(request, deadline, onSend)
     },
   }
   const answer = await send(tokenRequest(credentials), {

@@ -1,5 +1,6 @@
 /** Holds the current access token: one request at a time, refreshed ahead of its end (interface.md section 5). */
 import pMemoize from 'p-memoize'
+import { TimeoutError } from '../errors.js'
 import type { SafeLogger } from '../logger.js'
 import type { SharedTokenCache } from './shared-token-cache.js'
 import type { IssuedToken } from './token-request.js'
@@ -17,11 +18,17 @@ export interface HeldToken {
   readonly expiresAt: number
 }
 
-/** `background`: a usable token is at hand, so one failure is not worth repeating at once. */
-export type TokenRequestMode = 'foreground' | 'background'
+/** How much a token request may take. */
+export interface TokenRequestBudget {
+  readonly limitMs: number
+  /** Whether failed attempts are repeated within the limit. */
+  readonly repeat: boolean
+}
 
 export interface TokenSourceOptions {
-  readonly request: (mode: TokenRequestMode) => Promise<IssuedToken>
+  readonly request: (budget: TokenRequestBudget) => Promise<IssuedToken>
+  /** Limit for a request that nobody waits for, in milliseconds. */
+  readonly timeoutMs: number
   readonly shared: SharedTokenCache | undefined
   readonly logger: SafeLogger
 }
@@ -35,29 +42,49 @@ const refreshDue = { earliest: 0.8, latest: 0.9 }
 /** Waits after failed background refreshes double from the first bound to the second, both shares of the lifetime. */
 const refreshBackoff = { first: 1 / 64, longest: 1 / 16, firstAtMostMs: 1_000 }
 
+/** A refresh that takes this many times as long as the last request did, and a bit, is taken for one that hangs. */
+const patience = { factor: 2, bitMs: 50 }
+
+/** A token request under way, which everybody joins. */
+interface Flight {
+  readonly id: number
+  readonly startedAt: number
+  /** Nobody waits for it: the current token serves meanwhile. */
+  readonly background: boolean
+}
+
 export class TokenSource {
+  readonly #timeoutMs: number
   readonly #shared: SharedTokenCache | undefined
   readonly #logger: SafeLogger
-  readonly #obtain: (mode: TokenRequestMode) => Promise<HeldToken>
+  readonly #obtain: (flightId: number, budget: TokenRequestBudget) => Promise<HeldToken>
   #current: HeldToken | undefined
   #rejected: string | undefined
-  #refreshing = false
+  #flight: Flight | undefined
+  #flights = 0
+  #lastRequestMs = 0
   #failedRefreshes = 0
 
-  constructor({ request, shared, logger }: TokenSourceOptions) {
+  constructor({ request, timeoutMs, shared, logger }: TokenSourceOptions) {
+    this.#timeoutMs = timeoutMs
     this.#shared = shared
     this.#logger = logger
-    // p-memoize keeps one flight for everybody; its cache is the shared one, asked before each request.
+    const issue = async (_flightId: number, budget: TokenRequestBudget) => {
+      const startedAt = performance.now()
+      const token = heldToken(await request(budget), true)
+      this.#lastRequestMs = performance.now() - startedAt
+      return token
+    }
+    // p-memoize keeps one promise per flight for everybody; its cache is the shared one, asked before each request.
     let adopted: HeldToken | undefined
-    this.#obtain = pMemoize(async (mode: TokenRequestMode) => heldToken(await request(mode), true), {
-      cacheKey: () => 'access token',
+    this.#obtain = pMemoize(issue, {
       cache: {
         has: async () => {
           adopted = shared && (await this.#adopt(shared))
           return adopted !== undefined
         },
         get: () => adopted,
-        set: (_key: string, token: HeldToken) => this.#store(token),
+        set: (_flightId: number, token: HeldToken) => this.#store(token),
         delete: () => false,
       },
     })
@@ -73,15 +100,20 @@ export class TokenSource {
     return token
   }
 
-  /** Waits for a token, together with everybody else who needs one. */
-  async next(): Promise<HeldToken> {
-    const joinsRefresh = this.#refreshing
+  /**
+   * Waits for a token, together with everybody else who needs one.
+   *
+   * @param limitMs - how long this caller would wait for a request of its own
+   */
+  async next(limitMs: number): Promise<HeldToken> {
+    const budget = { limitMs: Math.max(limitMs, this.#timeoutMs), repeat: true }
+    const joined = this.#flightToJoin()
     try {
-      return await this.#obtain('foreground')
+      return await this.#fly(budget)
     } catch (error) {
-      // A background refresh gives up after one attempt; who waits for a token deserves all of them.
-      if (!joinsRefresh) throw error
-      return this.#obtain('foreground')
+      // A refresh makes one attempt only, and the time of whoever began a flight is not this caller's.
+      if (joined?.background || (joined && error instanceof TimeoutError)) return this.#fly(budget)
+      throw error
     }
   }
 
@@ -92,22 +124,38 @@ export class TokenSource {
     void this.#shared?.remove(accessToken)
   }
 
+  #flightToJoin(): Flight | undefined {
+    const flight = this.#flight
+    if (!flight?.background) return flight
+    const age = performance.now() - flight.startedAt
+    if (age <= this.#lastRequestMs * patience.factor + patience.bitMs) return flight
+    // Left alone rather than aborted: should it come back after all, its token counts.
+    this.#flight = undefined
+    return undefined
+  }
+
+  async #fly(budget: TokenRequestBudget, background = false): Promise<HeldToken> {
+    this.#flight ??= { id: ++this.#flights, startedAt: performance.now(), background }
+    const flight = this.#flight
+    try {
+      return await this.#obtain(flight.id, budget)
+    } finally {
+      if (this.#flight === flight) this.#flight = undefined
+    }
+  }
+
   async #refresh(token: HeldToken): Promise<void> {
     token.refreshAt = Number.POSITIVE_INFINITY
-    this.#refreshing = true
     try {
-      await this.#obtain('background')
+      // Short: who joins it has time left for a request of its own, should this one hang.
+      await this.#fly({ limitMs: this.#timeoutMs / 3, repeat: false }, true)
       this.#failedRefreshes = 0
     } catch (error) {
       const delayMs = refreshDelayMs(this.#failedRefreshes++, token.lifetimeMs)
       token.refreshAt = performance.now() + delayMs
       const reason = error instanceof Error ? error.message : typeof error
-      this.#logger.warn(
-        { delayMs: Math.round(delayMs), reason },
-        'Access token refresh failed; the old one serves on',
-      )
-    } finally {
-      this.#refreshing = false
+      const fields = { delayMs: Math.round(delayMs), reason }
+      this.#logger.warn(fields, 'Access token refresh failed; the old one serves on')
     }
   }
 
@@ -117,7 +165,7 @@ export class TokenSource {
     if (entry === undefined || entry.accessToken === this.#rejected) return undefined
     const requestedAt = performance.now() - (entry.lifetimeMs - entry.remainingMs)
     const token = heldToken({ ...entry, requestedAt }, false)
-    if (this.#current !== undefined && token.expiresAt <= this.#current.expiresAt) return undefined
+    if (!this.#isBetter(token)) return undefined
     // Due for a refresh itself: fetching a new one now serves every process.
     if (performance.now() >= token.refreshAt) return undefined
     this.#current = token
@@ -127,10 +175,14 @@ export class TokenSource {
   #store(token: HeldToken): void {
     const remainingMs = token.expiresAt - performance.now()
     // Over on arrival: those who waited for it use it once, and nobody else is given it.
-    if (remainingMs <= 0) return
+    if (remainingMs <= 0 || !this.#isBetter(token)) return
     this.#current = token
     this.#logger.info({ expiresInMs: Math.round(remainingMs) }, 'Access token obtained')
     void this.#shared?.write({ accessToken: token.accessToken, lifetimeMs: token.lifetimeMs, remainingMs })
+  }
+
+  #isBetter(token: HeldToken): boolean {
+    return this.#current === undefined || token.expiresAt > this.#current.expiresAt
   }
 }
 

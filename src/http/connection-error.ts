@@ -1,9 +1,14 @@
 /** Turns what undici and fetch throw into a `ConnectionError` that says what happened and what to do. */
 import { ConnectionError } from '../errors.js'
+import { redact } from './redact.js'
+import type { HttpRequest } from './transport.js'
 
 const trustIt = 'To trust it, pass `dispatcher: new Agent({ connect: { ca } })` or set NODE_EXTRA_CA_CERTS.'
 const selfSigned = `its TLS certificate is self-signed, or signed by a private authority. ${trustIt}`
 const unknownAuthority = `its TLS certificate is signed by an authority that is not trusted here. ${trustIt}`
+
+const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
+const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
 
 /** Codes after which the server surely never saw the request: there was no connection to send it on. */
 const explanationBeforeSending: Readonly<Record<string, string>> = {
@@ -27,46 +32,77 @@ const explanationBeforeSending: Readonly<Record<string, string>> = {
   CERT_REVOKED: 'its TLS certificate was revoked. The owner of the server must replace it.',
 }
 
-/** @param error - what the network layer threw while `url` was requested */
-export function toConnectionError(error: unknown, url: string): ConnectionError {
+/**
+ * @param error - what the network layer threw while `request` was under way
+ * @param sent - whether the request may have left, as far as the transport can tell
+ */
+export function toConnectionError(
+  error: unknown,
+  { url, secrets }: Pick<HttpRequest, 'url' | 'secrets'>,
+  sent: boolean,
+): ConnectionError {
   const { host } = new URL(url)
   const failure = innermost(error)
-  const code = stringProperty(failure, 'code')
+  const cause = copyWithout(secrets, failure)
+  const { code, message } = cause
   const explanation = code === undefined ? undefined : explanationBeforeSending[code]
-  if (explanation !== undefined) {
+  const requestSent = sent && !isBeforeSending(failure, explanation)
+  if (requestSent) {
     return new ConnectionError(
-      `Could not reach ${host}: ${explanation}`,
-      { requestSent: false },
-      { cause: error },
+      `The connection to ${host} broke before the whole answer had arrived (${code ?? message}). ` +
+        'The server may have seen the request.',
+      { requestSent },
+      { cause },
     )
   }
-  const text = stringProperty(failure, 'message') ?? String(failure)
-  if (code?.startsWith('ERR_SSL_') || code === 'EPROTO' || text.includes('before secure TLS connection')) {
-    return new ConnectionError(
-      `Could not reach ${host}: the TLS handshake failed (${code ?? text}). Does the port speak TLS?`,
-      { requestSent: false },
-      { cause: error },
-    )
-  }
-  return new ConnectionError(
-    `The connection to ${host} broke before the whole answer had arrived (${code ?? text}). ` +
-      'The server may have seen the request.',
-    { requestSent: true },
-    { cause: error },
-  )
+  const reason = explanation ?? (isAboutTls(cause) ? tlsFailed : connectionFailed)
+  return new ConnectionError(`Could not reach ${host}: ${reason} (${message})`, { requestSent }, { cause })
+}
+
+/** What the failure itself proves, where the transport cannot tell. */
+function isBeforeSending(failure: unknown, explanation: string | undefined): boolean {
+  const syscall = stringProperty(failure, 'syscall')
+  if (syscall === 'connect' || syscall === 'getaddrinfo') return true
+  // A connection that stands can lose its route, too.
+  if (syscall === 'read' || syscall === 'write') return false
+  const text = stringProperty(failure, 'message') ?? ''
+  return explanation !== undefined || text.includes('before secure TLS connection')
+}
+
+function isAboutTls({ code, message }: NetworkError): boolean {
+  return code?.startsWith('ERR_SSL_') || code === 'EPROTO' || message.includes('TLS')
 }
 
 /** Fetch wraps the network's error in a TypeError; trying several addresses wraps one error for each. */
 function innermost(error: unknown): unknown {
-  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0])
-  if (error instanceof Error && stringProperty(error, 'code') === undefined && error.cause !== undefined) {
-    return innermost(error.cause)
+  if (typeof error !== 'object' || error === null) return error
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) {
+    return innermost(error.errors[0])
   }
-  return error
+  const code = stringProperty(error, 'code')
+  const isWrapper = code === undefined || code === 'UND_ERR_PRX_TLS'
+  return isWrapper && 'cause' in error && error.cause !== undefined ? innermost(error.cause) : error
 }
 
-function stringProperty(value: unknown, name: 'code' | 'message'): string | undefined {
-  if (typeof value !== 'object' || value === null || !(name in value)) return undefined
-  const property = (value as Record<typeof name, unknown>)[name]
+interface NetworkError extends Error {
+  code?: string
+}
+
+/** Its words only: what else it carries is unknown, and may be the answer's bytes or the request's headers. */
+function copyWithout(secrets: readonly string[], failure: unknown): NetworkError {
+  const copied = (name: string) => {
+    const text = stringProperty(failure, name)
+    return text === undefined ? undefined : redact(text, secrets)
+  }
+  const copy: NetworkError = new Error(copied('message') ?? redact(String(failure), secrets))
+  const stack = copied('stack')
+  if (stack !== undefined) copy.stack = stack
+  const code = copied('code')
+  return code === undefined ? copy : Object.assign(copy, { code })
+}
+
+function stringProperty(value: unknown, name: string): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const property: unknown = Reflect.get(value, name)
   return typeof property === 'string' ? property : undefined
 }

@@ -1,5 +1,6 @@
 /** A transport on any `fetch`: for runtimes without undici, and for mocks that see `globalThis.fetch`. */
 import { toConnectionError } from './connection-error.js'
+import type { Deadline } from './deadline.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 
 /** What is used of `fetch`: `globalThis.fetch`, undici's and node-fetch's all fit. */
@@ -29,15 +30,20 @@ export class FetchTransport implements Transport {
     this.#fetch = fetch
   }
 
-  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+  async send(request: HttpRequest, deadline: Deadline, onSend: () => void): Promise<HttpResponse> {
+    // When a connection stands is not to be seen from here: what was handed over counts as sent.
+    onSend()
     // Called without a receiver: a browser's fetch refuses any but its window.
     const fetch = this.#fetch
+    const controller = new AbortController()
+    const onAbort = () => controller.abort(deadline.reason)
+    deadline.once('abort', onAbort)
     try {
       const response = await fetch(request.url, {
         method: request.method,
         headers: request.headers,
         ...(request.body !== undefined && { body: request.body }),
-        signal,
+        signal: controller.signal,
         redirect: 'manual',
       })
       return {
@@ -46,8 +52,10 @@ export class FetchTransport implements Transport {
         ...(await readBody(response.status, chunksOf(response))),
       }
     } catch (error) {
-      if (signal.aborted) throw signal.reason
-      throw toConnectionError(error, request.url)
+      if (deadline.aborted) throw deadline.reason
+      throw toConnectionError(error, request, true)
+    } finally {
+      deadline.removeListener('abort', onAbort)
     }
   }
 

@@ -30,21 +30,23 @@ export interface Answer extends HttpResponse {
 }
 
 /**
- * @throws `ConnectionError` when the last attempt got no answer, or the signal's reason. The caller decides
+ * @throws `ConnectionError` when the last attempt got no answer, or the deadline's reason. The caller decides
  * what an answer's status means.
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
   const { deadline, logger, progress, retry, transport } = options
-  const { signal } = deadline
   const { method } = request
   const url = withoutQuery(request.url)
   for (let attempt = 1; ; attempt++) {
     const startedAt = performance.now()
-    // Counted as lost until its outcome is known: an abort in between leaves it lost.
-    progress.lostAttempts++
-    const outcome = await settle(untilAborted(transport.send(request, signal), signal))
+    const lostBefore = progress.lostAttempts
+    // Lost from the moment it leaves until its outcome is known: an abort in between leaves it lost.
+    const onSend = () => {
+      if (!deadline.aborted) progress.lostAttempts = lostBefore + 1
+    }
+    const outcome = await settle(untilAborted(transport.send(request, deadline, onSend), deadline))
     const lost = isLost(outcome)
-    if (!lost) progress.lostAttempts--
+    progress.lostAttempts = lostBefore + (lost ? 1 : 0)
     const durationMs = Math.round(performance.now() - startedAt)
     const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
     if ('status' in outcome) {
@@ -57,12 +59,16 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
     const inTime = performance.now() + delayMs < deadline.endsAt
     if (!again || !inTime || attempt >= retry.maxAttempts) {
       if ('status' in outcome) {
-        return { ...outcome, retryAfterMs, redact: (text) => redact(text, request.secrets) }
+        return {
+          ...outcome,
+          retryAfterMs,
+          redact: (text) => redact(text, request.secrets, { cutOff: !outcome.bodyComplete }),
+        }
       }
       throw outcome
     }
     logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
-    await sleep(delayMs, signal)
+    await sleep(delayMs, deadline)
   }
 }
 

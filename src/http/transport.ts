@@ -1,4 +1,5 @@
 /** One HTTP exchange: the seam between the client and undici or fetch. */
+import type { Deadline } from './deadline.js'
 
 export interface HttpRequest {
   readonly method: 'POST' | 'PUT' | 'DELETE'
@@ -23,9 +24,11 @@ export interface Transport {
   /**
    * Sends once and reads the whole answer, whatever its status; redirects are not followed.
    *
-   * @throws `ConnectionError` when there is no answer, or the signal's reason once it is aborted.
+   * @param onSend - called when a connection stands and the request is about to leave: until then the server
+   * cannot have seen it. A transport that cannot tell calls it at once.
+   * @throws `ConnectionError` when there is no answer, or the deadline's reason once it is aborted.
    */
-  send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>
+  send(request: HttpRequest, deadline: Deadline, onSend: () => void): Promise<HttpResponse>
   /** Closes the connections that the transport opened itself. */
   close(): Promise<void>
 }

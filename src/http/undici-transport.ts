@@ -1,5 +1,9 @@
 /** The default transport: undici, loaded at the first request, or a dispatcher that the caller made. */
+import { type EventEmitter, setMaxListeners } from 'node:events'
+import type { buildConnector } from 'undici'
+import { ConfigurationError } from '../errors.js'
 import { toConnectionError } from './connection-error.js'
+import type { Deadline } from './deadline.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 
 /**
@@ -13,16 +17,20 @@ export interface DispatcherLike {
     method: 'POST' | 'PUT' | 'DELETE'
     headers: Record<string, string>
     body: string | null
-    signal: AbortSignal
+    signal: EventEmitter
   }): Promise<{
     statusCode: number
     headers: Record<string, string | string[] | undefined>
     body: AsyncIterable<Uint8Array>
   }>
+  /** Without it, every request that gets no answer counts as one that may have been sent. */
+  compose?(interceptor: (dispatch: Dispatch) => Dispatch): DispatcherLike
 }
 
+type Dispatch = (options: never, handler: never) => boolean
+
 interface OwnDispatcher extends DispatcherLike {
-  close(): Promise<void>
+  destroy(): Promise<void>
 }
 
 /** Sockets per origin of the client's own dispatcher; a burst of calls beyond that waits in line. */
@@ -30,6 +38,7 @@ const maxConnections = 32
 
 export class UndiciTransport implements Transport {
   readonly #given: DispatcherLike | undefined
+  readonly #closing = new AbortController()
   #own: Promise<OwnDispatcher> | undefined
 
   /** @param dispatcher - used as it is and never closed; without one, the transport opens and closes its own */
@@ -37,18 +46,23 @@ export class UndiciTransport implements Transport {
     this.#given = dispatcher
   }
 
-  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+  async send(request: HttpRequest, deadline: Deadline, onSend: () => void): Promise<HttpResponse> {
     // The dispatcher's own method: undici's module-level `request` refuses dispatchers of other versions.
     const dispatcher = this.#given ?? (await this.#open())
     const { origin, pathname, search } = new URL(request.url)
+    let sent = false
+    const observed = observe(dispatcher, () => {
+      sent = true
+      onSend()
+    })
     try {
-      const { statusCode, headers, body } = await dispatcher.request({
+      const { statusCode, headers, body } = await observed.request({
         origin,
         path: pathname + search,
         method: request.method,
         headers: request.headers,
         body: request.body ?? null,
-        signal,
+        signal: deadline,
       })
       const retryAfter = headers['retry-after']
       return {
@@ -57,25 +71,67 @@ export class UndiciTransport implements Transport {
         ...(await readBody(statusCode, body)),
       }
     } catch (error) {
-      if (signal.aborted) throw signal.reason
-      throw toConnectionError(error, request.url)
+      if (deadline.aborted) throw deadline.reason
+      throw toConnectionError(error, request, sent)
     }
   }
 
-  /** Lets the requests under way finish, then closes what the transport opened itself. */
+  /** Breaks off what is under way and closes what the transport opened itself. */
   async close(): Promise<void> {
     const dispatcher = await this.#own
-    await dispatcher?.close()
+    this.#closing.abort()
+    await dispatcher?.destroy()
   }
 
   #open(): Promise<OwnDispatcher> {
-    this.#own ??= openDispatcher()
+    this.#own ??= openDispatcher(this.#closing.signal)
     return this.#own
   }
 }
 
-async function openDispatcher(): Promise<OwnDispatcher> {
+/** @param closing - destroys every socket, also one that is still connecting, which undici would wait for */
+async function openDispatcher(closing: AbortSignal): Promise<OwnDispatcher> {
   const { EnvHttpProxyAgent } = await import('undici')
-  // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
-  return new EnvHttpProxyAgent({ connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 })
+  // Every socket listens to it; that is no leak.
+  setMaxListeners(0, closing)
+  const tls = { signal: closing } as buildConnector.BuildOptions
+  try {
+    return new EnvHttpProxyAgent({
+      connections: maxConnections,
+      connect: tls,
+      proxyTls: tls,
+      requestTls: tls,
+      // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  } catch {
+    // Without the cause: it shows the address, which may hold the proxy's password.
+    const message = 'must be the URL of a proxy'
+    throw new ConfigurationError(`HTTPS_PROXY or HTTP_PROXY in the environment ${message}.`, {
+      issues: [{ path: ['HTTPS_PROXY'], message }],
+    })
+  }
+}
+
+/**
+ * The dispatcher, telling when it begins to send a request. Undici starts a handler as soon as a connection
+ * stands, and neither while it is being made nor while all are busy; the method was renamed in undici 7.
+ */
+function observe(dispatcher: DispatcherLike, onSend: () => void): DispatcherLike {
+  if (dispatcher.compose === undefined) {
+    onSend()
+    return dispatcher
+  }
+  return dispatcher.compose((dispatch) => (options, handler: object) => {
+    for (const start of ['onConnect', 'onRequestStart']) {
+      const original: unknown = Reflect.get(handler, start)
+      if (typeof original !== 'function') continue
+      Reflect.set(handler, start, (...args: unknown[]) => {
+        onSend()
+        return Reflect.apply(original, handler, args)
+      })
+    }
+    return dispatch(options, handler as never)
+  })
 }

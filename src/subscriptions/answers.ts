@@ -8,7 +8,7 @@ import {
   SubscriptionNotFoundError,
   type SubscriptionRequestSummary,
 } from '../errors.js'
-import type { Answer } from '../http/send.js'
+import type { Answer, Progress } from '../http/send.js'
 import { formatIssues, issuesOf } from '../issues.js'
 import { parseJson } from '../json.js'
 import type { ValidatedCreateSubscription } from './create-input.js'
@@ -32,7 +32,7 @@ export function readCreateAnswer(
   request: SubscriptionRequestSummary,
 ): number | SubscriptionConflictError {
   if (answer.status === 409) return conflictError(answer, request)
-  if (!isSuccess(answer)) throw apiError(answer, 'create the subscription')
+  if (!isSuccess(answer)) throw apiError(answer, 'create the subscription', false)
   const parsed = createSubscriptionResponseSchema.safeParse(parseJson(answer.body))
   if (parsed.success) return parsed.data.subscription_id
   const issues = answer.bodyComplete
@@ -46,14 +46,34 @@ export function readCreateAnswer(
   )
 }
 
-/** @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses. */
-export function readSubscriptionAnswer(answer: Answer, subscriptionId: number, attempt: string): void {
-  if (isSuccess(answer)) return
-  if (answer.status !== 404) throw apiError(answer, attempt)
+/** @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page. */
+export function readSubscriptionAnswer(
+  answer: Answer,
+  subscriptionId: number,
+  attempt: string,
+  { lostAttempts }: Progress,
+): void {
+  if (isSuccess(answer)) {
+    refuseForeignPage(answer, attempt)
+    return
+  }
+  if (answer.status !== 404) throw apiError(answer, attempt, lostAttempts > 0)
   throw new SubscriptionNotFoundError(
     `There is no active subscription ${subscriptionId}: it was unsubscribed or replaced, or the service ended it ` +
       'after three failed callbacks in a row. Create a new one if notifications are still wanted.',
     { ...detailsOf(answer), subscriptionId },
+  )
+}
+
+/** These answers need no body, so that any 2xx will do; but a page was written by something else than the service. */
+function refuseForeignPage(answer: Answer, attempt: string): void {
+  const { status, body } = answer
+  if (!body.trimStart().startsWith('<')) return
+  const issues = [{ path: [], message: 'is a page of HTML or XML' }]
+  throw new ResponseValidationError(
+    `Could not ${attempt}: something answered ${status} with a page, probably a proxy or a login in between, ` +
+      'and not the service. Check `baseUrl` and the network.',
+    { status, body: answer.redact(body), issues },
   )
 }
 
@@ -79,10 +99,11 @@ function listed(usernames: readonly string[]): string {
   return usernames.slice(0, shown).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
-export function apiError(answer: Answer, attempt: string): ApiError {
+function apiError(answer: Answer, attempt: string, mayHaveTakenEffect: boolean): ApiError {
   const { status } = answer
+  const doubt = mayHaveTakenEffect ? ' It may have taken effect all the same; repeating it is safe.' : ''
   return new ApiError(
-    `Could not ${attempt}: the service answered ${status}. ${advice(answer)}`,
+    `Could not ${attempt}: the service answered ${status}. ${advice(answer)}${doubt}`,
     detailsOf(answer),
   )
 }

@@ -3,16 +3,9 @@
  * `parameters` travel in the form body, `headers` as request headers.
  */
 import { z } from 'zod'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../header-syntax.js'
 
 export type AssociatedValues = Readonly<Record<string, string>>
-
-/** RFC 9110 section 5.6.2, `token`. */
-const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const nameRule = "letters, digits and !#$%&'*+-.^_`|~ only"
-
-/** RFC 9110 section 5.5: visible ASCII, with spaces and tabs inside. */
-const headerValue = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/
-const valueRule = 'visible ASCII characters only, with spaces and tabs inside'
 
 /** Form fields with a meaning of their own (interface.md section 4.2). */
 const formFields = ['notification_type', 'username', 'callback_url', 'recreateifexists']
@@ -64,8 +57,9 @@ function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
     for (const [name, value] of Object.entries(values)) {
       const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message })
       const lowerCase = name.toLowerCase()
-      if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${nameRule}`)
-      if (!headerValue.test(value)) refuse(`the value cannot be the value of an HTTP header: ${valueRule}`)
+      if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`)
+      if (!headerValue.test(value))
+        refuse(`the value cannot be the value of an HTTP header: ${headerValueRule}`)
       const reason = reserved.get(lowerCase)
       if (reason !== undefined) refuse(`the name is reserved: ${reason}`)
       if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case')

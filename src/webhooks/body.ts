@@ -2,7 +2,7 @@
 import { failure, type Outcome, success } from './outcome.js'
 import { messageOf } from './text.js'
 
-type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
+export type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
 
 const byteOrderMark = 0xfeff
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -38,7 +38,7 @@ function valueOfBytes(bytes: Bytes): Outcome<unknown> {
   return valueOfText(text)
 }
 
-// By tag and not by instanceof: bytes from another realm (a worker's vm, Jest) are bytes too.
-function isBytes(body: unknown): body is Bytes {
+/** By tag and not by instanceof: bytes from another realm (a worker's vm, Jest) are bytes too. */
+export function isBytes(body: unknown): body is Bytes {
   return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
 }

@@ -1,5 +1,6 @@
 /** `notification-subscriber/webhooks`: for an app that receives callbacks. Loads no client code. */
 export { ConfigurationError, InvalidDeliveryError, type Issue, NotificationError } from '../errors.js'
+export type { Logger } from '../logger.js'
 export {
   type DocumentedNotificationType,
   documentedNotificationTypes,
@@ -26,4 +27,13 @@ export {
   parseDelivery,
   safeParseDelivery,
 } from './delivery-parser.js'
+export type { Secrets } from './receiver/authentication.js'
+export type { AnswerStatus } from './receiver/delivery-core.js'
+export { type CallbackAnswer, type CallbackRequest, DeliveryReceiver } from './receiver/delivery-receiver.js'
+export type { DeliveryContext, NotificationFor, NotificationHandler } from './receiver/handlers.js'
+export type { CallbackHeaders } from './receiver/headers.js'
+export { toNodeHandler } from './receiver/node-handler.js'
+export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'
+export type { DeliveryReceiverOptions } from './receiver/options.js'
+export { toWebHandler, type WebHandlerOptions } from './receiver/web-handler.js'
 export { deliverySchema, lowEnergyAgentOpenedPayloadSchema, notificationSchema } from './schemas.js'

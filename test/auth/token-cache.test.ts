@@ -128,6 +128,36 @@ describe('tokenCache', () => {
     expect(service.tokenRequests).toHaveLength(2)
   })
 
+  test('a slow delete of the rejected token does not hit the new one', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const slow = {
+      ...store,
+      async delete(key: string) {
+        await new Promise((resolve) => setTimeout(resolve, 40))
+        return store.delete(key)
+      },
+    }
+    await clientWith(service, slow).getAccessToken()
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer token-1'
+        ? new Response('', { status: 401 })
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    await clientWith(service, slow).createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(100)
+    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+  })
+
+  test.each(['', 'two words', 'a\r\nb'])(
+    'a stored token that could not be a header value is not used: %j',
+    async (bad) => {
+      const service = fakeService()
+      const value = JSON.stringify({ accessToken: bad, lifetimeMs: 60_000, expiresAtMs: Date.now() + 30_000 })
+      const client = clientWith(service, { get: () => value, set() {}, delete() {} })
+      expect(await client.getAccessToken()).toBe('token-1')
+    },
+  )
+
   const broken = () => {
     throw new Error('store is down, key token-1')
   }

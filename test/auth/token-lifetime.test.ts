@@ -275,6 +275,66 @@ describe('refresh ahead of the end', () => {
   })
 })
 
+describe('a token endpoint that does not answer', () => {
+  test.each([2, 60, 3600])(
+    'hangs for the refresh window of a token of %i seconds: callers neither fail nor wait',
+    async (seconds) => {
+      const service = fakeService()
+      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
+      const client = service.client()
+      await client.getAccessToken()
+      service.onToken = () => new Promise(() => {})
+      for (let step = 1; step < 100; step++) {
+        await vi.advanceTimersByTimeAsync(seconds * 10)
+        expect(await client.getAccessToken()).toBe('token-1')
+      }
+      service.onToken = () => tokenAnswer('token-after', seconds)
+      await vi.advanceTimersByTimeAsync(seconds * 10)
+      // No time passes from here on.
+      expect(await client.getAccessToken()).toBe('token-after')
+    },
+  )
+
+  test('the late answer of a refresh that was given up does not replace a newer token', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const late = deferred<Response>()
+    service.onToken = () => late.promise
+    await vi.advanceTimersByTimeAsync(0.999 * hourMs)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0.001 * hourMs)
+    service.onToken = () => tokenAnswer('token-new')
+    expect(await client.getAccessToken()).toBe('token-new')
+    late.resolve(tokenAnswer('token-late'))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await client.getAccessToken()).toBe('token-new')
+  })
+
+  test('who joins a request that is about to give up has the whole of its own time', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) => (count === 1 ? new Promise(() => {}) : tokenAnswer('token-2'))
+    const client = service.client({ timeoutMs: 1_000 })
+    const first = client.getAccessToken()
+    const failed = expect(first).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await vi.advanceTimersByTimeAsync(950)
+    const second = client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(50)
+    await failed
+    expect(await second).toBe('token-2')
+  })
+
+  test('a call may allow a token request more time than the client does', async () => {
+    const service = fakeService()
+    service.onToken = async () => {
+      await vi.advanceTimersByTimeAsync(200)
+      return tokenAnswer('token')
+    }
+    const client = service.client({ timeoutMs: 100 })
+    expect(await client.getAccessToken({ timeoutMs: 300 })).toBe('token')
+  })
+})
+
 describe('one caller aborts while others wait for the same token', () => {
   test('it alone rejects, with its own reason', async () => {
     const service = fakeService()

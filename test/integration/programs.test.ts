@@ -26,13 +26,13 @@ describe('programs that end by themselves', () => {
     const { stdout, stderr } = await program('examples/quickstart.ts', nodeOptions)
     expect(stderr).toBe('')
     for (const words of [
-      'access token',
-      'subscription',
-      'callback',
-      'header',
-      '409',
-      'recreateIfExists',
-      'Unsubscribed',
+      'grant_type = client_credentials',
+      'POST /api/subscriptions → 201',
+      'Received      subscription 1: alice has low energy on call call-1',
+      'answered 204: its header "token" was the right one',
+      'POST /api/subscriptions → 409',
+      'subscription 2 replaces 1',
+      '0 subscriptions are left',
     ]) {
       expect(stdout).toContain(words)
     }

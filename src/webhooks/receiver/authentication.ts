@@ -1,0 +1,50 @@
+/** Who is let in: callbacks have no signature, only the subscriber's own secrets (interface.md section 5, rule 6). */
+import { timingSafeEqual } from 'node:crypto'
+import type { HeaderReader } from './headers.js'
+
+/** Accepted values by the name of the header that must carry one of them. */
+export type Secrets = Readonly<Record<string, string | readonly string[]>>
+
+/**
+ * Makes a check that takes the same time whichever header is wrong, and wherever in it: every header is
+ * compared with every accepted value, and always over the length of the longest.
+ */
+export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boolean {
+  const headers = Object.entries(secrets).map(([name, accepted]) => ({
+    name: name.toLowerCase(),
+    values: [accepted].flat(),
+  }))
+  const longest = Math.max(...headers.flatMap(({ values }) => values.map((value) => value.length)))
+  const expected = headers.map(({ name, values }) => ({
+    name,
+    values: values.map((value) => ({ length: value.length, bytes: padded(value, new Uint8Array(longest)) })),
+  }))
+  // One for all requests, because nothing else runs between writing and comparing.
+  const presented = new Uint8Array(longest)
+
+  return (headerOf) => {
+    let isAuthentic = true
+    for (const { name, values } of expected) {
+      // No accepted value is empty, so that a missing header matches none.
+      const sent = headerOf(name) ?? ''
+      padded(sent, presented)
+      let isAccepted = false
+      for (const { length, bytes } of values) {
+        const isEqual = timingSafeEqual(bytes, presented)
+        // What is longer than all of them, or ends with the padding, only differs in length.
+        isAccepted = (isEqual && sent.length === length) || isAccepted
+      }
+      isAuthentic = isAccepted && isAuthentic
+    }
+    return isAuthentic
+  }
+}
+
+const utf8 = new TextEncoder()
+
+/** Writes as much of a text as there is room for, and zeros after it. */
+function padded(text: string, bytes: Uint8Array): Uint8Array {
+  bytes.fill(0)
+  utf8.encodeInto(text, bytes)
+  return bytes
+}

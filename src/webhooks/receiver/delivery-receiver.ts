@@ -1,0 +1,124 @@
+/** The callback route of a subscriber, safe by construction: see {@link DeliveryReceiver}. */
+import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
+import { type AnswerStatus, answerHeaders, DeliveryCore } from './delivery-core.js'
+import type { NotificationFor, NotificationHandler, SuggestedType } from './handlers.js'
+import { type CallbackHeaders, headerReader } from './headers.js'
+import { type DeliveryReceiverOptions, refuseWith, validateReceiverOptions } from './options.js'
+
+/** A callback as {@link DeliveryReceiver.handle} takes it. */
+export interface CallbackRequest {
+  /** The HTTP method. */
+  readonly method: string | undefined
+  readonly headers: CallbackHeaders
+  /** The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed. */
+  readonly body: unknown
+}
+
+/** What to answer a callback with. There is never a body. */
+export interface CallbackAnswer {
+  readonly status: AnswerStatus
+  readonly headers: Record<string, string>
+}
+
+/** @internal What the adapters build on, found by any loaded copy of this package. */
+export const deliveryCore = Symbol.for('notification-subscriber.delivery-core')
+
+/**
+ * Receives callbacks (interface.md sections 2.3, 4.2 and 5) and hands their notifications to handlers.
+ *
+ * The service never retries a delivery, ignores what the answer says, and ends the subscription after three
+ * failures in a row (section 3). So only what is not from the service is refused: 401 without the right
+ * `secrets`, 405 for another method than POST, 413 for a body larger than `maxBodyBytes`. Everything else is
+ * answered with 204: also a body that is no delivery, which goes to `onInvalid`, and a delivery whose handler
+ * throws, which goes to `onError`.
+ *
+ * Put it behind a route with `toNodeHandler`, `toWebHandler` or {@link DeliveryReceiver.handle}.
+ *
+ * @example
+ * const receiver = new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
+ *   .on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => console.log(subscriptionId, payload.callId))
+ *   .onAny((notification) => queue.add(notification))
+ * createServer(toNodeHandler(receiver)).listen(8080)
+ */
+export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas> {
+  readonly #core: DeliveryCore<Payloads>
+
+  /**
+   * @throws ConfigurationError if the options cannot work, also if neither `secrets` nor
+   * `allowUnauthenticated: true` is given, or both.
+   */
+  constructor(options: DeliveryReceiverOptions<Payloads>) {
+    validateReceiverOptions(options)
+    this.#core = new DeliveryCore(options)
+  }
+
+  /** @internal */
+  get [deliveryCore](): DeliveryCore<Payloads> {
+    return this.#core
+  }
+
+  /**
+   * Registers a handler for one value of `notification.type`, documented or not. All handlers of a notification
+   * run at the same time, and none is stopped by the failure of another. A handler that is registered while a
+   * delivery is handled gets the next one.
+   */
+  on<Type extends SuggestedType<Payloads> | (string & {})>(
+    type: Type,
+    handler: NotificationHandler<NotificationFor<Type, Payloads>, Payloads>,
+  ): this {
+    if (typeof type !== 'string') refuseWith([{ path: ['type'], message: 'must be a string' }])
+    checkHandler(handler)
+    // It gets notifications of its type only, and those are what its parameter states.
+    this.#core.handlers.add(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
+    return this
+  }
+
+  /** Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}. */
+  onAny(handler: NotificationHandler<NotificationOf<Payloads>, Payloads>): this {
+    checkHandler(handler)
+    this.#core.handlers.add(undefined, handler)
+    return this
+  }
+
+  /**
+   * Handles one callback: for servers and platforms that have no adapter here. Resolves, and never rejects,
+   * when the handlers are done or `ackTimeoutMs` is over.
+   *
+   * The body is taken as it is: undo an encoding (base64, gzip) before. A secret header must be there once:
+   * an array of values is refused. `Headers` joins what was sent twice to one text, which is compared as a
+   * whole.
+   *
+   * @example
+   * const { status, headers } = await receiver.handle({ method, headers: request.headers, body: request.body })
+   */
+  handle(request: CallbackRequest): Promise<CallbackAnswer> {
+    return new Promise((resolve) => {
+      const answer = (status: AnswerStatus) => resolve({ status, headers: answerHeaders(status) })
+      try {
+        const { method, headers, body } = request
+        const refusal = this.#core.refusalOf(method, headerReader(headers))
+        if (refusal === undefined) this.#core.receive(body, answer)
+        else answer(refusal)
+      } catch {
+        // No request at all, or an object whose getters throw: no framework's.
+        answer(this.#core.refuse(401))
+      }
+    })
+  }
+
+  /**
+   * Resolves when no handler runs any more, also of deliveries that were answered before their handlers were
+   * done, or that arrive while it waits. For a clean shutdown: close the server, then drain.
+   *
+   * @example
+   * server.close()
+   * await receiver.drain()
+   */
+  drain(): Promise<void> {
+    return this.#core.inFlight.drained()
+  }
+}
+
+function checkHandler(handler: unknown): void {
+  if (typeof handler !== 'function') refuseWith([{ path: ['handler'], message: 'must be a function' }])
+}

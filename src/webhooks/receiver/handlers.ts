@@ -1,0 +1,53 @@
+/** The registered handlers, and which of them a notification goes to. */
+import type { z } from 'zod'
+import type { DocumentedNotificationType } from '../catalogue.js'
+import type { DeliveryOf, NotificationOf, NotificationWith, PayloadSchemas } from '../delivery.js'
+
+/** What a handler learns besides the notification. */
+export interface DeliveryContext<Payloads extends PayloadSchemas> {
+  /** Identifier of the subscription that the notification belongs to. */
+  readonly subscriptionId: number
+  /** The whole body of the callback (interface.md section 2.3), unknown fields included. */
+  readonly delivery: DeliveryOf<Payloads>
+}
+
+/** A function that gets notifications. It may be asynchronous: what it returns is awaited, and otherwise ignored. */
+export type NotificationHandler<Notification, Payloads extends PayloadSchemas> = (
+  notification: Notification,
+  context: DeliveryContext<Payloads>,
+) => unknown
+
+/** Names that an editor can suggest for `notification.type`. */
+export type SuggestedType<Payloads extends PayloadSchemas> =
+  | DocumentedNotificationType
+  | (keyof Payloads & string)
+
+/**
+ * The notification of a type that a handler is registered for: with its payload if that has a schema, with any
+ * object if not. A type that is only known as `string` can be each of them.
+ */
+export type NotificationFor<Type extends string, Payloads extends PayloadSchemas> = string extends Type
+  ? NotificationOf<Payloads>
+  : Type extends keyof Payloads
+    ? NotificationWith<Type, z.output<Payloads[Type]>>
+    : Type extends 'lowEnergyAgentOpened'
+      ? Extract<NotificationOf<Payloads>, { type: Type }>
+      : NotificationWith<Type, Record<string, unknown>>
+
+/** Handlers in the order of their registration. */
+export class Handlers<Handler> {
+  #registered: readonly { readonly type: string | undefined; readonly handler: Handler }[] = []
+
+  /** Registers for one type, or for all. A delivery that is being handled does not see the new handler. */
+  add(type: string | undefined, handler: Handler): void {
+    this.#registered = [...this.#registered, { type, handler }]
+  }
+
+  /** Calls `visit` with each handler of a type. */
+  forEach(type: string, visit: (handler: Handler) => void): void {
+    // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
+    for (const registered of this.#registered) {
+      if (registered.type === undefined || registered.type === type) visit(registered.handler)
+    }
+  }
+}

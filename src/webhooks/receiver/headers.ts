@@ -1,0 +1,48 @@
+/** One way to read a header, whatever holds it. */
+
+/** Headers as frameworks hand them over: a plain object with names in any case, or web `Headers`. */
+export type CallbackHeaders =
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | { get(name: string): string | null }
+
+/** Reads a header by its name in lower case: its value, if it was sent exactly once and is text. */
+export type HeaderReader = (lowerCaseName: string) => string | undefined
+
+/**
+ * Reads `Headers` or a plain object. `Headers` joins what was sent twice with a comma and a space, which no
+ * longer shows as two.
+ */
+export function headerReader(headers: unknown): HeaderReader {
+  if (isHeaders(headers)) {
+    return (name) => {
+      const value: unknown = headers.get(name)
+      return typeof value === 'string' ? value : undefined
+    }
+  }
+  const sent = Object.entries(Object(headers)).filter(([, value]) => value !== undefined && value !== null)
+  return rawHeaderReader(sent.flat())
+}
+
+/** Reads a list of names and values in turn, such as Node's `rawHeaders`: the headers as they were sent. */
+export function rawHeaderReader(namesAndValues: readonly unknown[]): HeaderReader {
+  return (lowerCaseName) => {
+    let value: unknown
+    for (let index = 0; index < namesAndValues.length; index += 2) {
+      if (!isNamed(namesAndValues[index], lowerCaseName)) continue
+      if (value !== undefined) return undefined
+      value = namesAndValues[index + 1]
+    }
+    return typeof value === 'string' ? value : undefined
+  }
+}
+
+function isNamed(name: unknown, lowerCaseName: string): boolean {
+  if (typeof name !== 'string' || name.length !== lowerCaseName.length) return false
+  return name === lowerCaseName || name.toLowerCase() === lowerCaseName
+}
+
+function isHeaders(headers: unknown): headers is { get(name: string): unknown } {
+  return (
+    typeof headers === 'object' && headers !== null && 'get' in headers && typeof headers.get === 'function'
+  )
+}

@@ -1,0 +1,68 @@
+/** The body of a Node request: what a body parser left of it, or the stream. */
+import { isBytes } from '../body.js'
+import { type Failure, failure } from '../outcome.js'
+import { messageOf } from '../text.js'
+import { SharedDeadline } from './deadline.js'
+import type { NodeRequest } from './node-messages.js'
+import { arrivedTooLate, bodyTimeoutMs, Pieces, type ReadBody, unusable } from './read-body.js'
+
+/** What something that ran before left: a body, the stream as it came, or neither. */
+export type FoundBody =
+  | { readonly isUnread: true; readonly failure?: undefined }
+  | { readonly isUnread: false; readonly body: unknown; readonly failure?: undefined }
+  | { readonly failure: Failure }
+
+export function bodyFoundIn(request: NodeRequest): FoundBody {
+  let body: unknown
+  try {
+    body = request.body
+  } catch (cause) {
+    // Some platforms parse when they are asked.
+    return { failure: failure(`req.body cannot be read (${messageOf(cause)})`, cause) }
+  }
+  const wasRead = request.readableDidRead || request.readableEnded
+  // Some body parsers leave an empty object, and the stream alone, for a content type that is not theirs.
+  if (!wasRead && isEmpty(body)) return { isUnread: true }
+  if (body !== undefined) return { isUnread: false, body }
+  return { failure: failure('the body was read by something before, which left nothing in req.body') }
+}
+
+function isEmpty(body: unknown): boolean {
+  if (isBytes(body)) return body.byteLength === 0
+  return typeof body === 'object' && body !== null ? Object.keys(body).length === 0 : !body
+}
+
+/**
+ * Reads the stream up to `maxBytes` and calls `done` once: when the body is over, is too large, or will not
+ * come. Listeners, because a request costs an async iterator as much as the rest of its handling.
+ */
+export function readNodeBody(request: NodeRequest, maxBytes: number, done: (read: ReadBody) => void): void {
+  const pieces = new Pieces(maxBytes)
+  let isDone = false
+  const finish = (read: ReadBody) => {
+    if (isDone) return
+    isDone = true
+    timeLimit.stop(onLate)
+    done(read)
+  }
+  const onLate = () => finish(arrivedTooLate(pieces.joined()))
+  const breakOff = (cause?: Error) =>
+    finish(unusable('the connection ended before the body did', pieces.joined(), cause))
+
+  timeLimit.start(onLate)
+  request.on('data', (chunk: Uint8Array | string) => {
+    // Text, if something before called setEncoding.
+    if (!isDone && !pieces.add(typeof chunk === 'string' ? utf8.encode(chunk) : chunk)) finish('too large')
+  })
+  request.on('end', () => finish({ bytes: pieces.joined() }))
+  // `close` comes after `end`, or without it.
+  request.on('close', breakOff)
+  // Stays for good: an error without a listener would end the process.
+  request.on('error', breakOff)
+  // Something before may have paused the stream.
+  request.resume()
+}
+
+const timeLimit = new SharedDeadline(bodyTimeoutMs)
+
+const utf8 = new TextEncoder()

@@ -1,0 +1,74 @@
+/** A callback route for servers of Node.js. */
+import type { SafeLogger } from '../../logger.js'
+import type { PayloadSchemas } from '../delivery.js'
+import { decode, isEncoded } from './content-encoding.js'
+import { type AnswerStatus, answerHeaders } from './delivery-core.js'
+import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
+import { headerReader, rawHeaderReader } from './headers.js'
+import { bodyFoundIn, readNodeBody } from './node-body.js'
+import type { NodeRequest, NodeResponse } from './node-messages.js'
+import { isWhole } from './read-body.js'
+
+/**
+ * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
+ * Express 4 and 5, Connect and NestJS. It answers every request and never calls `next`.
+ *
+ * - It works with and without a body parser before it (raw, text or JSON). A body parser may answer malformed
+ *   JSON itself, with an error that counts as a failed delivery: better put the route before the parser.
+ * - Method and secrets are checked before the body is read. A secret header that was sent twice is refused.
+ * - It reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or that
+ *   something before read and left nothing of, goes to `onInvalid` with what there is of it.
+ * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
+ *
+ * @example
+ * createServer(toNodeHandler(receiver)).listen(8080)
+ * app.post('/notifications', toNodeHandler(receiver)) // Express
+ */
+export function toNodeHandler<Payloads extends PayloadSchemas>(
+  receiver: DeliveryReceiver<Payloads>,
+): (request: NodeRequest, response: NodeResponse) => void {
+  const core = receiver[deliveryCore]
+  const { maxBodyBytes } = core
+  return (request, response) => {
+    const headerOf = request.rawHeaders?.length
+      ? rawHeaderReader(request.rawHeaders)
+      : headerReader(request.headers)
+    const answer = (status: AnswerStatus) => respond(core.logger, response, status)
+    // For when not all of the body was read. HTTP/2 has no such header: there the stream ends alone.
+    const answerAndClose = (status: AnswerStatus) =>
+      respond(core.logger, response, status, request.httpVersionMajor !== 2)
+    const declaredBytes = Number(headerOf('content-length') ?? 0)
+
+    const refusal = core.refusalOf(request.method, headerOf)
+    if (refusal !== undefined) {
+      const isLong = declaredBytes > maxBodyBytes || headerOf('transfer-encoding') !== undefined
+      return isLong ? answerAndClose(refusal) : answer(refusal)
+    }
+
+    const found = bodyFoundIn(request)
+    if (found.failure) return core.receiveUnusable(found.failure, undefined, answer)
+    if (!found.isUnread) return core.receive(found.body, answer)
+    if (declaredBytes > maxBodyBytes) return answerAndClose(core.refuse(413))
+    readNodeBody(request, maxBodyBytes, (read) => {
+      const contentEncoding = headerOf('content-encoding')
+      if (!isWhole(read)) core.receiveRead(read, answerAndClose)
+      else if (!isEncoded(contentEncoding)) core.receive(read.bytes, answer)
+      else
+        decode(read.bytes, contentEncoding, maxBodyBytes).then((decoded) => core.receiveRead(decoded, answer))
+    })
+  }
+}
+
+function respond(logger: SafeLogger, response: NodeResponse, status: AnswerStatus, closes = false): void {
+  try {
+    // Something before may have answered: a middleware with a time limit of its own.
+    if (response.headersSent) return
+    response.statusCode = status
+    const headers = answerHeaders(status)
+    for (const name in headers) response.setHeader(name, `${headers[name]}`)
+    if (closes) response.setHeader('connection', 'close')
+    response.end()
+  } catch (err) {
+    logger.error({ err, status }, 'Callback could not be answered')
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * The parts of a request and a response that the Node handler uses: those of `node:http`, `node:https` and
+ * `node:http2`, and of what Express, Connect and NestJS make of them.
+ */
+
+export interface NodeRequest {
+  readonly method?: string | undefined
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders?: readonly string[] | undefined
+  readonly httpVersionMajor?: number | undefined
+  /** What a body parser that ran before left here. */
+  readonly body?: unknown
+  readonly readableEnded?: boolean | undefined
+  readonly readableDidRead?: boolean | undefined
+  on(event: string, listener: (...values: never[]) => void): unknown
+  resume(): unknown
+}
+
+export interface NodeResponse {
+  statusCode: number
+  readonly headersSent: boolean
+  setHeader(name: string, value: string): unknown
+  end(): unknown
+}

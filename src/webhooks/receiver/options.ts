@@ -1,0 +1,143 @@
+/** How a receiver is configured: the options and their validation. */
+import { z } from 'zod'
+import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../../errors.js'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../../header-syntax.js'
+import { formatIssues, issuesOf } from '../../issues.js'
+import type { Logger } from '../../logger.js'
+import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
+import type { DeliveryParser } from '../delivery-parser.js'
+import type { Secrets } from './authentication.js'
+import type { DeliveryContext } from './handlers.js'
+
+/** What a `DeliveryReceiver` needs: either `secrets` or `allowUnauthenticated: true`, the rest has defaults. */
+export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
+  ReceiverSettings<Payloads> & (Authenticated | Unauthenticated)
+
+interface Authenticated {
+  /**
+   * What proves that a callback comes from the service (interface.md section 5, rule 6): accepted values by the
+   * name of a header, in any case. These are parameters or headers that the subscription was created with.
+   * Every header named here must be there once, with one of its accepted values; two values let a secret be
+   * rotated while deliveries arrive.
+   *
+   * @example
+   * { token: [currentToken, previousToken] }
+   */
+  readonly secrets: Secrets
+  readonly allowUnauthenticated?: false | undefined
+}
+
+interface Unauthenticated {
+  readonly secrets?: undefined
+  /** Accepts callbacks from anyone who can reach the route. */
+  readonly allowUnauthenticated: true
+}
+
+interface ReceiverSettings<Payloads extends PayloadSchemas> {
+  /** From `createDeliveryParser`: types the payloads of further notification types. */
+  readonly parser?: DeliveryParser<Payloads> | undefined
+  /**
+   * Gets every body that was answered with 204 although it is no delivery: `error.issues` says why,
+   * `error.body` is what was received. It may be asynchronous. Default: the logger gets a line.
+   */
+  readonly onInvalid?: ((error: InvalidDeliveryError) => unknown) | undefined
+  /**
+   * Gets what a handler threw or rejected with, and what the handler got. It may be asynchronous. Default: the
+   * logger gets a line.
+   */
+  readonly onError?:
+    | ((
+        error: unknown,
+        notification: NotificationOf<Payloads>,
+        context: DeliveryContext<Payloads>,
+      ) => unknown)
+    | undefined
+  /**
+   * How long an answer waits for the handlers, in milliseconds. Handlers that take longer go on after it.
+   * Default: 2,000: how long the service waits before it counts a failure is not documented, and 2 seconds are
+   * less than the limits that senders usually set.
+   */
+  readonly ackTimeoutMs?: number | undefined
+  /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
+  readonly maxBodyBytes?: number | undefined
+  /** Gets a line for each refusal and failure, never a secret. Default: silent. */
+  readonly logger?: Logger | undefined
+}
+
+/** The longest delay that a timer takes; a longer one would fire at once. */
+const maxTimeoutMs = 2 ** 31 - 1
+
+const functionSchema = z.custom((value) => typeof value === 'function', 'must be a function')
+const objectWith = (...methods: string[]) =>
+  z.custom(
+    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
+    `must have the methods ${methods.join(', ')}`,
+  )
+
+// Made when it is needed: parsing deliveries alone needs none of it.
+const optionsSchema = () =>
+  z.strictObject({
+    secrets: z.unknown().superRefine(checkSecrets).optional(),
+    allowUnauthenticated: z.boolean().optional(),
+    parser: objectWith('safeParse').optional(),
+    onInvalid: functionSchema.optional(),
+    onError: functionSchema.optional(),
+    ackTimeoutMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
+    maxBodyBytes: z.int().positive().optional(),
+    logger: objectWith('debug', 'info', 'warn', 'error').optional(),
+  })
+
+/** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
+export function validateReceiverOptions(options: unknown): void {
+  const { data, error } = optionsSchema().safeParse(options)
+  refuseWith(error ? issuesOf(error) : decisionIssues(data.secrets !== undefined, data.allowUnauthenticated))
+}
+
+/** @throws `ConfigurationError` if there is an issue. */
+export function refuseWith(issues: readonly Issue[]): void {
+  if (issues.length === 0) return
+  throw new ConfigurationError(`The delivery receiver cannot work: ${formatIssues(issues)}.`, { issues })
+}
+
+function decisionIssues(hasSecrets: boolean, allowUnauthenticated = false): Issue[] {
+  if (hasSecrets !== allowUnauthenticated) return []
+  const message = hasSecrets
+    ? 'contradict `allowUnauthenticated: true`'
+    : 'are missing: anyone could send deliveries; `allowUnauthenticated: true` accepts that'
+  return [{ path: ['secrets'], message }]
+}
+
+function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
+  const refuse = (message: string, ...path: PropertyKey[]) =>
+    context.addIssue({ code: 'custom', path, message })
+  if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets)) {
+    refuse('must be an object: accepted values by header name')
+    return
+  }
+  const headers = Object.entries(secrets)
+  if (headers.length === 0) refuse('must name a header')
+  const seen = new Set<string>()
+  for (const [name, accepted] of headers) {
+    const lowerCase = name.toLowerCase()
+    if (!headerName.test(name))
+      refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`, name)
+    if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case', name)
+    seen.add(lowerCase)
+    if (!Array.isArray(accepted)) {
+      checkSecret(accepted, (message) => refuse(message, name))
+    } else {
+      if (accepted.length === 0) refuse('must hold a value', name)
+      for (const [index, value] of accepted.entries()) {
+        checkSecret(value, (message) => refuse(message, name, index))
+      }
+    }
+  }
+}
+
+function checkSecret(value: unknown, refuse: (message: string) => void): void {
+  if (typeof value !== 'string') refuse('must be a string')
+  else if (value === '') refuse('must not be empty')
+  else if (!headerValue.test(value)) {
+    refuse(`cannot be the value of an HTTP header: ${headerValueRule}`)
+  }
+}

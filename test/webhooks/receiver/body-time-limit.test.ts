@@ -1,0 +1,51 @@
+import { DeliveryReceiver, toNodeHandler, toWebHandler } from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { deferred, head, listen, openSocket, recordingOnInvalid, secrets } from './support.js'
+
+describe('a body that does not arrive within 10 seconds goes to onInvalid, and is answered with 204', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  const problem = 'the body did not arrive within 10000 ms'
+  const textOf = (body: unknown) => Buffer.from(body as Uint8Array).toString()
+
+  test('toNodeHandler: the connection is closed', async () => {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const handler = toNodeHandler(
+      new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable()),
+    )
+    const begun = deferred()
+    await using server = await listen((request, response) => {
+      request.once('data', begun.resolve)
+      handler(request, response)
+    })
+    const { socket, closed } = openSocket(server.port)
+    socket.write(`${head('Content-Length: 100')}{"sub`)
+    await begun.promise
+    vi.advanceTimersByTime(4_999)
+    expect(errors).toEqual([])
+    vi.advanceTimersByTime(5_001)
+    expect(await closed()).toMatch(/^HTTP\/1.1 204 [\s\S]*connection: close/)
+    expect(problems()).toEqual([problem])
+    expect(textOf(errors[0]?.body)).toBe('{"sub')
+  })
+
+  test('toWebHandler: the body is cancelled', async () => {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())
+    const cancel = vi.fn()
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"sub')),
+      cancel,
+    })
+    const headers = { token: 'current-secret' }
+    const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
+    const response = toWebHandler(receiver)(request)
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(10_000)
+    expect((await response).status).toBe(204)
+    expect(cancel).toHaveBeenCalledOnce()
+    expect(problems()).toEqual([problem])
+    expect(textOf(errors[0]?.body)).toBe('{"sub')
+  })
+})

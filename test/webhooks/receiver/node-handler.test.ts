@@ -1,0 +1,433 @@
+import { once } from 'node:events'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import {
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  toNodeHandler,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test, vi } from 'vitest'
+import { lowEnergyDelivery } from '../deliveries.js'
+import { jsonTexts } from './json-texts.js'
+import {
+  deferred,
+  head,
+  listen,
+  openSocket,
+  recordingLogger,
+  recordingOnInvalid,
+  secrets,
+} from './support.js'
+
+const delivery = JSON.stringify(lowEnergyDelivery())
+const withLength = head(`Content-Length: ${delivery.length}`)
+
+/** A server with a receiver that keeps what it gets; `before` stands for a middleware. */
+async function serve(options: Partial<DeliveryReceiverOptions> = {}, before?: (request: never) => unknown) {
+  const { onInvalid, errors, problems } = recordingOnInvalid()
+  const { logger, lines } = recordingLogger()
+  const received: unknown[] = []
+  const settings = { secrets, onInvalid, logger, ...options } as DeliveryReceiverOptions
+  const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+  const handler = toNodeHandler(receiver)
+  const listener: RequestListener = async (request, response) => {
+    await before?.(request as never)
+    handler(request, response)
+  }
+  const server = await listen(before ? listener : handler)
+  return Object.assign(server, { receiver, received, errors, problems, lines })
+}
+
+describe('over node:http', () => {
+  test('a delivery is answered with 204 and no body, and the connection is kept', async () => {
+    await using server = await serve()
+    const { socket, received, status } = openSocket(server.port)
+    socket.write(withLength + delivery)
+    expect(await status()).toBe(204)
+    expect(received()).toMatch(/Connection: keep-alive/)
+    socket.write(withLength + delivery)
+    await vi.waitFor(() => expect(server.received).toEqual([lowEnergyDelivery(), lowEnergyDelivery()]))
+    socket.destroy()
+  })
+
+  test('GET is answered with 405 and Allow', async () => {
+    await using server = await serve()
+    const response = await fetch(server.url)
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe('POST')
+    expect(await response.text()).toBe('')
+  })
+
+  test.each<[string, string[]]>([
+    ['missing', []],
+    ['wrong', ['Token: x']],
+    ['empty', ['Token:']],
+    ['there twice', ['Token: current-secret', 'Token: current-secret']],
+    ['there twice, once wrong', ['Token: current-secret', 'token: x']],
+    ['there twice, once empty', ['Token: current-secret', 'Token:']],
+  ])('a secret that is %s: 401 without a body', async (_, headers) => {
+    await using server = await serve()
+    const { socket, closed } = openSocket(server.port)
+    const length = `Content-Length: ${delivery.length}`
+    socket.end(`${['POST / HTTP/1.1', 'Host: a', length, ...headers].join('\r\n')}\r\n\r\n${delivery}`)
+    const answer = await closed()
+    expect(answer).toMatch(/^HTTP\/1.1 401 /)
+    expect(answer).toMatch(/\r\n\r\n$/)
+    expect(answer).not.toMatch(/token/i)
+    expect(server.received).toEqual([])
+    expect(server.problems()).toEqual([])
+  })
+
+  test('twice is twice, also where Node.js keeps only the first or what it joins equals a secret', async () => {
+    await using joined = await serve({ secrets: { token: 'a, a', authorization: 'b' } })
+    const post = async (...headers: string[]) => {
+      const { socket, closed } = openSocket(joined.port)
+      socket.end(`${['POST / HTTP/1.1', 'Host: a', 'Content-Length: 0', ...headers].join('\r\n')}\r\n\r\n`)
+      return Number((await closed()).split(' ')[1])
+    }
+    expect(await post('Token: a, a', 'Authorization: b')).toBe(204)
+    expect(await post('Token: a', 'Token: a', 'Authorization: b')).toBe(401)
+    expect(await post('Token: a, a', 'Authorization: b', 'Authorization: c')).toBe(401)
+  })
+
+  test('a stranger’s body is not waited for, and a long one not read', async () => {
+    await using server = await serve()
+    for (const framing of ['Content-Length: 99999999', 'Transfer-Encoding: chunked']) {
+      const { socket, closed } = openSocket(server.port)
+      socket.write(`POST / HTTP/1.1\r\nHost: a\r\nToken: x\r\n${framing}\r\n\r\n`)
+      expect(await closed()).toMatch(/^HTTP\/1.1 401 [\s\S]*connection: close/)
+    }
+  })
+})
+
+describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
+  test('chunked, in many pieces, with characters cut in two', async () => {
+    await using server = await serve()
+    const { socket, status } = openSocket(server.port)
+    const body = JSON.stringify({ ...lowEnergyDelivery(), added: '€uro größer 😀' })
+    socket.write(head('Transfer-Encoding: chunked'))
+    for (const byte of Buffer.from(body)) socket.write(Buffer.from([0x31, 13, 10, byte, 13, 10]))
+    socket.write('0\r\n\r\n')
+    expect(await status()).toBe(204)
+    expect(server.received).toEqual([JSON.parse(body)])
+    socket.destroy()
+  })
+
+  test('in one piece after a while, and after a pause by something before', async () => {
+    await using server = await serve({}, (request: IncomingMessage) => {
+      request.pause()
+      return sleep(5)
+    })
+    const { socket, status } = openSocket(server.port)
+    socket.write(withLength)
+    await sleep(20)
+    socket.write(delivery)
+    expect(await status()).toBe(204)
+    expect(server.received).toHaveLength(1)
+    socket.destroy()
+  })
+
+  test('as text, after setEncoding', async () => {
+    await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding('utf8'))
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.received).toHaveLength(1)
+  })
+
+  test('a declared length that is too much: 413 at once, and the connection is closed', async () => {
+    await using server = await serve()
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head('Content-Length: 1048577'))
+    expect(await closed()).toMatch(/^HTTP\/1.1 413 [\s\S]*connection: close/)
+  })
+
+  test('chunks that grow too much: 413, and no more is read', async () => {
+    await using server = await serve({ maxBodyBytes: 100_000 })
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head('Transfer-Encoding: chunked'))
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+    const writing = setInterval(() => socket.write(chunk), 1)
+    expect(await closed()).toMatch(/^HTTP\/1.1 413 [\s\S]*connection: close/)
+    clearInterval(writing)
+    expect(socket.bytesWritten).toBeLessThan(10_000_000)
+    expect(server.problems()).toEqual([])
+  })
+
+  test('10 MB from a client that only writes', async () => {
+    await using server = await serve()
+    const response = await server.post('x'.repeat(10_000_000)).catch((error: Error) => error)
+    // The server closes while the client still writes: it sees the answer or a broken connection.
+    if (!(response instanceof Error)) expect(response.status).toBe(413)
+    expect((await server.post(delivery)).status).toBe(204)
+  })
+
+  test('exactly maxBodyBytes is not too much', async () => {
+    await using server = await serve({ maxBodyBytes: delivery.length })
+    expect((await server.post(delivery)).status).toBe(204)
+    expect((await server.post(`${delivery} `)).status).toBe(413)
+    expect(server.received).toHaveLength(1)
+  })
+
+  test('a sender that hangs up in the body: the handlers are not called, onInvalid gets what was there', async () => {
+    await using server = await serve()
+    for (const end of ['end', 'resetAndDestroy'] as const) {
+      const { socket } = openSocket(server.port)
+      socket.write(withLength + delivery.slice(0, 50))
+      await sleep(20)
+      socket[end]()
+    }
+    await vi.waitFor(() => expect(server.errors).toHaveLength(2))
+    expect(server.problems()).toEqual(Array(2).fill('the connection ended before the body did'))
+    expect(Buffer.from(server.errors[0]?.body as Uint8Array).toString()).toBe(delivery.slice(0, 50))
+    expect(server.received).toEqual([])
+    expect((await server.post(delivery)).status).toBe(204)
+  })
+
+  test('a sender that hangs up while the handlers run', async () => {
+    const { promise, resolve } = deferred()
+    await using server = await serve()
+    server.receiver.onAny(() => promise)
+    const { socket } = openSocket(server.port)
+    socket.write(withLength + delivery)
+    await vi.waitFor(() => expect(server.received).toHaveLength(1))
+    socket.resetAndDestroy()
+    await sleep(20)
+    resolve()
+    await server.receiver.drain()
+  })
+
+  test.each<[string, string, RegExp]>([
+    ['longer than the body', head(`Content-Length: ${delivery.length + 1}`), /^HTTP\/1.1 400 /],
+    ['shorter than the body', head(`Content-Length: ${delivery.length - 1}`), /^HTTP\/1.1 400 /],
+    ['twice', head('Content-Length: 1', 'Content-Length: 2'), /^HTTP\/1.1 400 /],
+    ['no number', head('Content-Length: x'), /^HTTP\/1.1 400 /],
+    ['next to chunks', head('Content-Length: 1', 'Transfer-Encoding: chunked'), /^HTTP\/1.1 400 /],
+  ])('a content-length that is %s reaches no handler', async (_, start, answer) => {
+    await using server = await serve()
+    const { socket, closed } = openSocket(server.port)
+    socket.end(start + delivery)
+    expect(await closed()).toMatch(answer)
+    expect(server.received).toEqual([])
+  })
+
+  test('floods of headers', async () => {
+    await using server = await serve()
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'a']))
+    expect((await server.post(delivery, { ...many, token: 'current-secret' })).status).toBe(204)
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head(...Array.from({ length: 20_000 }, (_, index) => `X-${index}: a`)))
+    expect(await closed()).toMatch(/^HTTP\/1.1 431 /)
+    expect((await server.post(delivery)).status).toBe(204)
+  })
+
+  test.each(jsonTexts)('204 to %s', async (_, text) => {
+    await using server = await serve()
+    for (const body of [Buffer.from(text), Buffer.from(text, 'latin1')]) {
+      expect((await server.post(Uint8Array.from(body))).status).toBe(204)
+    }
+    expect(server.received.length + server.errors.length).toBe(2)
+  })
+})
+
+describe('compressed bodies', () => {
+  test.each<[string, Buffer]>([
+    ['gzip', gzipSync(delivery)],
+    ['GZIP', gzipSync(delivery)],
+    ['deflate', deflateSync(delivery)],
+    ['identity', Buffer.from(delivery)],
+  ])('%s is read', async (encoding, body) => {
+    await using server = await serve()
+    const headers = { token: 'current-secret', 'content-encoding': encoding }
+    expect((await server.post(Uint8Array.from(body), headers)).status).toBe(204)
+    expect(server.received).toEqual([lowEnergyDelivery()])
+  })
+
+  test.each<[string, Buffer, RegExp]>([
+    ['br', brotliCompressSync(delivery), /is encoded with "br"/],
+    ['gzip, gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, gzip"/],
+    ['gzip', Buffer.from(delivery), /cannot be read/],
+    ['gzip', gzipSync(delivery).subarray(0, 40), /cannot be read/],
+    ['deflate', gzipSync(delivery), /cannot be read/],
+    ['gzip', Buffer.alloc(0), /empty|cannot be read/],
+  ])('%s that cannot be read goes to onInvalid as it came', async (encoding, body, problem) => {
+    await using server = await serve()
+    const headers = { token: 'current-secret', 'content-encoding': encoding }
+    expect((await server.post(Uint8Array.from(body), headers)).status).toBe(204)
+    expect(server.problems()).toEqual([expect.stringMatching(problem)])
+    expect(Buffer.from(server.errors[0]?.body as Uint8Array)).toEqual(body)
+  })
+
+  test('maxBodyBytes counts after decompression', async () => {
+    await using server = await serve()
+    const headers = { token: 'current-secret', 'content-encoding': 'gzip' }
+    expect((await server.post(Uint8Array.from(gzipSync('x'.repeat(50_000_000))), headers)).status).toBe(413)
+  })
+})
+
+describe('after a body parser', () => {
+  /** Reads the stream, and leaves `body` as a body parser does. */
+  const parsed =
+    (leave: (text: string) => unknown) => async (request: IncomingMessage & { body: unknown }) => {
+      let text = ''
+      for await (const chunk of request) text += chunk
+      request.body = leave(text)
+    }
+
+  test.each<[string, (text: string) => unknown]>([
+    ['an object', JSON.parse],
+    ['text', (text) => text],
+    ['bytes', (text) => Buffer.from(text)],
+  ])('%s is taken as it is', async (_, leave) => {
+    await using server = await serve({}, parsed(leave))
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.received).toEqual([lowEnergyDelivery()])
+  })
+
+  test.each([{}, '', null, undefined, Buffer.alloc(0)])(
+    '%j next to an unread stream: it is read',
+    async (body) => {
+      await using server = await serve({}, (request: { body: unknown }) => {
+        request.body = body
+      })
+      expect((await server.post(delivery)).status).toBe(204)
+      expect(server.received).toEqual([lowEnergyDelivery()])
+    },
+  )
+
+  test.each<[unknown, string]>([
+    [undefined, 'the body was read by something before, which left nothing in req.body'],
+    [null, 'the body is null, not an object'],
+    [5, 'the body is a number, not an object'],
+    [[], 'the body is an array, not an object'],
+  ])('%j and a stream that was read: onInvalid, 204', async (body, problem) => {
+    await using server = await serve(
+      {},
+      parsed(() => body),
+    )
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.problems()).toEqual([problem])
+  })
+
+  test('a stream that was read in part', async () => {
+    await using server = await serve({}, async (request: IncomingMessage) => {
+      await once(request, 'readable')
+      request.read(10)
+    })
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.problems()).toEqual([expect.stringContaining('was read by something before')])
+  })
+
+  test('a req.body that throws when it is asked for', async () => {
+    await using server = await serve({}, (request: object) => {
+      Object.defineProperty(request, 'body', {
+        get() {
+          throw new Error('Invalid JSON')
+        },
+      })
+    })
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.problems()).toEqual(['req.body cannot be read (Invalid JSON)'])
+  })
+
+  test('what is left is limited, too', async () => {
+    await using server = await serve(
+      { maxBodyBytes: 10 },
+      parsed((text) => text),
+    )
+    expect((await server.post(delivery)).status).toBe(413)
+  })
+
+  test('the secret is checked in any case', async () => {
+    await using server = await serve({}, parsed(JSON.parse))
+    expect((await server.post(delivery, {})).status).toBe(401)
+  })
+})
+
+describe('unusual requests and responses', () => {
+  test('one without rawHeaders, as platforms without a server make them', async () => {
+    const receiver = new DeliveryReceiver({ secrets })
+    const request = Object.assign(Readable.from([delivery]), {
+      method: 'POST',
+      headers: { token: 'current-secret' },
+    })
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
+    toNodeHandler(receiver)(request, response)
+    await vi.waitFor(() => expect(response.end).toHaveBeenCalledOnce())
+    expect(response.statusCode).toBe(204)
+  })
+
+  test('one that something else has answered', async () => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger })
+    await using server = await listen((request, response) => {
+      response.writeHead(202).end()
+      toNodeHandler(receiver)(request, response)
+    })
+    expect((await server.post(delivery)).status).toBe(202)
+    expect(lines).toEqual([])
+  })
+
+  test('a response that throws', async () => {
+    const { logger, lines } = recordingLogger()
+    const request = { method: 'GET', headers: {}, on() {}, resume() {} }
+    const end = () => {
+      throw new Error('broken')
+    }
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end }
+    toNodeHandler(new DeliveryReceiver({ secrets, logger }))(request, response)
+    expect(lines).toMatchObject([{ level: 'warn' }, { level: 'error', fields: { status: 405 } }])
+  })
+
+  test('over node:http2', async () => {
+    const { onInvalid, errors } = recordingOnInvalid()
+    const received: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
+    const server = createHttp2Server(toNodeHandler(receiver)).listen(0)
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const open = (headers: object) => client.request({ ':method': 'POST', ...headers }, { endStream: false })
+    const post = async (body: string, headers: object) => {
+      const stream = open(headers)
+      stream.on('error', () => {})
+      stream.end(body)
+      const [answer] = await once(stream, 'response')
+      stream.destroy()
+      return answer[':status']
+    }
+    expect(await post(delivery, { token: 'current-secret' })).toBe(204)
+    expect(await post(delivery, { token: 'x' })).toBe(401)
+    expect(await post('x'.repeat(3_000_000), { token: 'x' })).toBe(401)
+    expect(await post('x'.repeat(3_000_000), { token: 'current-secret' })).toBe(413)
+    expect(received).toHaveLength(1)
+    const broken = open({ token: 'current-secret' })
+    broken.on('error', () => {})
+    broken.write('{')
+    await sleep(20)
+    broken.close(8)
+    await vi.waitFor(() => expect(errors).toHaveLength(1))
+    client.close()
+    server.close()
+  })
+})
+
+test('100 deliveries at the same time: none lost, none doubled', async () => {
+  await using server = await serve()
+  const ids = new Set<string>()
+  server.receiver.on('many', async ({ id }) => {
+    await sleep(Math.random() * 5)
+    ids.add(id)
+  })
+  const bodies = Array.from({ length: 100 }, (_, index) =>
+    JSON.stringify({
+      subscriptionId: 1,
+      notification: { id: `${index}`, time: 1, ver: '1.0', type: 'many', payload: {} },
+    }),
+  )
+  const answers = await Promise.all(bodies.map((body) => server.post(body)))
+  expect(answers.every(({ status }) => status === 204)).toBe(true)
+  expect([ids.size, server.received.length]).toEqual([100, 100])
+  await server.receiver.drain()
+})

@@ -1,0 +1,89 @@
+/** What the receiver's tests share: a logger that keeps its lines, and servers to send bytes to. */
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerOptions } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import type { InvalidDeliveryError, Logger } from 'notification-subscriber/webhooks'
+
+export const secrets = { token: ['current-secret', 'previous-secret'] }
+export const authenticated = { token: 'current-secret' }
+
+export interface Line {
+  level: string
+  fields: object
+  message: string
+}
+
+export function recordingLogger() {
+  const lines: Line[] = []
+  const at = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, fields, message })
+  }
+  const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { logger, lines }
+}
+
+/** Collects what `onInvalid` gets, as one sentence per body. */
+export function recordingOnInvalid() {
+  const errors: InvalidDeliveryError[] = []
+  const onInvalid = (error: InvalidDeliveryError) => errors.push(error)
+  return {
+    onInvalid,
+    errors,
+    problems: () => errors.flatMap(({ issues }) => issues.map((issue) => issue.message)),
+  }
+}
+
+export async function listen(listener: RequestListener, options: ServerOptions = {}) {
+  const server = createServer(options, listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/`,
+    post: (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = authenticated) =>
+      fetch(`http://127.0.0.1:${port}/`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** The head of a POST over HTTP/1.1, with the current secret. */
+export const head = (...lines: string[]) =>
+  ['POST / HTTP/1.1', 'Host: localhost', 'Token: current-secret', ...lines, '', ''].join('\r\n')
+
+/** A connection to send bytes on and to read everything that comes back, until it is closed. */
+export function openSocket(port: number) {
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text) => {
+    received += text
+  })
+  socket.on('error', () => {})
+  return {
+    socket,
+    received: () => received,
+    closed: () => (socket.closed ? received : once(socket, 'close').then(() => received)),
+    /** The status line of the first answer, as soon as it is there. */
+    async status() {
+      while (!received.includes('\r\n')) {
+        await (socket.closed ? Promise.reject(new Error('closed without an answer')) : once(socket, 'data'))
+      }
+      return Number(received.split(' ')[1])
+    },
+  }
+}
+
+/** A promise that a test settles itself. */
+export function deferred() {
+  let resolve = () => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,181 @@
+import { deflateSync, gzipSync } from 'node:zlib'
+import {
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  toWebHandler,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test, vi } from 'vitest'
+import { lowEnergyDelivery } from '../deliveries.js'
+import { jsonTexts } from './json-texts.js'
+import { authenticated, deferred, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+
+const delivery = JSON.stringify(lowEnergyDelivery())
+
+const post = (
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
+  headers: Record<string, string> = authenticated,
+) => new Request('https://app.example.com/notifications', { method: 'POST', headers, body, duplex: 'half' })
+
+const streamOf = (...chunks: unknown[]) =>
+  new ReadableStream({
+    pull(controller) {
+      if (chunks.length === 0) controller.close()
+      else controller.enqueue(chunks.shift())
+    },
+  })
+
+const brokenStream = () => new ReadableStream({ start: (controller) => controller.error(new Error('reset')) })
+
+function receive(options: Partial<DeliveryReceiverOptions> = {}) {
+  const { onInvalid, errors, problems } = recordingOnInvalid()
+  const received: unknown[] = []
+  const settings = { secrets, onInvalid, ...options } as DeliveryReceiverOptions
+  const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+  return { receiver, handler: toWebHandler(receiver), received, errors, problems }
+}
+
+describe('toWebHandler', () => {
+  test('answers a delivery with 204, without a body', async () => {
+    const { handler, received } = receive()
+    const response = await handler(post(delivery))
+    expect([response.status, response.body]).toEqual([204, null])
+    expect(received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('another method: 405 with Allow', async () => {
+    const response = await receive().handler(new Request('https://app.example.com'))
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['missing', {}],
+    ['wrong', { token: 'x' }],
+    ['empty', { token: '' }],
+    ['there twice', { token: 'current-secret, current-secret' }],
+  ])('a secret that is %s: 401, and the body is not read', async (_, headers) => {
+    const { handler, received } = receive()
+    const request = post(delivery, headers)
+    expect((await handler(request)).status).toBe(401)
+    expect(request.bodyUsed).toBe(false)
+    expect(received).toEqual([])
+  })
+
+  test('a body in many chunks, with characters cut in two', async () => {
+    const { handler, received } = receive()
+    const text = JSON.stringify({ ...lowEnergyDelivery(), added: '€ größer 😀' })
+    const bytes = [...Buffer.from(text)].map((byte) => new Uint8Array([byte]))
+    expect((await handler(post(streamOf(...bytes)))).status).toBe(204)
+    expect(received).toEqual([JSON.parse(text)])
+  })
+
+  test('a body that is too large: 413, and no more is read', async () => {
+    const { handler } = receive({ maxBodyBytes: 1000 })
+    let pulls = 0
+    const cancel = vi.fn()
+    const endless = new ReadableStream({
+      pull(controller) {
+        pulls += 1
+        controller.enqueue(new Uint8Array(400))
+      },
+      cancel,
+    })
+    expect((await handler(post(endless))).status).toBe(413)
+    expect(pulls).toBeLessThan(6)
+    expect(cancel).toHaveBeenCalledOnce()
+  })
+
+  test('a body of exactly maxBodyBytes', async () => {
+    const { handler } = receive({ maxBodyBytes: delivery.length })
+    expect((await handler(post(delivery))).status).toBe(204)
+    expect((await handler(post(`${delivery} `))).status).toBe(413)
+  })
+
+  test.each<[string, () => Request, string]>([
+    ['no body', () => post(null), 'the body is empty'],
+    ['a broken stream', () => post(brokenStream()), 'reset'],
+    ['a stream of text', () => post(streamOf('text')), 'something else than bytes'],
+  ])('%s: onInvalid, 204', async (_, request, problem) => {
+    const { handler, problems } = receive()
+    expect((await handler(request())).status).toBe(204)
+    expect(problems()).toEqual([expect.stringContaining(problem)])
+  })
+
+  test('a body that something else has read, or is reading: onInvalid, 204', async () => {
+    const { handler, problems } = receive()
+    const read = post(delivery)
+    await read.text()
+    const locked = post(delivery)
+    locked.body?.getReader()
+    expect((await handler(read)).status).toBe(204)
+    expect((await handler(locked)).status).toBe(204)
+    expect(problems()).toEqual(['the body was read by something before', expect.stringContaining('locked')])
+  })
+
+  test('gzip and deflate are decompressed, up to maxBodyBytes', async () => {
+    const { handler, received, problems } = receive()
+    const encoded = (body: Buffer, encoding: string) =>
+      handler(post(Uint8Array.from(body), { ...authenticated, 'content-encoding': encoding }))
+    expect((await encoded(gzipSync(delivery), 'gzip')).status).toBe(204)
+    expect((await encoded(deflateSync(delivery), 'deflate')).status).toBe(204)
+    expect(received).toHaveLength(2)
+    expect((await encoded(gzipSync('x'.repeat(20_000_000)), 'gzip')).status).toBe(413)
+    expect((await encoded(Buffer.from(delivery), 'zstd')).status).toBe(204)
+    expect(problems()).toEqual(['the body is encoded with "zstd", not with gzip or deflate'])
+  })
+
+  test('where there is no DecompressionStream a compressed body goes to onInvalid', async () => {
+    vi.stubGlobal('DecompressionStream', undefined)
+    const { handler, problems } = receive()
+    const headers = { ...authenticated, 'content-encoding': 'gzip' }
+    expect((await handler(post(Uint8Array.from(gzipSync(delivery)), headers))).status).toBe(204)
+    expect(problems()).toEqual([expect.stringContaining('cannot be decompressed')])
+    vi.unstubAllGlobals()
+  })
+
+  test.each(jsonTexts)('204 to %s', async (_, text) => {
+    const { handler, received, errors } = receive()
+    expect((await handler(post(text))).status).toBe(204)
+    expect(received.length + errors.length).toBe(1)
+  })
+})
+
+describe('waitUntil', () => {
+  test('gets a promise of the handlers that still run after ackTimeoutMs, and the platform’s arguments', async () => {
+    const { receiver } = receive({ ackTimeoutMs: 5 })
+    const { promise, resolve } = deferred()
+    receiver.onAny(() => promise)
+    const done = vi.fn()
+    const waitUntil = vi.fn((stillRunning: Promise<void>, _env: object, _context: object) => {
+      stillRunning.then(done)
+    })
+    const [env, context] = [{}, {}]
+    expect((await toWebHandler(receiver, { waitUntil })(post(delivery), env, context)).status).toBe(204)
+    expect(waitUntil).toHaveBeenCalledExactlyOnceWith(expect.any(Promise), env, context)
+    await new Promise(setImmediate)
+    expect(done).not.toHaveBeenCalled()
+    resolve()
+    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce())
+  })
+
+  test('is not called when the handlers were done in time', async () => {
+    const { receiver } = receive()
+    receiver.onAny(() => new Promise((resolve) => setTimeout(resolve, 5)))
+    const waitUntil = vi.fn()
+    await toWebHandler(receiver, { waitUntil })(post(delivery))
+    expect(waitUntil).not.toHaveBeenCalled()
+  })
+
+  test('that throws is logged and changes nothing', async () => {
+    const { logger, lines } = recordingLogger()
+    const { receiver } = receive({ ackTimeoutMs: 1, logger })
+    const { promise, resolve } = deferred()
+    receiver.onAny(() => promise)
+    const waitUntil = () => {
+      throw new Error('too late')
+    }
+    expect((await toWebHandler(receiver, { waitUntil })(post(delivery))).status).toBe(204)
+    expect(lines).toMatchObject([{ level: 'error', fields: { err: { message: 'too late' } } }])
+    resolve()
+    await receiver.drain()
+  })
+})
