@@ -54,6 +54,9 @@ function authIssues(options: NotificationClientOptions): Issue[] {
     ]
   }
   // Chosen by what is there, so that the issues speak of the kind that was meant.
+  if ('getAccessToken' in auth && ('clientSecret' in auth || 'password' in auth)) {
+    return [{ path: ['auth'], message: 'must be one kind of credentials, not `getAccessToken` and another' }]
+  }
   if ('getAccessToken' in auth) return issuesIn(providedTokenSchema, auth, ['auth'])
   if ('username' in auth || 'password' in auth) return issuesIn(basicSchema, auth, ['auth'])
   return issuesIn(clientCredentialsSchema, auth, ['auth'])

@@ -47,7 +47,8 @@ export const basicSchema = z.lazy(() =>
 )
 
 export const providedTokenSchema = z.lazy(() =>
-  z.strictObject({ getAccessToken: functionFor('a function that returns an access token') }),
+  // Loose: an object of a class has fields of its own.
+  z.looseObject({ getAccessToken: functionFor('a function that returns an access token') }),
 )
 
 const routeSchema = () =>

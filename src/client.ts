@@ -44,7 +44,8 @@ const defaultTimeoutMs = 30_000
 /**
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
  *
- * Every method rejects with a `NotificationError`, or with the reason of the caller's own `signal`.
+ * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with what the
+ * caller's own `auth.getAccessToken` threw.
  * Errors and logs never contain credentials, tokens or parameter values.
  *
  * @example

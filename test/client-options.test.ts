@@ -72,7 +72,7 @@ describe('options that cannot work are refused with every problem listed', () =>
     [
       'two kinds of auth',
       { baseUrl, auth: { ...credentials, getAccessToken: () => 'x' } },
-      ['auth: Unrecognized keys'],
+      ['auth: must be one kind'],
     ],
     [
       'a token that is no function',

@@ -31,36 +31,58 @@ export interface KeyAndCertificate {
 
 const dayMs = 24 * 60 * 60 * 1000
 
+/** What can be wrong with a certificate, for tests of those who verify it. */
+export interface CertificateOptions {
+  /** The only host that it is for, in place of the names of loopback. */
+  readonly host?: string
+  /** Default: from yesterday for a month. In milliseconds since 1970. */
+  readonly validFrom?: number
+  readonly validUntil?: number
+  /** Signed with its own key, by no authority. Default: false. */
+  readonly selfSigned?: boolean
+}
+
 /**
  * Makes a new authority and a certificate by it for `localhost`, `127.0.0.1` and `::1`, valid from yesterday
  * for a month. The authority's private key is forgotten at once: nothing else can ever be signed with it.
  */
-export function createLoopbackCertificate(): { ca: string; tls: KeyAndCertificate } {
+export function createLoopbackCertificate(options: CertificateOptions = {}): {
+  ca: string
+  tls: KeyAndCertificate
+} {
+  const { host, selfSigned = false, validFrom = Date.now() - dayMs } = options
+  const validity = utcTimes(validFrom, options.validUntil ?? validFrom + 31 * dayMs)
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   // A name of its own for each authority: two emulators' authorities can stand in one trust store.
   const authorityName = `Notification emulator CA ${randomBytes(4).toString('hex')}`
   const issuer = { name: authorityName, publicKey: authority.publicKey, privateKey: authority.privateKey }
 
-  const ca = createCertificate(issuer, { name: authorityName, publicKey: authority.publicKey }, [
+  const ca = createCertificate(issuer, issuer, utcTimes(Date.now() - dayMs, Date.now() + 30 * dayMs), [
     extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
     extension(oid.keyUsage, true, bits(keyUsage.keyCertSign | keyUsage.crlSign)),
   ])
-  const cert = createCertificate(issuer, { name: 'localhost', publicKey: server.publicKey }, [
+  const subject = { name: host ?? 'localhost', publicKey: server.publicKey }
+  const signer = selfSigned ? { ...subject, privateKey: server.privateKey } : issuer
+  const cert = createCertificate(signer, subject, validity, [
     extension(oid.basicConstraints, true, sequence()),
     extension(oid.keyUsage, true, bits(keyUsage.digitalSignature)),
     extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
     extension(
       oid.subjectAltName,
       false,
-      sequence(
-        generalName(2, Buffer.from('localhost', 'ascii')),
-        generalName(7, Buffer.from([127, 0, 0, 1])),
-        generalName(7, Buffer.from([...new Array(15).fill(0), 1])),
-      ),
+      sequence(...(host === undefined ? loopbackNames() : [generalName(2, Buffer.from(host, 'ascii'))])),
     ),
   ])
   return { ca, tls: { key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert } }
+}
+
+function loopbackNames(): ASN1Encodable[] {
+  return [
+    generalName(2, Buffer.from('localhost', 'ascii')),
+    generalName(7, Buffer.from([127, 0, 0, 1])),
+    generalName(7, Buffer.from([...new Array(15).fill(0), 1])),
+  ]
 }
 
 interface Subject {
@@ -72,16 +94,16 @@ interface Subject {
 function createCertificate(
   issuer: Subject & { readonly privateKey: KeyObject },
   subject: Subject,
+  validity: ASN1Encodable,
   extensions: readonly ASN1Encodable[],
 ): string {
-  const now = Date.now()
   const algorithm = sequence(objectId(oid.ecdsaWithSha256))
   const tbsCertificate = sequence(
     contextTag(0, ASN1Form.Constructed, encodeASN1(new ASN1Integer(2n))), // version 3
     new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
     algorithm,
     distinguishedName(issuer.name),
-    sequence(utcTime(now - dayMs), utcTime(now + 30 * dayMs)),
+    validity,
     distinguishedName(subject.name),
     alreadyEncoded(subject.publicKey.export({ type: 'spki', format: 'der' })),
     contextTag(
@@ -159,6 +181,11 @@ function contextTag(tag: number, form: ASN1Form, contents: Uint8Array): ASN1Enco
 function distinguishedName(commonName: string): ASN1Encodable {
   const attribute = sequence(objectId(oid.commonName), new ASN1UTF8String(Buffer.from(commonName)))
   return sequence(new ASN1EncodableSet([attribute]))
+}
+
+/** RFC 5280 section 4.1.2.5. */
+function utcTimes(from: number, to: number): ASN1Encodable {
+  return sequence(utcTime(from), utcTime(to))
 }
 
 function utcTime(epochMs: number): ASN1Encodable {

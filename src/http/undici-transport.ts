@@ -78,7 +78,8 @@ export class UndiciTransport implements Transport {
 
   /** Breaks off what is under way and closes what the transport opened itself. */
   async close(): Promise<void> {
-    const dispatcher = await this.#own
+    // One that could not be made has nothing to close.
+    const dispatcher = await this.#own?.catch(() => undefined)
     this.#closing.abort()
     await dispatcher?.destroy()
   }

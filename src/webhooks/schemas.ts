@@ -5,7 +5,7 @@
  * `notification.type` and new values of `ver` are kept.
  */
 import { z } from 'zod'
-import type { Notification } from './delivery.js'
+import type { Delivery, Notification } from './delivery.js'
 
 // Not z.int(): that refuses integers beyond 2^53, which the interface document does not.
 const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
@@ -64,4 +64,8 @@ export const notificationSchema = anyNotificationSchema
   }) as z.ZodType as z.ZodType<Notification, Notification>
 
 /** The JSON body of a callback (interface.md section 2.3): the same verdict as `parseDelivery`. */
-export const deliverySchema = z.looseObject({ subscriptionId: z.int(), notification: notificationSchema })
+export const deliverySchema = z.looseObject({
+  subscriptionId: z.int(),
+  notification: notificationSchema,
+  // Loose at run time; the type stays that of `parseDelivery`, without an index signature.
+}) as z.ZodType as z.ZodType<Delivery, Delivery>

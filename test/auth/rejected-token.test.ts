@@ -155,3 +155,15 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     await expect(client.createSubscription(subscription)).rejects.toBe(failure)
   })
 })
+
+test('getAccessToken may be a method of an object with fields of its own', async () => {
+  class Vault {
+    token = 'from-the-vault'
+    getAccessToken() {
+      return this.token
+    }
+  }
+  const service = fakeService()
+  await service.client({ auth: new Vault() }).createSubscription(subscription)
+  expect(authorizations(service.calls)).toEqual(['Bearer from-the-vault'])
+})
