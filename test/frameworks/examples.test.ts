@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+const received = ['Subscription 1: alice sounds tired on call-1', 'The service was answered with 204']
+
+const examples: Record<string, string[]> = {
+  'receive-express.ts': received,
+  'receive-fastify.ts': received,
+  'receive-hono.ts': received,
+  'receive-lambda.ts': received,
+  'receive-node-https.ts': received,
+  'rotate-callback-token.ts': ['Refused during the rotation: 0', 'The old token is answered with 401'],
+}
+
+describe('the examples to copy', () => {
+  test('are all in this table', async () => {
+    const files = await readdir(new URL('../../examples', import.meta.url))
+    expect(files.filter((file) => /^(receive|rotate)-/.test(file)).sort()).toEqual(Object.keys(examples))
+  })
+
+  test.each(Object.entries(examples))('%s runs as it is, and ends by itself', async (file, lines) => {
+    const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
+      cwd: root,
+      timeout: 25_000,
+    })
+    expect(stderr).toBe('')
+    expect(stdout.trim().split('\n')).toEqual(expect.arrayContaining(lines))
+  })
+})

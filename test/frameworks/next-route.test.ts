@@ -1,0 +1,40 @@
+/** The contract of a Next.js route handler, without Next.js: `npm run test:next` runs the same file in it. */
+import { createServer } from 'node:https'
+import { getRequestListener } from '@hono/node-server'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { listen } from './support/listen.js'
+import { brokenPayload, lowEnergy } from './support/notifications.js'
+import { callbackToken, subscribe } from './support/subscribed.js'
+
+// The module reads its configuration when it is loaded, as in Next.js.
+vi.stubEnv('CALLBACK_TOKEN', callbackToken)
+const route = await import('../../examples/next/app/notifications/route.js')
+
+const log = vi.spyOn(console, 'log').mockImplementation(() => {})
+const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+beforeEach(() => {
+  log.mockClear()
+  error.mockClear()
+})
+
+describe('a route handler of Next.js', () => {
+  test('exports the one method that callbacks use', () => {
+    expect(Object.keys(route)).toEqual(['POST'])
+  })
+
+  test('hands a notification to the handler, reports a broken one, refuses a stranger', async () => {
+    await using subscribed = await subscribe((tls) =>
+      listen(createServer(tls, getRequestListener(route.POST))),
+    )
+    const { emulator, subscriptionId } = subscribed
+
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
+    expect(log).toHaveBeenCalledExactlyOnceWith(
+      `Subscription ${subscriptionId}: alice sounds tired on ${lowEnergy.payload.callId}`,
+    )
+    expect(await emulator.notify(brokenPayload)).toMatchObject([{ status: 204 }])
+    expect(error).toHaveBeenCalledOnce()
+    await subscribed.sendToken('of-someone-else')
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 401 }])
+  })
+})

@@ -1,0 +1,40 @@
+/** What every framework has to do: the one expectation that the tables of this folder share. */
+import type { KeyAndCertificate } from 'notification-subscriber/emulator'
+import {
+  DeliveryReceiver,
+  type InvalidDeliveryError,
+  type LowEnergyAgentOpenedNotification,
+} from 'notification-subscriber/webhooks'
+import { expect } from 'vitest'
+import { lowEnergy } from './notifications.js'
+import { callbackToken, type RunningServer, subscribe } from './subscribed.js'
+
+/** Starts a server with a receiver behind `/notifications`. */
+export type StartServer = (receiver: DeliveryReceiver, tls: KeyAndCertificate) => Promise<RunningServer>
+
+/** The emulator sends a notification to the server, and the handler of the receiver gets it typed, and once; what someone else sends is refused. */
+export async function expectTypedDelivery(startServer: StartServer): Promise<void> {
+  const handled: { subscriptionId: number; notification: LowEnergyAgentOpenedNotification }[] = []
+  const problems: unknown[] = []
+  const receiver = new DeliveryReceiver({
+    secrets: { token: callbackToken },
+    onInvalid: (error: InvalidDeliveryError) => problems.push(error),
+    onError: (error) => problems.push(error),
+  }).on('lowEnergyAgentOpened', async (notification, { subscriptionId }) => {
+    handled.push({ subscriptionId, notification })
+  })
+  await using subscribed = await subscribe((tls) => startServer(receiver, tls))
+
+  const [callback] = await subscribed.emulator.notify(lowEnergy)
+
+  expect(problems).toEqual([])
+  expect(callback).toMatchObject({ status: 204, subscriptionEnded: false })
+  const { id, time, ver, type, payload } = lowEnergy
+  const { subscriptionId } = subscribed
+  expect(handled).toEqual([{ subscriptionId, notification: { id, time, ver, type, payload } }])
+
+  await subscribed.sendToken('of-someone-else')
+  const [refused] = await subscribed.emulator.notify(lowEnergy)
+  expect(refused).toMatchObject({ status: 401 })
+  expect(handled).toHaveLength(1)
+}
