@@ -99,15 +99,17 @@ const variables = {
 export function optionsFromEnv(
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<NotificationClientOptions, 'baseUrl' | 'auth'> {
+  // JavaScript callers may pass what is no environment: then everything is missing from it.
+  const given: typeof env = Object(env)
   const issues = Object.entries(variables)
-    .filter(([name]) => !env[name])
+    .filter(([name]) => !given[name])
     .map(([name, meaning]) => ({ path: [name], message: `is not set (${meaning})` }))
   if (issues.length > 0) {
     throw new ConfigurationError(`The environment lacks what a client needs: ${formatIssues(issues)}.`, {
       issues,
     })
   }
-  const value = (name: keyof typeof variables) => env[name] ?? ''
+  const value = (name: keyof typeof variables) => given[name] ?? ''
   return {
     baseUrl: value('NOTIFICATION_BASE_URL'),
     auth: {

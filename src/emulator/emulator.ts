@@ -172,8 +172,8 @@ export class Emulator {
    * emulator.injectFault('create', { status: 503, headers: { 'retry-after': '1' } }, { times: 2 })
    * emulator.injectFault('create', { reset: 'after-processing' })
    */
-  injectFault(operation: EmulatorOperation, fault: Fault, { times = 1 }: { times?: number } = {}): void {
-    this.#faults.add(operation, fault, times)
+  injectFault(operation: EmulatorOperation, fault: Fault, options?: { times?: number }): void {
+    this.#faults.add(operation, fault, options?.times ?? 1)
   }
 
   /** Forgets the faults that have not happened yet. */

@@ -46,7 +46,7 @@ export function toConnectionError(
   const cause = copyWithout(secrets, failure)
   const { code, message } = cause
   const explanation = code === undefined ? undefined : explanationBeforeSending[code]
-  const requestSent = sent && !isBeforeSending(failure, explanation)
+  const requestSent = (sent || isMocked(failure)) && !isBeforeSending(failure, explanation)
   if (requestSent) {
     return new ConnectionError(
       `The connection to ${host} broke before the whole answer had arrived (${code ?? message}). ` +
@@ -57,6 +57,11 @@ export function toConnectionError(
   }
   const reason = explanation ?? (isAboutTls(cause) ? tlsFailed : connectionFailed)
   return new ConnectionError(`Could not reach ${host}: ${reason} (${message})`, { requestSent }, { cause })
+}
+
+/** A reset by no system call: a mock, which breaks a connection that it never began. It means a request that was sent. */
+function isMocked(failure: unknown): boolean {
+  return stringProperty(failure, 'code') === 'ECONNRESET' && stringProperty(failure, 'syscall') === undefined
 }
 
 /** What the failure itself proves, where the transport cannot tell. */

@@ -33,6 +33,16 @@ export class Deadline extends EventEmitter {
     this.reason = reason
     this.emit('abort')
   }
+
+  /** As an AbortSignal has it: undici 8 takes nothing else for a signal. */
+  addEventListener(event: 'abort', listener: () => void): void {
+    this.once(event, listener)
+  }
+
+  /** See {@link addEventListener}. */
+  removeEventListener(event: 'abort', listener: () => void): void {
+    this.removeListener(event, listener)
+  }
 }
 
 /** Runs `work` with a deadline, which `work` must give to everything it waits for. */

@@ -7,7 +7,7 @@ import type { Deadline } from './deadline.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 
 /**
- * The one method that is used of an undici `Dispatcher`. Written out, so that dispatchers of undici 6, 7 and
+ * What is used of an undici `Dispatcher`. Written out, so that dispatchers of undici 6, 7 and
  * 8 all fit, whichever version this package was compiled with.
  */
 export interface DispatcherLike {
@@ -24,10 +24,8 @@ export interface DispatcherLike {
     body: AsyncIterable<Uint8Array>
   }>
   /** Without it, every request that gets no answer counts as one that may have been sent. */
-  compose?(interceptor: (dispatch: Dispatch) => Dispatch): DispatcherLike
+  dispatch?(options: never, handler: never): boolean
 }
-
-type Dispatch = (options: never, handler: never) => boolean
 
 interface OwnDispatcher extends DispatcherLike {
   destroy(): Promise<void>
@@ -118,21 +116,29 @@ async function openDispatcher(closing: AbortSignal): Promise<OwnDispatcher> {
 /**
  * The dispatcher, telling when it begins to send a request. Undici starts a handler as soon as a connection
  * stands, and neither while it is being made nor while all are busy; the method was renamed in undici 7.
+ *
+ * Undici's own `compose` would do the same and cost a twelfth of the throughput: it wraps every handler.
  */
 function observe(dispatcher: DispatcherLike, onSend: () => void): DispatcherLike {
-  if (dispatcher.compose === undefined) {
+  if (dispatcher.dispatch === undefined) {
     onSend()
     return dispatcher
   }
-  return dispatcher.compose((dispatch) => (options, handler: object) => {
-    for (const start of ['onConnect', 'onRequestStart']) {
-      const original: unknown = Reflect.get(handler, start)
-      if (typeof original !== 'function') continue
-      Reflect.set(handler, start, (...args: unknown[]) => {
-        onSend()
-        return Reflect.apply(original, handler, args)
-      })
-    }
-    return dispatch(options, handler as never)
-  })
+  const observed: DispatcherLike = Object.create(dispatcher)
+  observed.dispatch = (options, handler) => {
+    tellStart(handler, onSend)
+    return dispatcher.dispatch?.(options, handler) ?? true
+  }
+  return observed
+}
+
+function tellStart(handler: object, onSend: () => void): void {
+  for (const start of ['onConnect', 'onRequestStart']) {
+    const original: unknown = Reflect.get(handler, start)
+    if (typeof original !== 'function') continue
+    Reflect.set(handler, start, (...args: unknown[]) => {
+      onSend()
+      return Reflect.apply(original, handler, args)
+    })
+  }
 }

@@ -77,17 +77,20 @@ describe('a proxy from the environment', () => {
 })
 
 describe('a proxy that fails', () => {
-  test.each([403, 407, 502])('by answering %i: nothing was sent, and the message says it', async (refuseWith) => {
-    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
-    vi.stubEnv('HTTPS_PROXY', proxy.url)
-    await using client = clientOf(`https://${host}`)
-    const error = await failure(client.getAccessToken())
-    expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
-    expect((error as Error).message).toContain(host)
-    expect((error as Error).message).toContain(String(refuseWith))
-    expect(proxy.requests).toHaveLength(3)
-    expectNoSecretIn(error, logger.lines)
-  })
+  test.each([403, 407, 502])(
+    'by answering %i: nothing was sent, and the message says it',
+    async (refuseWith) => {
+      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
+      vi.stubEnv('HTTPS_PROXY', proxy.url)
+      await using client = clientOf(`https://${host}`)
+      const error = await failure(client.getAccessToken())
+      expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
+      expect((error as Error).message).toContain(host)
+      expect((error as Error).message).toContain(String(refuseWith))
+      expect(proxy.requests).toHaveLength(3)
+      expectNoSecretIn(error, logger.lines)
+    },
+  )
 
   test("by not being there: the message names the proxy's address, too", async () => {
     const proxy = await ConnectProxy.listen({ to: emulator.baseUrl })

@@ -1,0 +1,90 @@
+/** A certificate that cannot be trusted: nothing is sent, and the message says what is wrong with it. */
+import { NotificationClient } from 'notification-subscriber'
+import { Agent, fetch } from 'undici'
+import { Agent as Agent6 } from 'undici6'
+import { describe, expect, test } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { ScriptedServer } from '../faults/scripted-server.js'
+import { subscription } from '../support/fake-service.js'
+import { auth, expectNoSecretIn } from '../support/secrets.js'
+
+const dayMs = 24 * 60 * 60 * 1000
+const loopback = createLoopbackCertificate()
+
+interface Case {
+  readonly name: string
+  readonly certificate: ReturnType<typeof createLoopbackCertificate>
+  readonly trusted: boolean
+  readonly says: RegExp
+}
+
+const cases: readonly Case[] = [
+  {
+    name: 'self-signed',
+    certificate: createLoopbackCertificate({ selfSigned: true }),
+    trusted: false,
+    says: /certificate is self-signed/,
+  },
+  {
+    name: 'signed by a private authority',
+    certificate: loopback,
+    trusted: false,
+    says: /authority that is not trusted here.*ca/s,
+  },
+  {
+    name: 'sent together with a private authority',
+    certificate: { ...loopback, tls: { ...loopback.tls, cert: loopback.tls.cert + loopback.ca } },
+    trusted: false,
+    says: /private authority.*ca/s,
+  },
+  {
+    name: 'of another host',
+    certificate: createLoopbackCertificate({ host: 'other.example.com' }),
+    trusted: true,
+    says: /issued for another host/,
+  },
+  {
+    name: 'expired',
+    certificate: createLoopbackCertificate({
+      validFrom: Date.now() - 60 * dayMs,
+      validUntil: Date.now() - dayMs,
+    }),
+    trusted: true,
+    says: /certificate has expired/,
+  },
+  {
+    name: 'not valid yet',
+    certificate: createLoopbackCertificate({ validFrom: Date.now() + dayMs }),
+    trusted: true,
+    says: /not valid yet/,
+  },
+]
+
+const transports = {
+  undici: (ca: string[]) => ({ dispatcher: new Agent({ connect: { ca } }) }),
+  'undici 6': (ca: string[]) => ({ dispatcher: new Agent6({ connect: { ca } }) }),
+  fetch: (ca: string[]) => {
+    const dispatcher = new Agent({ connect: { ca } })
+    return { fetch: (url: string, init: object) => fetch(url, { ...init, dispatcher }) }
+  },
+}
+
+describe.each(Object.entries(transports))('over %s, a certificate that is', (_name, transport) => {
+  test.each(cases)('$name', async ({ certificate, trusted, says }) => {
+    await using server = await ScriptedServer.listen(certificate.tls, async (connection) => {
+      await connection.request()
+    })
+    await using client = new NotificationClient({
+      baseUrl: server.origin,
+      auth: auth.token,
+      retry: { baseDelayMs: 0 },
+      ...transport(trusted ? [certificate.ca] : []),
+    })
+    const [result] = await Promise.allSettled([client.createSubscription(subscription)])
+    expect(result).toMatchObject({
+      reason: { code: 'CONNECTION', requestSent: false, message: expect.stringMatching(says) },
+    })
+    expect(server.seen).toBe(0)
+    expectNoSecretIn(result)
+  })
+})
