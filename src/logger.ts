@@ -30,6 +30,6 @@ export function safeLogger(logger: Logger | undefined): SafeLogger {
 
 /** The part of an address that is safe to log. */
 export function withoutQuery(url: string): string {
-  const { origin, pathname } = new URL(url)
-  return origin + pathname
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
 }

@@ -32,9 +32,9 @@ export async function requestAccessToken(
 ): Promise<IssuedToken> {
   let requestedAt = 0
   const transport: Pick<Transport, 'send'> = {
-    send(request, deadline, onSend) {
+    send(request, deadline) {
       requestedAt = performance.now()
-      return options.transport.send(request, deadline, onSend)
+      return options.transport.send(request, deadline)
     },
   }
   const answer = await send(tokenRequest(credentials), {

@@ -20,6 +20,8 @@ export class Deadline extends EventEmitter {
   /** When it is over at the latest, on the monotonic clock. */
   readonly endsAt: number
   aborted = false
+  /** Requests that have left, or may have, in this time. */
+  requestsSent = 0
   /** Once aborted: a `TimeoutError`, or the reason of the caller's signal. */
   reason: unknown
 
@@ -55,14 +57,30 @@ export async function withDeadline<T>(
   callerSignal?.throwIfAborted()
   const deadline = new Deadline(timeoutMs)
   const timer = setTimeout(() => deadline.abort(timeoutError(timeoutMs, what)), timeoutMs)
-  const onAbort = () => deadline.abort(callerSignal?.reason)
-  callerSignal?.addEventListener('abort', onAbort, { once: true })
+  const stopFollowing = callerSignal && follow(callerSignal, deadline)
   try {
     return await work(deadline)
   } finally {
     clearTimeout(timer)
-    callerSignal?.removeEventListener('abort', onAbort)
+    stopFollowing?.()
   }
+}
+
+/** The deadlines that end with a caller's signal. One listener serves all: many on a signal are warned of as a leak. */
+const followers = new WeakMap<AbortSignal, Set<Deadline>>()
+
+function follow(signal: AbortSignal, deadline: Deadline): () => void {
+  const known = followers.get(signal)
+  const deadlines = known ?? new Set()
+  if (known === undefined) {
+    followers.set(signal, deadlines)
+    const abortAll = () => {
+      for (const each of [...deadlines]) each.abort(signal.reason)
+    }
+    signal.addEventListener('abort', abortAll, { once: true })
+  }
+  deadlines.add(deadline)
+  return () => deadlines.delete(deadline)
 }
 
 function timeoutError(timeoutMs: number, what: string): TimeoutError {

@@ -18,8 +18,9 @@ export type FetchLike = (
 /** What is used of a `Response`. */
 export interface FetchResponseLike {
   readonly status: number
-  readonly headers: { get(name: string): string | null }
-  readonly body: unknown
+  readonly headers?: { get(name: string): string | null }
+  /** The body as a stream; without one, `text()` is asked. */
+  readonly body?: unknown
   text(): Promise<string>
 }
 
@@ -30,9 +31,9 @@ export class FetchTransport implements Transport {
     this.#fetch = fetch
   }
 
-  async send(request: HttpRequest, deadline: Deadline, onSend: () => void): Promise<HttpResponse> {
+  async send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
     // When a connection stands is not to be seen from here: what was handed over counts as sent.
-    onSend()
+    deadline.requestsSent++
     // Called without a receiver: a browser's fetch refuses any but its window.
     const fetch = this.#fetch
     const controller = new AbortController()
@@ -48,7 +49,7 @@ export class FetchTransport implements Transport {
       })
       return {
         status: response.status,
-        retryAfter: response.headers.get('retry-after') ?? undefined,
+        retryAfter: response.headers?.get('retry-after') ?? undefined,
         ...(await readBody(response.status, chunksOf(response))),
       }
     } catch (error) {
@@ -65,7 +66,7 @@ export class FetchTransport implements Transport {
 
 async function* chunksOf(response: FetchResponseLike): AsyncGenerator<Uint8Array> {
   const { body } = response
-  if (body === null || body === undefined) return
+  if (body === null) return
   if (isAsyncIterable(body)) yield* body
   else yield new TextEncoder().encode(await response.text())
 }

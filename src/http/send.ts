@@ -34,19 +34,22 @@ export interface Answer extends HttpResponse {
  * what an answer's status means.
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
-  const { deadline, logger, progress, retry, transport } = options
+  const { deadline, logger, progress, retry } = options
   const { method } = request
   const url = withoutQuery(request.url)
   for (let attempt = 1; ; attempt++) {
     const startedAt = performance.now()
-    const lostBefore = progress.lostAttempts
-    // Lost from the moment it leaves until its outcome is known: an abort in between leaves it lost.
-    const onSend = () => {
-      if (!deadline.aborted) progress.lostAttempts = lostBefore + 1
+    const sentBefore = deadline.requestsSent
+    let outcome: HttpResponse | ConnectionError
+    try {
+      outcome = await answerTo(request, options)
+    } catch (error) {
+      // Aborted: lost, if it has left.
+      if (deadline.requestsSent > sentBefore) progress.lostAttempts++
+      throw error
     }
-    const outcome = await settle(untilAborted(transport.send(request, deadline, onSend), deadline))
     const lost = isLost(outcome)
-    progress.lostAttempts = lostBefore + (lost ? 1 : 0)
+    if (lost) progress.lostAttempts++
     const durationMs = Math.round(performance.now() - startedAt)
     const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
     if ('status' in outcome) {
@@ -72,11 +75,16 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
   }
 }
 
-async function settle(attempt: Promise<HttpResponse>): Promise<HttpResponse | ConnectionError> {
+/** The answer, or the error for its lack; throws for anything else, and the deadline's reason. */
+async function answerTo(
+  request: HttpRequest,
+  { deadline, transport }: SendOptions,
+): Promise<HttpResponse | ConnectionError> {
   try {
-    return await attempt
+    if (deadline.aborted) throw deadline.reason
+    return await untilAborted(transport.send(request, deadline), deadline)
   } catch (error) {
-    if (error instanceof ConnectionError) return error
+    if (error instanceof ConnectionError && !deadline.aborted) return error
     throw error
   }
 }

@@ -22,13 +22,12 @@ export interface HttpResponse {
 
 export interface Transport {
   /**
-   * Sends once and reads the whole answer, whatever its status; redirects are not followed.
+   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Counts
+   * `deadline.requestsSent` when the request leaves: until then the server has surely not seen it.
    *
-   * @param onSend - called when a connection stands and the request is about to leave: until then the server
-   * cannot have seen it. A transport that cannot tell calls it at once.
    * @throws `ConnectionError` when there is no answer, or the deadline's reason once it is aborted.
    */
-  send(request: HttpRequest, deadline: Deadline, onSend: () => void): Promise<HttpResponse>
+  send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse>
   /** Closes the connections that the transport opened itself. */
   close(): Promise<void>
 }

@@ -379,6 +379,30 @@ describe('one caller aborts while others wait for the same token', () => {
     expect(service.calls).toHaveLength(0)
   })
 
+  test('an abort in the same tick as the call sends nothing', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const abort = new AbortController()
+    const call = client.createSubscription(subscription, { signal: abort.signal })
+    abort.abort('at once')
+    await expect(call).rejects.toBe('at once')
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('many calls may share one signal, without a warning, and all end with it', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const client = service.client()
+    const warn = vi.spyOn(process, 'emitWarning')
+    const abort = new AbortController()
+    const calls = Array.from({ length: 50 }, () => client.getAccessToken({ signal: abort.signal }))
+    const settled = Promise.allSettled(calls)
+    abort.abort('all')
+    expect(await settled).toEqual(Array.from({ length: 50 }, () => ({ status: 'rejected', reason: 'all' })))
+    expect(warn).not.toHaveBeenCalled()
+  })
+
   test('everyone gone, the token is kept for the next caller', async () => {
     const service = fakeService()
     const answer = deferred<Response>()
