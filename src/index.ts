@@ -14,11 +14,7 @@ export type { DispatcherLike } from './http/undici-transport.js'
 export type { Logger } from './logger.js'
 export { createSubscriptionResponseSchema } from './subscriptions/answers.js'
 export type { AssociatedValues } from './subscriptions/associated-values.js'
-export {
-  type CreateSubscriptionInput,
-  createSubscriptionInputSchema,
-  type ValidatedCreateSubscription,
-} from './subscriptions/create-input.js'
+export { type CreateSubscriptionInput, createSubscriptionInputSchema } from './subscriptions/create-input.js'
 export type { Route, Routes } from './subscriptions/requests.js'
 export {
   type UpdateSubscriptionParametersInput,

@@ -45,23 +45,28 @@ export async function readBody(
   status: number,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<Pick<HttpResponse, 'body' | 'bodyComplete'>> {
-  const decoder = new TextDecoder()
   const iterator = chunks[Symbol.asyncIterator]()
-  let body = ''
+  const parts: Uint8Array[] = []
   let remaining = maxBodyBytes
   try {
     for (;;) {
       const { done, value } = await iterator.next()
-      if (done) return { body: body + decoder.decode(), bodyComplete: true }
-      body += decoder.decode(value.subarray(0, remaining), { stream: true })
+      if (done) return { body: decode(parts), bodyComplete: true }
+      parts.push(value.subarray(0, remaining))
       remaining -= value.byteLength
       if (remaining >= 0) continue
       // Not waited for: a body whose sender hangs would hold up the answer, which is complete enough.
       iterator.return?.().catch(() => {})
-      return { body, bodyComplete: false }
+      return { body: decode(parts), bodyComplete: false }
     }
   } catch (error) {
     if (status >= 200 && status <= 299) throw error
-    return { body, bodyComplete: false }
+    return { body: decode(parts), bodyComplete: false }
   }
+}
+
+const utf8 = new TextDecoder()
+
+function decode(parts: readonly Uint8Array[]): string {
+  return utf8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts))
 }

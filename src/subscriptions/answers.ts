@@ -11,15 +11,21 @@ import {
 import type { Answer, Progress } from '../http/send.js'
 import { formatIssues, issuesOf } from '../issues.js'
 import { parseJson } from '../json.js'
-import type { ValidatedCreateSubscription } from './create-input.js'
+import type { CreateSubscriptionInput } from './create-input.js'
 
 /** The answer to a successful create (interface.md section 4.2). Fields beyond this one are dropped. */
 export const createSubscriptionResponseSchema = z.object({ subscription_id: z.int() })
 
 /** What errors may say about a create: neither parameters nor headers, whose values may be secrets. */
-export function summaryOf(input: ValidatedCreateSubscription): SubscriptionRequestSummary {
-  const { notificationTypes, usernames, callbackUrl, recreateIfExists = false } = input
-  return { notificationTypes, usernames, callbackUrl, recreateIfExists }
+export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSummary {
+  const { callbackUrl, notificationTypes, recreateIfExists = false, usernames } = input
+  // Copied: the caller may change its own while the call is under way.
+  return {
+    notificationTypes: [...notificationTypes],
+    usernames: [...usernames],
+    callbackUrl: String(callbackUrl),
+    recreateIfExists,
+  }
 }
 
 /**

@@ -50,32 +50,35 @@ export const headersSchema = z.lazy(() =>
   ),
 )
 
-/** @param reserved - names that cannot be used, in lower case, and why */
+/**
+ * A check of the pairs themselves rather than a `z.record`, which would drop a `__proto__` key without a word.
+ *
+ * @param reserved - names that cannot be used, in lower case, and why
+ */
 function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
-  const pairs = z.record(z.string(), z.string()).superRefine((values, context) => {
-    const seen = new Set<string>()
-    for (const [name, value] of Object.entries(values)) {
-      const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message })
-      const lowerCase = name.toLowerCase()
-      if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`)
-      if (!headerValue.test(value))
-        refuse(`the value cannot be the value of an HTTP header: ${headerValueRule}`)
-      const reason = reserved.get(lowerCase)
-      if (reason !== undefined) refuse(`the name is reserved: ${reason}`)
-      if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case')
-      seen.add(lowerCase)
-    }
-  })
-  // `preprocess` types its input as unknown; what passes is what the record takes.
-  return z.preprocess(refuseProtoKey, pairs) as z.ZodType<AssociatedValues, AssociatedValues>
+  return z
+    .custom<AssociatedValues>(isRecord, 'must be an object of names and values')
+    .superRefine((values, context) => {
+      const seen = new Set<string>()
+      for (const [name, value] of Object.entries<unknown>(values)) {
+        const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message })
+        const lowerCase = name.toLowerCase()
+        if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`)
+        if (typeof value !== 'string') refuse('the value must be a string')
+        else if (!headerValue.test(value)) {
+          refuse(`the value cannot be the value of an HTTP header: ${headerValueRule}`)
+        }
+        const reason = name === '__proto__' ? 'objects take it for their prototype' : reserved.get(lowerCase)
+        if (reason !== undefined) refuse(`the name is reserved: ${reason}`)
+        if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case')
+        seen.add(lowerCase)
+      }
+    })
+    .meta({ type: 'object', additionalProperties: { type: 'string' } })
 }
 
-/** Zod drops an own `__proto__` key without a word; here nothing is lost in silence. */
-function refuseProtoKey(values: unknown, context: z.RefinementCtx): unknown {
-  if (typeof values === 'object' && values !== null && Object.hasOwn(values, '__proto__')) {
-    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'this name cannot be used' })
-  }
-  return values
+function isRecord(values: unknown): boolean {
+  return typeof values === 'object' && values !== null && !Array.isArray(values)
 }
 
 /** Refuses a name that stands in both kinds: on the callback they would be one header with two values. */

@@ -28,11 +28,6 @@ export interface CreateSubscriptionInput {
   readonly headers?: AssociatedValues | undefined
 }
 
-/** {@link CreateSubscriptionInput} after validation. */
-export interface ValidatedCreateSubscription extends CreateSubscriptionInput {
-  readonly callbackUrl: string
-}
-
 /** Validates the input of `createSubscription`: everything the service could not take, or would take wrongly. */
 export const createSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: false })
 
@@ -41,7 +36,7 @@ export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecure
 
 function createInputSchema(options: {
   allowInsecureLoopback: boolean
-}): z.ZodType<ValidatedCreateSubscription, CreateSubscriptionInput> {
+}): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
   // Lazy, so that importing the package builds none of it.
   return z.lazy(() =>
     z
@@ -54,11 +49,12 @@ function createInputSchema(options: {
           .array(z.string().superRefine(refuseUnsendableUsername))
           .min(1, 'must name at least one user')
           .superRefine(refuseRepetitions),
-        callbackUrl: z.union([z.string(), z.instanceof(URL)], 'must be a URL').transform((value, context) => {
-          const problem = urlProblem(value, options.allowInsecureLoopback)
-          if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
-          return String(value)
-        }),
+        callbackUrl: z
+          .union([z.string(), z.instanceof(URL)], 'must be a URL')
+          .superRefine((value, context) => {
+            const problem = urlProblem(value, options.allowInsecureLoopback)
+            if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+          }),
         recreateIfExists: z.boolean().optional(),
         parameters: parametersSchema.optional(),
         headers: headersSchema.optional(),

@@ -1,6 +1,6 @@
 /** The wire form of the subscription calls (interface.md section 4.2; update and unsubscribe: see `Routes`). */
 import type { HttpRequest } from '../http/transport.js'
-import type { ValidatedCreateSubscription } from './create-input.js'
+import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
 
 /** Method and path of one operation; `{subscriptionId}` in the path stands for the id. */
@@ -20,11 +20,14 @@ export interface Routes {
 
 const subscriptionPath = '/api/subscriptions/{subscriptionId}'
 
-export function createRequest(baseUrl: string, input: ValidatedCreateSubscription): HttpRequest {
+/** Every answer is JSON (interface.md sections 2.1 and 4.2). */
+const accept = 'application/json'
+
+export function createRequest(baseUrl: string, input: CreateSubscriptionInput): HttpRequest {
   const form = new URLSearchParams([
     ['notification_type', input.notificationTypes.join(',')],
     ['username', input.usernames.join(',')],
-    ['callback_url', input.callbackUrl],
+    ['callback_url', String(input.callbackUrl)],
   ])
   if (input.recreateIfExists !== undefined) form.append('recreateIfExists', String(input.recreateIfExists))
   return formRequest('POST', `${baseUrl}/api/subscriptions`, input, form)
@@ -52,7 +55,7 @@ export function unsubscribeRequest(
   return {
     method: route?.method ?? 'DELETE',
     url: subscriptionUrl(baseUrl, route, subscriptionId),
-    headers: headerRecord([]),
+    headers: { accept },
     secrets: [],
   }
 }
@@ -71,16 +74,8 @@ function formRequest(
   return {
     method,
     url,
-    headers: headerRecord([
-      ...Object.entries(headers),
-      ['content-type', 'application/x-www-form-urlencoded'],
-    ]),
+    headers: { accept, ...headers, 'content-type': 'application/x-www-form-urlencoded' },
     body: form.toString(),
     secrets: [...Object.values(parameters), ...Object.values(headers)],
   }
-}
-
-/** `accept` is the same on every call: the service's answers are JSON (interface.md sections 2.1 and 4.2). */
-function headerRecord(entries: readonly (readonly [string, string])[]): Record<string, string> {
-  return Object.fromEntries([['accept', 'application/json'], ...entries])
 }

@@ -254,7 +254,7 @@ describe('input that is refused before anything is sent', () => {
       '__proto__ as a name',
       { parameters: JSON.parse('{"__proto__":"a"}') },
       ['parameters', '__proto__'],
-      'cannot',
+      'prototype',
     ],
     ['a field with a typing error', { callbackURL: 'https://app.example.com' }, [], 'callbackURL'],
   ]

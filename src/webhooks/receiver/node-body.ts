@@ -2,7 +2,6 @@
 import { isBytes } from '../body.js'
 import { type Failure, failure } from '../outcome.js'
 import { messageOf } from '../text.js'
-import { SharedDeadline } from './deadline.js'
 import type { NodeRequest } from './node-messages.js'
 import { arrivedTooLate, bodyTimeoutMs, Pieces, type ReadBody, unusable } from './read-body.js'
 
@@ -35,34 +34,49 @@ function isEmpty(body: unknown): boolean {
 /**
  * Reads the stream up to `maxBytes` and calls `done` once: when the body is over, is too large, or will not
  * come. Listeners, because a request costs an async iterator as much as the rest of its handling.
+ *
+ * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
  */
-export function readNodeBody(request: NodeRequest, maxBytes: number, done: (read: ReadBody) => void): void {
+export function readNodeBody(
+  request: NodeRequest,
+  maxBytes: number,
+  declaredBytes: number | undefined,
+  done: (read: ReadBody) => void,
+): void {
   const pieces = new Pieces(maxBytes)
   let isDone = false
+  let timer: ReturnType<typeof setTimeout> | undefined
   const finish = (read: ReadBody) => {
-    if (isDone) return
     isDone = true
-    timeLimit.stop(onLate)
+    clearTimeout(timer)
     done(read)
   }
-  const onLate = () => finish(arrivedTooLate(pieces.joined()))
-  const breakOff = (cause?: Error) =>
-    finish(unusable('the connection ended before the body did', pieces.joined(), cause))
+  const end = () => {
+    if (!isDone) finish({ bytes: pieces.joined() })
+  }
+  const breakOff = (cause?: Error) => {
+    if (!isDone) finish(unusable('the connection ended before the body did', pieces.joined(), cause))
+  }
 
-  timeLimit.start(onLate)
   request.on('data', (chunk: Uint8Array | string) => {
+    if (isDone) return
     // Text, if something before called setEncoding.
-    if (!isDone && !pieces.add(typeof chunk === 'string' ? utf8.encode(chunk) : chunk)) finish('too large')
+    if (!pieces.add(typeof chunk === 'string' ? utf8.encode(chunk) : chunk)) finish('too large')
+    else if (pieces.size === declaredBytes) end()
   })
-  request.on('end', () => finish({ bytes: pieces.joined() }))
-  // `close` comes after `end`, or without it.
-  request.on('close', breakOff)
+  request.on('end', end)
   // Stays for good: an error without a listener would end the process.
   request.on('error', breakOff)
   // Something before may have paused the stream.
   request.resume()
+  // Most bodies come with their headers and are over then: those need no timer, and no watch on the connection.
+  void soon.then(() => {
+    if (isDone) return
+    if (request.destroyed) return breakOff()
+    timer = setTimeout(() => finish(arrivedTooLate(pieces.joined())), bodyTimeoutMs)
+    request.on('close', breakOff)
+  })
 }
 
-const timeLimit = new SharedDeadline(bodyTimeoutMs)
-
+const soon = Promise.resolve()
 const utf8 = new TextEncoder()

@@ -49,7 +49,8 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
     if (found.failure) return core.receiveUnusable(found.failure, undefined, answer)
     if (!found.isUnread) return core.receive(found.body, answer)
     if (declaredBytes > maxBodyBytes) return answerAndClose(core.refuse(413))
-    readNodeBody(request, maxBodyBytes, (read) => {
+    const certainBytes = request.httpVersionMajor === 1 ? declaredBytes : undefined
+    readNodeBody(request, maxBodyBytes, certainBytes, (read) => {
       const contentEncoding = headerOf('content-encoding')
       if (!isWhole(read)) core.receiveRead(read, answerAndClose)
       else if (!isEncoded(contentEncoding)) core.receive(read.bytes, answer)

@@ -11,6 +11,7 @@ export interface NodeRequest {
   readonly httpVersionMajor?: number | undefined
   /** What a body parser that ran before left here. */
   readonly body?: unknown
+  readonly destroyed?: boolean | undefined
   readonly readableEnded?: boolean | undefined
   readonly readableDidRead?: boolean | undefined
   on(event: string, listener: (...values: never[]) => void): unknown

@@ -46,6 +46,10 @@ export class Pieces {
     return this.#size <= this.#maxBytes
   }
 
+  get size(): number {
+    return this.#size
+  }
+
   joined(): Uint8Array {
     if (this.#others === undefined) return this.#first
     const whole = new Uint8Array(this.#size)
