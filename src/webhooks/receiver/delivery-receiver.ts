@@ -108,7 +108,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
   /**
    * Resolves when no handler runs any more, also of deliveries that were answered before their handlers were
-   * done, or that arrive while it waits. For a clean shutdown: close the server, then drain.
+   * done, whose body is still arriving, or that begin while it waits. For a clean shutdown: close the server,
+   * then drain.
    *
    * @example
    * server.close()

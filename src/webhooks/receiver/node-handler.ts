@@ -7,7 +7,7 @@ import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { headerReader, rawHeaderReader } from './headers.js'
 import { bodyFoundIn, readNodeBody } from './node-body.js'
 import type { NodeRequest, NodeResponse } from './node-messages.js'
-import { isWhole } from './read-body.js'
+import { isWhole, type ReadBody } from './read-body.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
@@ -50,12 +50,16 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
     if (!found.isUnread) return core.receive(found.body, answer)
     if (declaredBytes > maxBodyBytes) return answerAndClose(core.refuse(413))
     const certainBytes = request.httpVersionMajor === 1 ? declaredBytes : undefined
+    const receive = (read: ReadBody) => {
+      core.receiveRead(read, isWhole(read) ? answer : answerAndClose)
+      core.inFlight.end()
+    }
+    // In flight from here on: a body that is still arriving will have handlers.
+    core.inFlight.begin()
     readNodeBody(request, maxBodyBytes, certainBytes, (read) => {
       const contentEncoding = headerOf('content-encoding')
-      if (!isWhole(read)) core.receiveRead(read, answerAndClose)
-      else if (!isEncoded(contentEncoding)) core.receive(read.bytes, answer)
-      else
-        decode(read.bytes, contentEncoding, maxBodyBytes).then((decoded) => core.receiveRead(decoded, answer))
+      if (!isWhole(read) || !isEncoded(contentEncoding)) receive(read)
+      else void decode(read.bytes, contentEncoding, maxBodyBytes).then(receive)
     })
   }
 }

@@ -45,6 +45,8 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
     const refusal = core.refusalOf(request.method, headerOf)
     if (refusal !== undefined) return responseOf(refusal)
 
+    // In flight from here on: a body that is still arriving will have handlers.
+    core.inFlight.begin()
     const read = await readWebBody(request, headerOf('content-encoding'), core.maxBodyBytes)
     return new Promise((resolve) => {
       core.receiveRead(read, (status, stillRunning) => {
@@ -55,6 +57,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
         }
         resolve(responseOf(status))
       })
+      core.inFlight.end()
     })
   }
 }

@@ -1,0 +1,182 @@
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttpsServer } from 'node:https'
+import {
+  type CallbackAnswer,
+  createDeliveryParser,
+  type Delivery,
+  type DeliveryContext,
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  type InvalidDeliveryError,
+  type LowEnergyAgentOpenedNotification,
+  type LowEnergyAgentOpenedPayload,
+  type Notification,
+  type NotificationOf,
+  type NotificationWith,
+  toNodeHandler,
+  toWebHandler,
+} from 'notification-subscriber/webhooks'
+import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+
+type AnyPayload = Record<string, unknown>
+
+const secrets = { token: 'a' }
+const payloads = {
+  cxScoreUpdated: z.object({ score: z.coerce.number() }),
+  mine: z.object({ on: z.boolean() }),
+}
+const parser = createDeliveryParser({ payloads })
+
+describe('on gives each type its payload', () => {
+  const receiver = new DeliveryReceiver({ secrets })
+
+  test('the documented one', () => {
+    receiver.on('lowEnergyAgentOpened', (notification, context) => {
+      expectTypeOf(notification).toEqualTypeOf<LowEnergyAgentOpenedNotification>()
+      expectTypeOf(context.subscriptionId).toEqualTypeOf<number>()
+      expectTypeOf(context.delivery).toEqualTypeOf<Delivery>()
+    })
+  })
+
+  test('a plain record for documented types without one, and for any other', () => {
+    receiver.on('cxScoreUpdated', (notification) => {
+      expectTypeOf(notification).toEqualTypeOf<NotificationWith<'cxScoreUpdated', AnyPayload>>()
+    })
+    receiver.on('somethingNew', (notification) => {
+      expectTypeOf(notification).toEqualTypeOf<NotificationWith<'somethingNew', AnyPayload>>()
+    })
+  })
+
+  test('the union for a type that is only known as a string, and for all types', () => {
+    receiver.on('a' as string, (notification) => {
+      expectTypeOf(notification).toEqualTypeOf<Notification>()
+    })
+    receiver.onAny((notification, context) => {
+      expectTypeOf(notification).toEqualTypeOf<Notification>()
+      expectTypeOf(context.delivery).toEqualTypeOf<Delivery>()
+    })
+  })
+
+  test('several types give the union of theirs', () => {
+    receiver.on('lowEnergyAgentOpened' as 'lowEnergyAgentOpened' | 'mine', (notification) => {
+      expectTypeOf(notification).toEqualTypeOf<
+        LowEnergyAgentOpenedNotification | NotificationWith<'mine', AnyPayload>
+      >()
+    })
+  })
+
+  test('the output of the schemas of a parser', () => {
+    new DeliveryReceiver({ secrets, parser })
+      .on('cxScoreUpdated', ({ payload }) => {
+        expectTypeOf(payload).toEqualTypeOf<{ score: number }>()
+      })
+      .on('mine', ({ payload }) => {
+        expectTypeOf(payload).toEqualTypeOf<{ on: boolean }>()
+      })
+      .on('lowEnergyAgentOpened', ({ payload }) => {
+        expectTypeOf(payload).toEqualTypeOf<LowEnergyAgentOpenedPayload>()
+      })
+      .on('topicKeywordEvent', ({ payload }) => {
+        expectTypeOf(payload).toEqualTypeOf<AnyPayload>()
+      })
+      .onAny((notification) => {
+        expectTypeOf(notification).toEqualTypeOf<NotificationOf<typeof payloads>>()
+        if (notification.type === 'mine') expectTypeOf(notification.payload.on).toEqualTypeOf<boolean>()
+      })
+  })
+
+  test('a user’s schema replaces the documented one', () => {
+    const own = createDeliveryParser({
+      payloads: { lowEnergyAgentOpened: z.object({ callId: z.literal('a') }) },
+    })
+    new DeliveryReceiver({ secrets, parser: own }).on('lowEnergyAgentOpened', ({ payload }) => {
+      expectTypeOf(payload).toEqualTypeOf<{ callId: 'a' }>()
+    })
+  })
+
+  test('a handler may be asynchronous and return anything, and calls chain', () => {
+    expectTypeOf(receiver.on('a', async () => 5).onAny(() => null)).toEqualTypeOf<DeliveryReceiver>()
+    // @ts-expect-error A handler is a function.
+    expectTypeOf(receiver.on('a', 'log')).toBeObject()
+    // @ts-expect-error The callId of a lowEnergyAgentOpened is a string.
+    expectTypeOf(receiver.on('lowEnergyAgentOpened', ({ payload }) => payload.callId * 2)).toBeObject()
+  })
+})
+
+describe('options', () => {
+  test('demand secrets or allowUnauthenticated: true', () => {
+    const options = (...values: DeliveryReceiverOptions[]) => values
+    options({ secrets: { token: ['a', 'b'] as const } }, { allowUnauthenticated: true })
+    // @ts-expect-error Neither.
+    options({})
+    // @ts-expect-error No decision.
+    options({ allowUnauthenticated: false })
+    // @ts-expect-error Both.
+    options({ secrets, allowUnauthenticated: true })
+    // @ts-expect-error The environment may have no such variable.
+    options({ secrets: { token: process.env.TOKEN } })
+    // @ts-expect-error No such option.
+    options({ secrets, ackTimeout: 5 })
+  })
+
+  test('type their callbacks', () => {
+    new DeliveryReceiver({
+      secrets,
+      parser,
+      logger: console,
+      onInvalid: (error) => {
+        expectTypeOf(error).toEqualTypeOf<InvalidDeliveryError>()
+      },
+      onError: (error, notification, context) => {
+        expectTypeOf(error).toEqualTypeOf<unknown>()
+        expectTypeOf(notification).toEqualTypeOf<NotificationOf<typeof payloads>>()
+        expectTypeOf(context).toEqualTypeOf<DeliveryContext<typeof payloads>>()
+      },
+    })
+  })
+})
+
+test('handle takes the headers of the web, of Node.js and of Lambda', () => {
+  const receiver = new DeliveryReceiver({ secrets })
+  const listener: RequestListener = ({ method, headers }) => receiver.handle({ method, headers, body: '' })
+  expectTypeOf(listener).toBeFunction()
+  const lambda: Record<string, string | undefined> = {}
+  for (const headers of [new Headers(), lambda, { token: ['a'] }]) {
+    expectTypeOf(
+      receiver.handle({ method: 'POST', headers, body: {} }),
+    ).resolves.toEqualTypeOf<CallbackAnswer>()
+  }
+  // @ts-expect-error The headers carry the secret.
+  expectTypeOf(receiver.handle({ method: 'POST', body: '' })).toBeObject()
+})
+
+describe('the adapters fit where they go', () => {
+  const receiver = new DeliveryReceiver({ secrets, parser })
+
+  test('servers of Node.js', () => {
+    const handler = toNodeHandler(receiver)
+    expectTypeOf(createServer).toBeCallableWith(handler)
+    expectTypeOf(createHttpsServer).toBeCallableWith({}, handler)
+    expectTypeOf(createHttp2Server).toBeCallableWith(handler)
+    // The shape of a middleware of Express, Connect and NestJS.
+    type Middleware = (...args: [...Parameters<RequestListener>, next: (error?: unknown) => void]) => void
+    expectTypeOf(handler).toExtend<Middleware>()
+  })
+
+  test('servers of the web', () => {
+    expectTypeOf(toWebHandler(receiver)).toEqualTypeOf<(request: Request) => Promise<Response>>()
+    const vercel = (_promise: Promise<unknown>) => {}
+    expectTypeOf(toWebHandler(receiver, { waitUntil: vercel })).toEqualTypeOf<
+      (request: Request) => Promise<Response>
+    >()
+    interface Context {
+      waitUntil(promise: Promise<unknown>): void
+    }
+    const worker = toWebHandler(receiver, {
+      waitUntil: (promise, _env: object, context: Context) => context.waitUntil(promise),
+    })
+    expectTypeOf(worker).toExtend<(request: Request, env: object, context: Context) => Promise<Response>>()
+  })
+})
