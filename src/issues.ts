@@ -1,22 +1,23 @@
 /** Problems found by zod, as the `issues` of an error and as text for a person. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Issue } from './errors.js'
+import { excerpt } from './text.js'
+
+const shownIssues = 5
 
 /** Zod's issues without its internals, and without the offending values, which may be secrets. */
 export function issuesOf(error: z.core.$ZodError): Issue[] {
-  return error.issues.map(({ path, message }) => ({ path, message }))
+  return error.issues.map(({ path, message }) => ({ path, message: message.replace(/^Invalid input: /, '') }))
 }
 
-/** `usernames[1]: must not be empty; callbackUrl: …`. */
+/** The first few issues on one line of bounded length: `usernames[1]: must not be empty; and 7 more`. */
 export function formatIssues(issues: readonly Issue[]): string {
-  return issues
-    .map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message))
-    .join('; ')
+  const shown = issues.slice(0, shownIssues).map(sentenceOf)
+  if (issues.length > shownIssues) shown.push(`and ${issues.length - shownIssues} more`)
+  return shown.join('; ')
 }
 
-function formatPath(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'string' && /^[A-Za-z_$][\w$]*$/.test(key)) return text === '' ? key : `${text}.${key}`
-    return `${text}[${typeof key === 'string' ? JSON.stringify(key) : String(key)}]`
-  }, '')
+function sentenceOf({ path, message }: Issue): string {
+  const problem = excerpt(message, 300)
+  return path.length === 0 ? problem : `${excerpt(z.core.toDotPath(path), 150)}: ${problem}`
 }

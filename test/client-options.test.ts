@@ -18,7 +18,7 @@ const working = { baseUrl, auth: credentials }
 
 describe('options that cannot work are refused with every problem listed', () => {
   test.each([
-    ['nothing at all', undefined, [': Invalid input', 'auth: must be client credentials']],
+    ['nothing at all', undefined, [': expected object', 'auth: must be client credentials']],
     ['no auth', { baseUrl }, ['auth: must be']],
     [
       'http:',

@@ -1,6 +1,7 @@
 /** Faults on request, for a user's own resilience tests: the next n answers of an endpoint go wrong. */
 import { z } from 'zod'
 import { InvalidRequestError } from '../errors.js'
+import { formatIssues, issuesOf } from '../issues.js'
 
 /** The endpoints: token (interface.md 4.1), create (4.2), update and unsubscribe (4.3). */
 export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
@@ -80,9 +81,8 @@ function refuseIfInvalid(operation: EmulatorOperation, fault: Fault, times: numb
     })
     .safeParse({ operation, fault, times })
   if (checked.success) return
-  const issues = checked.error.issues.map(({ path, message }) => ({ path, message }))
-  const summary = issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
-  throw new InvalidRequestError(`The fault cannot be injected: ${summary}`, { issues })
+  const issues = issuesOf(checked.error)
+  throw new InvalidRequestError(`The fault cannot be injected: ${formatIssues(issues)}.`, { issues })
 }
 
 function canBeHeaders(headers: Record<string, string>): boolean {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { InvalidRequestError } from '../errors.js'
+import { formatIssues, issuesOf } from '../issues.js'
 import { type NotificationType, notificationTypes } from '../webhooks/catalogue.js'
 
 /** Something that happened to a user. */
@@ -36,9 +37,10 @@ const notificationSchema = z.object({
 export function deliveryBodyWriter(notification: EmulatedNotification): (subscriptionId: number) => string {
   const checked = notificationSchema.safeParse(notification)
   if (!checked.success) {
-    const issues = checked.error.issues.map(({ path, message }) => ({ path, message }))
-    const summary = issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
-    throw new InvalidRequestError(`This notification cannot be delivered: ${summary}`, { issues })
+    const issues = issuesOf(checked.error)
+    throw new InvalidRequestError(`This notification cannot be delivered: ${formatIssues(issues)}.`, {
+      issues,
+    })
   }
   const { id = randomUUID(), time = Date.now(), ver = '1.0', type, payload } = notification
   // Written now, so that what the caller does to the payload later cannot reach a callback that has to queue.

@@ -2,6 +2,7 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { ConfigurationError } from '../errors.js'
+import { formatIssues, issuesOf } from '../issues.js'
 import { headerNamePattern, isReservedHeader } from './callback-headers.js'
 
 /** Options of `startEmulator`. Each has a default: none is needed to begin with. */
@@ -78,9 +79,10 @@ const optionsSchema = z.strictObject({
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
   const result = optionsSchema.safeParse(options)
   if (result.success) return result.data
-  const issues = result.error.issues.map(({ path, message }) => ({ path, message }))
-  const summary = issues.map(({ path, message }) => `${path.join('.') || 'options'}: ${message}`).join('; ')
-  throw new ConfigurationError(`The emulator cannot start with these options: ${summary}`, { issues })
+  const issues = issuesOf(result.error)
+  throw new ConfigurationError(`The emulator cannot start with these options: ${formatIssues(issues)}.`, {
+    issues,
+  })
 }
 
 function randomSecret(): string {

@@ -1,6 +1,7 @@
 /** The JSON value in a callback's body, whatever form the web framework hands it over in. */
+
+import { messageOf } from '../text.js'
 import { failure, type Outcome, success } from './outcome.js'
-import { messageOf } from './text.js'
 
 export type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
 

@@ -1,13 +1,14 @@
 /** Callback bodies in, typed deliveries out (interface.md section 2.3). */
 import type { z } from 'zod'
 import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import { formatIssues } from '../issues.js'
+import { messageOf } from '../text.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
-import { invalidDelivery, summaryOf } from './invalid-delivery.js'
+import { invalidDelivery } from './invalid-delivery.js'
 import { failure, success } from './outcome.js'
 import { type Reader, transformingReader, validatingReader } from './payload-reader.js'
 import { anyDeliverySchema, documentedPayloadSchemas } from './schemas.js'
-import { messageOf } from './text.js'
 
 /** What {@link createDeliveryParser} needs. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
@@ -162,7 +163,7 @@ function checkedPayloadSchemas<Payloads extends PayloadSchemas>(options: Deliver
     }
   }
   if (issues.length === 0) return options.payloads
-  throw new ConfigurationError(`The options of the delivery parser cannot work: ${summaryOf(issues)}.`, {
+  throw new ConfigurationError(`The options of the delivery parser cannot work: ${formatIssues(issues)}.`, {
     issues,
   })
 }

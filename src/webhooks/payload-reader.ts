@@ -1,8 +1,8 @@
 /** From a zod schema to a function that reads a value with it: compiled once, on first use. */
 import { z } from 'zod'
-import type { Issue } from '../errors.js'
+import { issuesOf } from '../issues.js'
+import { messageOf } from '../text.js'
 import { failure, type Outcome, success } from './outcome.js'
-import { messageOf } from './text.js'
 
 /** Reads one value. The paths of its issues start at that value. */
 export type Reader<T = unknown> = (value: unknown) => Outcome<T>
@@ -52,6 +52,3 @@ function compilationOf(schema: z.core.$ZodType): Compilation {
     return error instanceof z.ZodCompileAsyncError ? { schema, asyncError: error } : { schema }
   }
 }
-
-const issuesOf = (error: z.core.$ZodError): Issue[] =>
-  error.issues.map(({ path, message }) => ({ path, message: message.replace(/^Invalid input: /, '') }))

@@ -1,5 +1,5 @@
 /** Compressed bodies. The service sends none (interface.md section 4.2), but what stands before the app may. */
-import { excerpt, messageOf } from '../text.js'
+import { excerpt, messageOf } from '../../text.js'
 import { isWhole, type ReadBody, readStream, unusable } from './read-body.js'
 
 /** Whether a `Content-Encoding` header says that the body is encoded. */

@@ -1,12 +1,12 @@
 /** What `handle` and the adapters share: who is let in, and what becomes of a body. Nothing here throws or rejects. */
 import type { InvalidDeliveryError } from '../../errors.js'
 import { type SafeLogger, safeLogger } from '../../logger.js'
+import { messageOf } from '../../text.js'
 import { isBytes } from '../body.js'
 import type { DeliveryOf, NotificationOf, PayloadSchemas } from '../delivery.js'
 import { type DeliveryParser, safeParseDelivery } from '../delivery-parser.js'
 import { invalidDelivery } from '../invalid-delivery.js'
 import { type Failure, failure } from '../outcome.js'
-import { messageOf } from '../text.js'
 import { authenticator } from './authentication.js'
 import { Calls } from './calls.js'
 import { startDeadline } from './deadline.js'

@@ -1,7 +1,8 @@
 /** The body of a Node request: what a body parser left of it, or the stream. */
+
+import { messageOf } from '../../text.js'
 import { isBytes } from '../body.js'
 import { type Failure, failure } from '../outcome.js'
-import { messageOf } from '../text.js'
 import type { NodeRequest } from './node-messages.js'
 import { arrivedTooLate, bodyTimeoutMs, Pieces, type ReadBody, unusable } from './read-body.js'
 
