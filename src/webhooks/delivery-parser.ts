@@ -8,7 +8,8 @@ import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './d
 import { invalidDelivery } from './invalid-delivery.js'
 import { failure, success } from './outcome.js'
 import { type Reader, transformingReader, validatingReader } from './payload-reader.js'
-import { anyDeliverySchema, documentedPayloadSchemas } from './schemas.js'
+import { documentedPayloadSchemas } from './payload-schemas.js'
+import { anyDeliverySchema } from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {

@@ -1,7 +1,7 @@
 /** The types of a delivery: a union that narrows on `notification.type`, although unknown types are legal. */
 import type { z } from 'zod'
 import type { DocumentedNotificationType } from './catalogue.js'
-import type { documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './schemas.js'
+import type { documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 
 /** Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them. */
 export type PayloadSchemas = Readonly<Record<string, z.core.$ZodType>>

@@ -27,6 +27,7 @@ export {
   parseDelivery,
   safeParseDelivery,
 } from './delivery-parser.js'
+export { lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 export type { Secrets } from './receiver/authentication.js'
 export type { AnswerStatus } from './receiver/delivery-core.js'
 export { type CallbackAnswer, type CallbackRequest, DeliveryReceiver } from './receiver/delivery-receiver.js'
@@ -36,4 +37,4 @@ export { toNodeHandler } from './receiver/node-handler.js'
 export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'
 export type { DeliveryReceiverOptions } from './receiver/options.js'
 export { toWebHandler, type WebHandlerOptions } from './receiver/web-handler.js'
-export { deliverySchema, lowEnergyAgentOpenedPayloadSchema, notificationSchema } from './schemas.js'
+export { deliverySchema, notificationSchema } from './schemas.js'

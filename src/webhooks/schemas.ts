@@ -6,24 +6,7 @@
  */
 import { z } from 'zod'
 import type { Delivery, Notification } from './delivery.js'
-
-// Not z.int(): that refuses integers beyond 2^53, which the interface document does not.
-const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
-
-/**
- * The payload of a `lowEnergyAgentOpened` notification (interface.md section 2.3).
- * `bTime`, `nTime` and `idx` are integers of any sign; no unit of theirs is documented.
- */
-export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
-  callId: z.string(),
-  username: z.string(),
-  bTime: integer,
-  nTime: integer,
-  idx: integer,
-})
-
-/** The payload schemas that the interface document gives, by `notification.type`. */
-export const documentedPayloadSchemas = { lowEnergyAgentOpened: lowEnergyAgentOpenedPayloadSchema } as const
+import { integer, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 
 const anyNotificationSchema = z.looseObject({
   id: z.string(),

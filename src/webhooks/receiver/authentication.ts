@@ -17,10 +17,13 @@ export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boo
   const longest = Math.max(...headers.flatMap(({ values }) => values.map((value) => value.length)))
   const expected = headers.map(({ name, values }) => ({
     name,
-    values: values.map((value) => ({ length: value.length, bytes: padded(value, new Uint8Array(longest)) })),
+    values: values.map((value) => ({
+      length: value.length,
+      characters: padded(value, new Uint16Array(longest)),
+    })),
   }))
   // One for all requests, because nothing else runs between writing and comparing.
-  const presented = new Uint8Array(longest)
+  const presented = new Uint16Array(longest)
 
   return (headerOf) => {
     let isAuthentic = true
@@ -29,8 +32,8 @@ export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boo
       const sent = headerOf(name) ?? ''
       padded(sent, presented)
       let isAccepted = false
-      for (const { length, bytes } of values) {
-        const isEqual = timingSafeEqual(bytes, presented)
+      for (const { length, characters } of values) {
+        const isEqual = timingSafeEqual(characters, presented)
         // What is longer than all of them, or ends with the padding, only differs in length.
         isAccepted = (isEqual && sent.length === length) || isAccepted
       }
@@ -40,11 +43,9 @@ export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boo
   }
 }
 
-const utf8 = new TextEncoder()
-
-/** Writes as much of a text as there is room for, and zeros after it. */
-function padded(text: string, bytes: Uint8Array): Uint8Array {
-  bytes.fill(0)
-  utf8.encodeInto(text, bytes)
-  return bytes
+/** Writes the characters of a text, as many as there is room for, and zeros after them. */
+function padded(text: string, characters: Uint16Array): Uint16Array {
+  // Beyond the end of the text the code is NaN, which is stored as zero.
+  for (let index = 0; index < characters.length; index += 1) characters[index] = text.charCodeAt(index)
+  return characters
 }

@@ -1,0 +1,20 @@
+/** The payloads that the interface document describes (section 2.3), by `notification.type`. */
+import { z } from 'zod'
+
+/** Any integer. Not `z.int()`: that refuses those beyond 2^53, which the interface document does not. */
+export const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
+
+/**
+ * The payload of a `lowEnergyAgentOpened` notification (interface.md section 2.3).
+ * `bTime`, `nTime` and `idx` are integers of any sign; no unit of theirs is documented.
+ */
+export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
+  callId: z.string(),
+  username: z.string(),
+  bTime: integer,
+  nTime: integer,
+  idx: integer,
+})
+
+/** The payload schemas that the interface document gives, by `notification.type`. */
+export const documentedPayloadSchemas = { lowEnergyAgentOpened: lowEnergyAgentOpenedPayloadSchema } as const
