@@ -45,7 +45,8 @@ export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boo
 
 /** Writes the characters of a text, as many as there is room for, and zeros after them. */
 function padded(text: string, characters: Uint16Array): Uint16Array {
-  // Beyond the end of the text the code is NaN, which is stored as zero.
-  for (let index = 0; index < characters.length; index += 1) characters[index] = text.charCodeAt(index)
+  for (let index = 0; index < characters.length; index += 1) {
+    characters[index] = index < text.length ? text.charCodeAt(index) : 0
+  }
   return characters
 }

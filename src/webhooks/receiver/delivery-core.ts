@@ -68,8 +68,13 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
 
   /** Takes a body in, in any form. */
   receive(body: unknown, onAnswer: OnAnswer): void {
-    if (isLarger(body, this.maxBodyBytes)) onAnswer(this.refuse(413))
-    else this.#run((calls) => this.#deliver(body, calls), onAnswer)
+    if (isLarger(body, this.maxBodyBytes)) {
+      onAnswer(this.refuse(413))
+      return
+    }
+    const calls = new Calls()
+    this.#deliver(body, calls)
+    this.#answerAfter(calls, onAnswer)
   }
 
   /** Takes in what was read of a body. */
@@ -81,7 +86,9 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
 
   /** Takes in a body that could not be read. */
   receiveUnusable(problem: Failure, body: unknown, onAnswer: OnAnswer): void {
-    this.#run((calls) => this.#reportInvalid(invalidDelivery(body, problem), calls), onAnswer)
+    const calls = new Calls()
+    this.#reportInvalid(invalidDelivery(body, problem), calls)
+    this.#answerAfter(calls, onAnswer)
   }
 
   /** Logs why a request is refused, and returns the status for it. */
@@ -91,9 +98,7 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
   }
 
   /** Answers when the calls are over, or when they take too long. */
-  #run(start: (calls: Calls) => void, onAnswer: OnAnswer): void {
-    const calls = new Calls()
-    start(calls)
+  #answerAfter(calls: Calls, onAnswer: OnAnswer): void {
     if (calls.areOver) {
       onAnswer(204)
       return

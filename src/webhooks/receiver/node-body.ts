@@ -52,11 +52,11 @@ export function readNodeBody(
     clearTimeout(timer)
     done(read)
   }
-  const end = () => {
-    if (!isDone) finish({ bytes: pieces.joined() })
-  }
   const breakOff = (cause?: Error) => {
     if (!isDone) finish(unusable('the connection ended before the body did', pieces.joined(), cause))
+  }
+  const end = () => {
+    if (!isDone) finish({ bytes: pieces.joined() })
   }
 
   request.on('data', (chunk: Uint8Array | string) => {

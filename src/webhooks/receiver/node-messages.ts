@@ -14,7 +14,9 @@ export interface NodeRequest {
   readonly destroyed?: boolean | undefined
   readonly readableEnded?: boolean | undefined
   readonly readableDidRead?: boolean | undefined
-  on(event: string, listener: (...values: never[]) => void): unknown
+  on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
+  on(event: 'end' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
   resume(): unknown
 }
 
