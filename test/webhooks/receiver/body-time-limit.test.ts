@@ -30,6 +30,24 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     expect(textOf(errors[0]?.body)).toBe('{"sub')
   })
 
+  test('toNodeHandler: no timer is left of a body that takes less', async () => {
+    const handler = toNodeHandler(new DeliveryReceiver({ secrets }))
+    const begun = deferred()
+    await using server = await listen((request, response) => {
+      request.once('data', begun.resolve)
+      handler(request, response)
+    })
+    const { socket, status } = openSocket(server.port)
+    socket.write(`${head('Content-Length: 3')}{`)
+    await begun.promise
+    await new Promise(setImmediate)
+    expect(vi.getTimerCount()).toBe(1)
+    socket.write(' }')
+    expect(await status()).toBe(204)
+    expect(vi.getTimerCount()).toBe(0)
+    socket.destroy()
+  })
+
   test('toWebHandler: the body is cancelled', async () => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -373,6 +373,37 @@ describe('unusual requests and responses', () => {
     expect(response.statusCode).toBe(204)
   })
 
+  /** A request without a connection, and what it is answered with. */
+  function handleAlone(request: EventEmitter & { body?: unknown }) {
+    const { onInvalid, problems } = recordingOnInvalid()
+    const received: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
+    const headers = { token: 'current-secret' }
+    toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers, resume() {} }), response)
+    const answered = () => vi.waitFor(() => expect(response.end).toHaveBeenCalledOnce())
+    return { answered, response, received, problems }
+  }
+
+  test('one with a body and a stream that is never read, as platforms without a server make them', () => {
+    const { response, received } = handleAlone(
+      Object.assign(new EventEmitter(), { body: lowEnergyDelivery() }),
+    )
+    expect([response.statusCode, received.length]).toEqual([204, 1])
+  })
+
+  test('one that closes without an error, or was destroyed before', async () => {
+    const closing = new EventEmitter()
+    const closed = handleAlone(closing)
+    await sleep(1)
+    closing.emit('close')
+    const destroyed = handleAlone(Object.assign(new EventEmitter(), { destroyed: true }))
+    for (const { answered, problems } of [closed, destroyed]) {
+      await answered()
+      expect(problems()).toEqual(['the connection ended before the body did'])
+    }
+  })
+
   test('one that something else has answered', async () => {
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({ secrets, logger })
@@ -381,7 +412,8 @@ describe('unusual requests and responses', () => {
       toNodeHandler(receiver)(request, response)
     })
     expect((await server.post(delivery)).status).toBe(202)
-    expect(lines).toEqual([])
+    expect((await fetch(server.url)).status).toBe(202)
+    expect(lines).toMatchObject([{ level: 'warn', fields: { status: 405 } }])
   })
 
   test('a response that throws', async () => {
@@ -396,7 +428,7 @@ describe('unusual requests and responses', () => {
   })
 
   test('over node:http2', async () => {
-    const { onInvalid, errors } = recordingOnInvalid()
+    const { onInvalid, problems } = recordingOnInvalid()
     const received: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
     const server = createHttp2Server(toNodeHandler(receiver)).listen(0)
@@ -421,7 +453,7 @@ describe('unusual requests and responses', () => {
     broken.write('{')
     await sleep(20)
     broken.close(8)
-    await vi.waitFor(() => expect(errors).toHaveLength(1))
+    await vi.waitFor(() => expect(problems()).toHaveLength(1))
     client.close()
     server.close()
   })
