@@ -10,6 +10,8 @@ const shared = {
   target: 'node20.18',
   sourcemap: true,
   treeshake: true,
+  // The webhooks door runs where `crypto` without `node:` is nothing.
+  removeNodeProtocol: false,
 } as const
 
 export default defineConfig([

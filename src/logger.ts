@@ -19,13 +19,24 @@ export type SafeLogger = Readonly<Record<Level, (fields: object, message: string
 /** Wraps a caller's logger, or none. */
 export function safeLogger(logger: Logger | undefined): SafeLogger {
   const at = (level: Level) => (fields: object, message: string) => {
-    try {
-      logger?.[level](fields, message)
-    } catch {
-      // Nowhere is left to report it.
-    }
+    contain(
+      () => logger?.[level](fields, message),
+      () => {
+        // Nowhere is left to report it.
+      },
+    )
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** Calls a function of the caller's whose failure must not get out, now or later. */
+export function contain(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const result = call()
+    if (Object(result) === result) Promise.resolve(result).then(undefined, onFailure)
+  } catch (error) {
+    onFailure(error)
+  }
 }
 
 /** The part of an address that is safe to log. */

@@ -13,7 +13,11 @@ export async function decode(
   contentEncoding: string,
   maxBytes: number,
 ): Promise<ReadBody> {
-  const format = contentEncoding.trim().toLowerCase()
+  // RFC 9110 section 8.4.1.3: `x-gzip` is the same.
+  const format = contentEncoding
+    .trim()
+    .toLowerCase()
+    .replace(/^x-gzip$/, 'gzip')
   if (format !== 'gzip' && format !== 'deflate') {
     return unusable(`the body is encoded with "${excerpt(format, 50)}", not with gzip or deflate`, encoded)
   }

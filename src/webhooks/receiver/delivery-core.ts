@@ -130,10 +130,12 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
   #notify(delivery: DeliveryOf<Payloads>, calls: Calls): void {
     const { subscriptionId, notification } = delivery
     const context = { subscriptionId, delivery }
-    this.handlers.forEach(notification.type, (handler) => {
+    // Read once: what a handler does to the notification must not make reporting its failure fail.
+    const { id, type } = notification
+    this.handlers.forEach(type, (handler) => {
       calls.start(
         () => handler(notification, context),
-        (error) => this.#reportError(error, notification, context, calls),
+        (error) => this.#reportError(error, { id, type }, notification, context, calls),
       )
     })
   }
@@ -153,12 +155,12 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
 
   #reportError(
     error: unknown,
+    named: { id: string; type: string },
     notification: NotificationOf<Payloads>,
     context: DeliveryContext<Payloads>,
     calls: Calls,
   ): void {
-    const { id, type } = notification
-    const fields = { subscriptionId: context.subscriptionId, id, type }
+    const fields = { subscriptionId: context.subscriptionId, ...named }
     const onError = this.#onError
     if (onError === undefined) {
       this.logger.error({ ...fields, err: error }, 'Notification handler failed')

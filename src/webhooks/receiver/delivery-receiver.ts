@@ -108,11 +108,11 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
   /**
    * Resolves when no handler runs any more, also of deliveries that were answered before their handlers were
-   * done, whose body is still arriving, or that begin while it waits. For a clean shutdown: close the server,
-   * then drain.
+   * done, whose body is still arriving, or that begin while it waits. For a clean shutdown: close the server and
+   * wait until it is, then drain. It waits for a handler that never ends, too.
    *
    * @example
-   * server.close()
+   * await new Promise((done) => server.close(done))
    * await receiver.drain()
    */
   drain(): Promise<void> {

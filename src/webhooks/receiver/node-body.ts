@@ -13,18 +13,17 @@ export type FoundBody =
   | { readonly failure: Failure }
 
 export function bodyFoundIn(request: NodeRequest): FoundBody {
-  let body: unknown
   try {
-    body = request.body
+    const { body } = request
+    const wasRead = request.readableDidRead || request.readableEnded
+    // Some body parsers leave an empty object, and the stream alone, for a content type that is not theirs.
+    if (!wasRead && isEmpty(body)) return { isUnread: true }
+    if (body !== undefined) return { isUnread: false, body }
+    return { failure: failure('the body was read by something before, which left nothing in req.body') }
   } catch (cause) {
     // Some platforms parse when they are asked.
     return { failure: failure(`req.body cannot be read (${messageOf(cause)})`, cause) }
   }
-  const wasRead = request.readableDidRead || request.readableEnded
-  // Some body parsers leave an empty object, and the stream alone, for a content type that is not theirs.
-  if (!wasRead && isEmpty(body)) return { isUnread: true }
-  if (body !== undefined) return { isUnread: false, body }
-  return { failure: failure('the body was read by something before, which left nothing in req.body') }
 }
 
 function isEmpty(body: unknown): boolean {
@@ -62,7 +61,8 @@ export function readNodeBody(
   request.on('data', (chunk: Uint8Array | string) => {
     if (isDone) return
     // Text, if something before called setEncoding.
-    if (!pieces.add(typeof chunk === 'string' ? utf8.encode(chunk) : chunk)) finish('too large')
+    const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
+    if (!pieces.add(piece)) finish('too large')
     else if (pieces.size === declaredBytes) end()
   })
   request.on('end', end)
@@ -80,4 +80,3 @@ export function readNodeBody(
 }
 
 const soon = Promise.resolve()
-const utf8 = new TextEncoder()

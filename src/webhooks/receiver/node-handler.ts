@@ -34,15 +34,24 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
       ? rawHeaderReader(request.rawHeaders)
       : headerReader(request.headers)
     const answer = (status: AnswerStatus) => respond(core.logger, response, status)
-    // For when not all of the body was read. HTTP/2 has no such header: there the stream ends alone.
-    const answerAndClose = (status: AnswerStatus) =>
-      respond(core.logger, response, status, request.httpVersionMajor !== 2)
+    // For when not all of the body was read: the sender must not go on.
+    const answerAndClose = (status: AnswerStatus) => {
+      if (request.httpVersionMajor !== 2) {
+        respond(core.logger, response, status, true)
+        return
+      }
+      // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
+      const { stream } = request
+      respond(core.logger, response, status)
+      stream?.close(0)
+    }
     const declaredBytes = Number(headerOf('content-length') ?? 0)
 
     const refusal = core.refusalOf(request.method, headerOf)
     if (refusal !== undefined) {
       const isLong = declaredBytes > maxBodyBytes || headerOf('transfer-encoding') !== undefined
-      return isLong ? answerAndClose(refusal) : answer(refusal)
+      const isOpen = isLong || (request.httpVersionMajor === 2 && !request.readableEnded)
+      return isOpen ? answerAndClose(refusal) : answer(refusal)
     }
 
     const found = bodyFoundIn(request)

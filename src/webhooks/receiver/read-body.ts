@@ -30,8 +30,7 @@ export const arrivedTooLate = (bytes: Uint8Array): ReadBody =>
 /** Pieces of a body as they arrive, up to a limit. Most bodies are one piece, which is not copied. */
 export class Pieces {
   readonly #maxBytes: number
-  #first: Uint8Array = nothing
-  #others: Uint8Array[] | undefined
+  #bytes: Uint8Array = nothing
   #size = 0
 
   constructor(maxBytes: number) {
@@ -40,11 +39,17 @@ export class Pieces {
 
   /** Keeps a piece; `false` if it is too much. */
   add(piece: Uint8Array): boolean {
-    if (this.#size === 0) this.#first = piece
-    else if (this.#others === undefined) this.#others = [piece]
-    else this.#others.push(piece)
-    this.#size += piece.byteLength
-    return this.#size <= this.#maxBytes
+    const size = this.#size + piece.byteLength
+    if (size > this.#maxBytes) return false
+    if (this.#size === 0) {
+      this.#bytes = piece
+    } else {
+      // One buffer that doubles: a sender of single bytes cannot make them cost more than that.
+      if (size > this.#bytes.byteLength) this.#grow(size)
+      this.#bytes.set(piece, this.#size)
+    }
+    this.#size = size
+    return true
   }
 
   get size(): number {
@@ -52,14 +57,13 @@ export class Pieces {
   }
 
   joined(): Uint8Array {
-    if (this.#others === undefined) return this.#first
-    const whole = new Uint8Array(this.#size)
-    let offset = 0
-    for (const piece of [this.#first, ...this.#others]) {
-      whole.set(piece, offset)
-      offset += piece.byteLength
-    }
-    return whole
+    return this.#bytes.subarray(0, this.#size)
+  }
+
+  #grow(size: number): void {
+    const grown = new Uint8Array(Math.max(size, Math.min(size * 2, this.#maxBytes)))
+    grown.set(this.#bytes)
+    this.#bytes = grown
   }
 }
 
@@ -79,7 +83,9 @@ export async function readStream(stream: ReadableStream<Uint8Array>, maxBytes: n
     cancel = () => void reader.cancel().catch(() => {})
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       if (!ArrayBuffer.isView(part.value)) throw new TypeError('it is a stream of something else than bytes')
-      if (pieces.add(part.value)) continue
+      // Any view will do, whatever its elements are.
+      const { buffer, byteOffset, byteLength } = part.value
+      if (pieces.add(new Uint8Array(buffer, byteOffset, byteLength))) continue
       cancel()
       return 'too large'
     }

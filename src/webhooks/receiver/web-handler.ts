@@ -1,4 +1,6 @@
 /** A callback route for servers that answer web-standard requests. */
+import { contain } from '../../logger.js'
+import { messageOf } from '../../text.js'
 import type { PayloadSchemas } from '../delivery.js'
 import { decode, isEncoded } from './content-encoding.js'
 import { type AnswerStatus, answerHeaders } from './delivery-core.js'
@@ -33,7 +35,7 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  * @example
  * export const POST = toWebHandler(receiver) // Next.js
  * app.post('/notifications', (context) => handler(context.req.raw)) // Hono
- * export default { fetch: toWebHandler(receiver, { waitUntil: (promise, _env, context) => context.waitUntil(promise) }) }
+ * export default { fetch: handler } // Workers: see `waitUntil`
  */
 export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unknown[] = []>(
   receiver: DeliveryReceiver<Payloads>,
@@ -50,11 +52,10 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
     const read = await readWebBody(request, headerOf('content-encoding'), core.maxBodyBytes)
     return new Promise((resolve) => {
       core.receiveRead(read, (status, stillRunning) => {
-        try {
-          if (stillRunning) waitUntil?.(stillRunning, ...rest)
-        } catch (err) {
-          core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short')
-        }
+        contain(
+          () => stillRunning && waitUntil?.(stillRunning, ...rest),
+          (err) => core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
+        )
         resolve(responseOf(status))
       })
       core.inFlight.end()
@@ -67,10 +68,16 @@ async function readWebBody(
   contentEncoding: string | undefined,
   maxBytes: number,
 ): Promise<ReadBody> {
-  if (request.bodyUsed) return unusable('the body was read by something before', new Uint8Array())
-  if (request.body === null) return { bytes: new Uint8Array() }
-  const read = await readStream(request.body, maxBytes)
-  return isWhole(read) && isEncoded(contentEncoding) ? decode(read.bytes, contentEncoding, maxBytes) : read
+  const nothing = new Uint8Array()
+  try {
+    if (request.bodyUsed) return unusable('the body was read by something before', nothing)
+    if (request.body === null) return { bytes: nothing }
+    const read = await readStream(request.body, maxBytes)
+    return isWhole(read) && isEncoded(contentEncoding) ? decode(read.bytes, contentEncoding, maxBytes) : read
+  } catch (cause) {
+    // A request of another make, whose getters throw.
+    return unusable(`the body cannot be read (${messageOf(cause)})`, nothing, cause)
+  }
 }
 
 function responseOf(status: AnswerStatus): Response {

@@ -131,6 +131,13 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
     socket.destroy()
   })
 
+  test.each(['latin1', 'hex', 'base64'] as const)('as text, after setEncoding(%j)', async (encoding) => {
+    await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding(encoding))
+    const umlauts = delivery.replace('alice', 'älïce 😀')
+    expect((await server.post(umlauts)).status).toBe(204)
+    expect(server.received).toEqual([JSON.parse(umlauts)])
+  })
+
   test('as text, after setEncoding', async () => {
     await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding('utf8'))
     expect((await server.post(delivery)).status).toBe(204)
@@ -250,6 +257,7 @@ describe('compressed bodies', () => {
   test.each<[string, Buffer]>([
     ['gzip', gzipSync(delivery)],
     ['GZIP', gzipSync(delivery)],
+    ['x-gzip', gzipSync(delivery)],
     ['deflate', deflateSync(delivery)],
     ['identity', Buffer.from(delivery)],
   ])('%s is read', async (encoding, body) => {
@@ -457,6 +465,24 @@ describe('unusual requests and responses', () => {
     client.close()
     server.close()
   })
+})
+
+test('an HTTP/2 sender of an endless body is stopped', async () => {
+  const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1_000 })
+  const server = createHttp2Server(toNodeHandler(receiver) as never).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const stream = client.request({ ':method': 'POST', token: 'current-secret' })
+  const status = once(stream, 'response').then(([headers]) => headers[':status'])
+  const closed = once(stream.resume(), 'close')
+  const send = () => {
+    if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
+  }
+  send()
+  expect(await status).toBe(413)
+  await closed
+  client.close()
+  server.close()
 })
 
 test('100 deliveries at the same time: none lost, none doubled', async () => {
