@@ -1,42 +1,43 @@
 /** The JSON value in a callback's body, whatever form the web framework hands it over in. */
 
 import { messageOf } from '../text.js'
-import { failure, type Outcome, success } from './outcome.js'
+import { failure } from './failure.js'
 
 export type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
 
 const byteOrderMark = 0xfeff
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+// `ignoreBOM` keeps the mark: it is ignored where text is read.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Reads text, bytes (an `ArrayBuffer` or any view on one) or a value that was parsed before. One byte order
  * mark at the start is ignored.
+ *
+ * @throws Failure if there is no JSON value in it.
  */
-export function valueOfBody(body: unknown): Outcome<unknown> {
-  if (typeof body === 'string')
-    return valueOfText(body.charCodeAt(0) === byteOrderMark ? body.slice(1) : body)
-  if (isBytes(body)) return valueOfBytes(body)
-  return success(body)
+export function valueOfBody(body: unknown): unknown {
+  if (typeof body === 'string') return valueOfText(body)
+  return isBytes(body) ? valueOfText(textOf(body)) : body
 }
 
-function valueOfText(text: string): Outcome<unknown> {
+function valueOfText(text: string, mayHaveMark = true): unknown {
   try {
-    return success(JSON.parse(text))
+    return JSON.parse(text)
   } catch (error) {
-    if (text.trim() === '') return failure('the body is empty')
+    // Looked for only now: hardly any body begins with one.
+    if (mayHaveMark && text.charCodeAt(0) === byteOrderMark) return valueOfText(text.slice(1), false)
+    if (text.trim() === '') throw failure('the body is empty')
     // Engines quote a few characters around the fault and, some of them, its position.
-    return failure(`the body is not JSON (${messageOf(error)})`, error)
+    throw failure(`the body is not JSON (${messageOf(error)})`, error)
   }
 }
 
-function valueOfBytes(bytes: Bytes): Outcome<unknown> {
-  let text: string
+function textOf(bytes: Bytes): string {
   try {
-    text = utf8.decode(bytes)
+    return utf8.decode(bytes)
   } catch (error) {
-    return failure('the body is not UTF-8', error)
+    throw failure('the body is not UTF-8', error)
   }
-  return valueOfText(text)
 }
 
 /** By tag and not by instanceof: bytes from another realm (a worker's vm, Jest) are bytes too. */

@@ -5,8 +5,8 @@ import { formatIssues } from '../issues.js'
 import { messageOf } from '../text.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
+import { Failure, failure } from './failure.js'
 import { invalidDelivery } from './invalid-delivery.js'
-import { failure, success } from './outcome.js'
 import { type Reader, transformingReader, validatingReader } from './payload-reader.js'
 import { documentedPayloadSchemas } from './payload-schemas.js'
 import { anyDeliverySchema } from './schemas.js'
@@ -59,15 +59,18 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
 
   return {
     parse(body) {
-      const outcome = read(body)
-      if (outcome.ok) return outcome.value
-      throw invalidDelivery(body, outcome)
+      try {
+        return read(body)
+      } catch (thrown) {
+        throw invalidDelivery(body, failureOf(thrown))
+      }
     },
     safeParse(body) {
-      const outcome = read(body)
-      return outcome.ok
-        ? { success: true, data: outcome.value }
-        : { success: false, error: invalidDelivery(body, outcome) }
+      try {
+        return { success: true, data: read(body) }
+      } catch (thrown) {
+        return { success: false, error: invalidDelivery(body, failureOf(thrown)) }
+      }
     },
   }
 }
@@ -106,37 +109,35 @@ type AnyDelivery = z.input<typeof anyDeliverySchema>
 function deliveryReader(payloadReaders: readonly PayloadReader[]): Reader {
   const readAnyDelivery = validatingReader(anyDeliverySchema)
   return (body) => {
-    try {
-      const content = valueOfBody(body)
-      if (!content.ok) return content
-      if (!isObject(content.value)) return failure(`the body is ${nameOf(content.value)}, not an object`)
-
-      const delivery = readAnyDelivery(content.value)
-      if (!delivery.ok) return delivery
-
-      const { type, payload } = delivery.value.notification
-      // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
-      // which takes longer than comparing with a few names.
-      const payloadReader = payloadReaders.find((reader) => reader.type === type)
-      if (payloadReader === undefined) return delivery
-
-      const result = payloadReader.read(payload)
-      if (!result.ok) return { ...result, issues: result.issues.map(belowPayload) }
-      return result.value === payload ? delivery : success(withPayload(delivery.value, result.value))
-    } catch (cause) {
-      // An object whose getters or proxy traps throw.
-      return failure(`the body cannot be read (${messageOf(cause)})`, cause)
+    const delivery = readAnyDelivery(valueOfBody(body))
+    const { type, payload } = delivery.notification
+    // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
+    // which takes longer than comparing with a few names.
+    for (const reader of payloadReaders) {
+      if (reader.type !== type) continue
+      const result = readPayload(reader, payload)
+      return result === payload ? delivery : withPayload(delivery, result)
     }
+    return delivery
   }
+}
+
+function readPayload({ read }: PayloadReader, payload: unknown): unknown {
+  try {
+    return read(payload)
+  } catch (thrown) {
+    const { issues, cause } = failureOf(thrown)
+    throw new Failure(issues.map(belowPayload), cause)
+  }
+}
+
+/** Other things are thrown by an object whose getters or proxy traps throw. */
+function failureOf(thrown: unknown): Failure {
+  return Failure.is(thrown) ? thrown : failure(`the body cannot be read (${messageOf(thrown)})`, thrown)
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return `${value}`
-  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
 }
 
 const belowPayload = ({ path, message }: Issue): Issue => ({

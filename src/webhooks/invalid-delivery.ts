@@ -1,7 +1,7 @@
 /** What an {@link InvalidDeliveryError} says: enough to act on, however big or odd the body is. */
 import { InvalidDeliveryError } from '../errors.js'
 import { formatIssues } from '../issues.js'
-import type { Failure } from './outcome.js'
+import type { Failure } from './failure.js'
 
 export function invalidDelivery(body: unknown, { issues, cause }: Failure): InvalidDeliveryError {
   return new InvalidDeliveryError(

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { issuesOf } from '../issues.js'
 import { messageOf } from '../text.js'
-import { failure, type Outcome, success } from './outcome.js'
+import { Failure, failure } from './failure.js'
 
-/** Reads one value. The paths of its issues start at that value. */
-export type Reader<T = unknown> = (value: unknown) => Outcome<T>
+/** Reads one value, or throws a `Failure` whose paths start at that value. */
+export type Reader<T = unknown> = (value: unknown) => T
 
 /**
  * Reads with a schema of this package: synchronous and without transforms, so that the value itself is the
@@ -15,27 +15,32 @@ export function validatingReader<Schema extends z.core.$ZodType>(schema: Schema)
   let compiled: Schema | undefined
   return (value) => {
     compiled ??= z.compile(schema)
-    if (z.validate(compiled, value)) return success(value)
+    if (z.validate(compiled, value)) return value
     const { error } = z.safeParse(schema, value)
-    return error ? { ok: false, issues: issuesOf(error) } : failure('the body changed while it was read')
+    throw error ? new Failure(issuesOf(error)) : failure('the body changed while it was read')
   }
 }
 
 /** Reads with a user's schema for the payload of `type`: the schema's output is the result. */
 export function transformingReader(type: string, schema: z.core.$ZodType): Reader {
-  const isAsync = (cause: unknown) =>
+  const asyncFailure = (cause: unknown) =>
     failure(`the payload schema for "${type}" is asynchronous; a delivery is parsed synchronously`, cause)
-  let compilation: Compilation | undefined
-  return (value) => {
+  const resultOf = (value: unknown) => {
     try {
       compilation ??= compilationOf(schema)
-      if (compilation.asyncError) return isAsync(compilation.asyncError)
-      const result = z.safeParse(compilation.schema, value)
-      return result.success ? success(result.data) : { ok: false, issues: issuesOf(result.error) }
+      if (compilation.asyncError) throw asyncFailure(compilation.asyncError)
+      return z.safeParse(compilation.schema, value)
     } catch (cause) {
-      if (cause instanceof z.core.$ZodAsyncError) return isAsync(cause)
-      return failure(`the payload schema for "${type}" threw (${messageOf(cause)})`, cause)
+      if (Failure.is(cause)) throw cause
+      if (cause instanceof z.core.$ZodAsyncError) throw asyncFailure(cause)
+      throw failure(`the payload schema for "${type}" threw (${messageOf(cause)})`, cause)
     }
+  }
+  let compilation: Compilation | undefined
+  return (value) => {
+    const { data, error } = resultOf(value)
+    if (error) throw new Failure(issuesOf(error))
+    return data
   }
 }
 

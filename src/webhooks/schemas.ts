@@ -17,10 +17,15 @@ const anyNotificationSchema = z.looseObject({
 })
 
 /** A delivery whose payload is any object: what holds for every `notification.type`. */
-export const anyDeliverySchema = z.looseObject({
-  subscriptionId: z.int(),
-  notification: anyNotificationSchema,
-})
+export const anyDeliverySchema = z.looseObject(
+  { subscriptionId: z.int(), notification: anyNotificationSchema },
+  { error: ({ input }) => `the body is ${nameOf(input)}, not an object` },
+)
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return `${value}`
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
+}
 
 /**
  * One notification (interface.md section 2.3). A `lowEnergyAgentOpened` has the payload of

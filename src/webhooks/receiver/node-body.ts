@@ -2,7 +2,7 @@
 
 import { messageOf } from '../../text.js'
 import { isBytes } from '../body.js'
-import { type Failure, failure } from '../outcome.js'
+import { type Failure, failure } from '../failure.js'
 import type { NodeRequest } from './node-messages.js'
 import { arrivedTooLate, bodyTimeoutMs, Pieces, type ReadBody, unusable } from './read-body.js'
 

@@ -1,7 +1,7 @@
 /** What became of reading a body, and how a web stream is read. */
 
 import { messageOf } from '../../text.js'
-import { type Failure, failure } from '../outcome.js'
+import { type Failure, failure } from '../failure.js'
 import { startDeadline } from './deadline.js'
 
 /** All of a body; or why it cannot be used, with what there is of it; or more than is allowed. */

@@ -1,0 +1,24 @@
+/** Why a body is no delivery: thrown by the steps of reading one, until the error for it is made. */
+import type { Issue } from '../errors.js'
+
+/** No `Error`, and without a stack: it never leaves the package. */
+export class Failure {
+  readonly issues: readonly Issue[]
+  /** What was thrown, if something was. */
+  readonly cause: unknown
+  readonly #isFailure = true
+
+  constructor(issues: readonly Issue[], cause?: unknown) {
+    this.issues = issues
+    this.cause = cause
+  }
+
+  /** Not `instanceof`, which a thrown proxy could make throw once more. */
+  static is(thrown: unknown): thrown is Failure {
+    return typeof thrown === 'object' && thrown !== null && #isFailure in thrown
+  }
+}
+
+/** One sentence about the whole body; `cause` is what was thrown, if something was. */
+export const failure = (message: string, cause?: unknown): Failure =>
+  new Failure([{ path: [], message }], cause)
