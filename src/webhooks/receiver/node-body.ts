@@ -27,8 +27,8 @@ export function bodyFoundIn(request: NodeRequest): FoundBody {
 }
 
 function isEmpty(body: unknown): boolean {
-  if (isBytes(body)) return body.byteLength === 0
-  return typeof body === 'object' && body !== null ? Object.keys(body).length === 0 : !body
+  if (typeof body !== 'object' || body === null) return !body
+  return isBytes(body) ? body.byteLength === 0 : Object.keys(body).length === 0
 }
 
 /**
@@ -65,15 +65,21 @@ export function readNodeBody(
     if (!pieces.add(piece)) finish('too large')
     else if (pieces.size === declaredBytes) end()
   })
-  request.on('end', end)
-  // Stays for good: an error without a listener would end the process.
-  request.on('error', breakOff)
+  const watch = () => {
+    request.on('end', end)
+    // Stays for good: an error without a listener would end the process.
+    request.on('error', breakOff)
+  }
+  // A listener costs as much as checking the secrets. A request of HTTP/1 emits no error that nobody listens to.
+  if (!declaredBytes) watch()
   // Something before may have paused the stream.
   request.resume()
   // Most bodies come with their headers and are over then: those need no timer, and no watch on the connection.
   void soon.then(() => {
     if (isDone) return
+    if (request.readableEnded) return end()
     if (request.destroyed) return breakOff()
+    if (declaredBytes) watch()
     timer = setTimeout(() => finish(arrivedTooLate(pieces.joined())), bodyTimeoutMs)
     request.on('close', breakOff)
   })
