@@ -6,12 +6,13 @@ import type { Authorizer } from './auth/authorizer.js'
 import { type NotificationClientOptions, optionsFromEnv, validateClientOptions } from './client-options.js'
 import { callOptionsSchema } from './client-schemas.js'
 import { InvalidRequestError, type Issue, type SubscriptionConflictError } from './errors.js'
-import { type CallOptions, type Deadline, withDeadline } from './http/deadline.js'
+import { type CallOptions, Deadline } from './http/deadline.js'
 import { FetchTransport } from './http/fetch-transport.js'
 import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } from './http/retry.js'
 import type { Answer, Progress } from './http/send.js'
-import type { HttpRequest, Transport } from './http/transport.js'
+import type { Transport, UnauthorizedRequest } from './http/transport.js'
 import { UndiciTransport } from './http/undici-transport.js'
+import { InFlight } from './in-flight.js'
 import { formatIssues, issuesOf } from './issues.js'
 import { type SafeLogger, safeLogger } from './logger.js'
 import { readSubscriptionAnswer, summaryOf } from './subscriptions/answers.js'
@@ -70,7 +71,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #logger: SafeLogger
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #underWay = new InFlight()
   #closed = false
 
   /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
@@ -193,7 +194,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.allSettled(this.#underWay)
+    await this.#underWay.drained()
     await this.#transport.close()
   }
 
@@ -202,7 +203,7 @@ export class NotificationClient implements AsyncDisposable {
     await this.close()
   }
 
-  async #create(
+  #create(
     method: string,
     input: CreateSubscriptionInput,
     options: CallOptions | undefined,
@@ -217,9 +218,9 @@ export class NotificationClient implements AsyncDisposable {
 
   #send(
     method: string,
-    request: HttpRequest,
+    request: UnauthorizedRequest,
     options: CallOptions | undefined,
-    attempts: { repeatable: boolean; progress: Progress },
+    { repeatable, progress }: { repeatable: boolean; progress: Progress },
   ): Promise<Answer> {
     return this.#withDeadline(method, options, (deadline) =>
       sendAuthorized(request, this.#authorizer, {
@@ -227,7 +228,8 @@ export class NotificationClient implements AsyncDisposable {
         retry: this.#retry,
         logger: this.#logger,
         deadline,
-        ...attempts,
+        repeatable,
+        progress,
       }),
     )
   }
@@ -240,12 +242,13 @@ export class NotificationClient implements AsyncDisposable {
     const { signal, timeoutMs } = options === undefined ? {} : validated(method, callOptionsSchema, options)
     if (this.#closed)
       throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
-    const call = withDeadline(timeoutMs ?? this.#timeoutMs, signal, work)
-    this.#underWay.add(call)
+    const deadline = new Deadline(timeoutMs ?? this.#timeoutMs, signal)
+    this.#underWay.begin()
     try {
-      return await call
+      return await work(deadline)
     } finally {
-      this.#underWay.delete(call)
+      deadline.end()
+      this.#underWay.end()
     }
   }
 }

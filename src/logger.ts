@@ -16,15 +16,15 @@ type Level = keyof Logger
 /** A logger whose failures stay its own: a broken log must not break a call. */
 export type SafeLogger = Readonly<Record<Level, (fields: object, message: string) => void>>
 
-/** Wraps a caller's logger, or none. */
+const ignore = () => {}
+
+const silent: SafeLogger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+/** Wraps a caller's logger, or none. What it throws is ignored: nowhere is left to report it. */
 export function safeLogger(logger: Logger | undefined): SafeLogger {
+  if (logger === undefined) return silent
   const at = (level: Level) => (fields: object, message: string) => {
-    contain(
-      () => logger?.[level](fields, message),
-      () => {
-        // Nowhere is left to report it.
-      },
-    )
+    contain(() => logger[level](fields, message), ignore)
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

@@ -8,8 +8,9 @@ export function urlProblem(value: string | URL, allowInsecureLoopback: boolean):
   // The URL parser would drop or trim these without a word, and the address sent would not be the one given.
   if (/[\s\p{Cc}]/u.test(text) || !text.isWellFormed())
     return 'must not contain white space or control characters'
-  if (!URL.canParse(text)) return 'must be an absolute URL'
-  const { protocol, hostname, username, password } = new URL(text)
+  const url = parsed(text)
+  if (url === undefined) return 'must be an absolute URL'
+  const { protocol, hostname, username, password } = url
   if (username !== '' || password !== '')
     return 'must not contain a user name or password: addresses are shown in errors'
   if (protocol === 'https:') return undefined
@@ -18,4 +19,12 @@ export function urlProblem(value: string | URL, allowInsecureLoopback: boolean):
   return allowInsecureLoopback
     ? 'must be an https: URL: http: is allowed on loopback only'
     : 'must be an https: URL (for tests on loopback, set `allowInsecureLoopback`)'
+}
+
+function parsed(text: string): URL | undefined {
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
 }

@@ -1,5 +1,5 @@
 /** The three ways to authenticate, and the authorizer that carries each out. */
-import { withDeadline } from '../http/deadline.js'
+import { Deadline } from '../http/deadline.js'
 import { noRetries } from '../http/retry.js'
 import type { SendOptions } from '../http/send.js'
 import { type Authorizer, BasicAuthorizer, ProvidedTokenAuthorizer, TokenAuthorizer } from './authorizer.js'
@@ -35,13 +35,14 @@ export interface TokenRequests extends Pick<SendOptions, 'transport' | 'retry' |
 export function authorizerFor(auth: Auth, { timeoutMs, ...options }: TokenRequests): Authorizer {
   if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(() => auth.getAccessToken())
   if ('username' in auth) return new BasicAuthorizer(auth.username, auth.password)
-  const request = ({ limitMs, repeat }: TokenRequestBudget) =>
-    withDeadline(
-      limitMs,
-      undefined,
-      (deadline) => requestAccessToken(auth, { ...options, deadline, ...(!repeat && { retry: noRetries }) }),
-      'The token request',
-    )
+  const request = async ({ limitMs, repeat }: TokenRequestBudget) => {
+    const deadline = new Deadline(limitMs, undefined, 'The token request')
+    try {
+      return await requestAccessToken(auth, { ...options, deadline, ...(!repeat && { retry: noRetries }) })
+    } finally {
+      deadline.end()
+    }
+  }
   const shared = auth.tokenCache && new SharedTokenCache(auth.tokenCache, cacheKey(auth), options.logger)
   return new TokenAuthorizer(new TokenSource({ request, timeoutMs, shared, logger: options.logger }))
 }

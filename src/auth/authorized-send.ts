@@ -1,10 +1,10 @@
 /** Sends a subscription call with its Authorization header, once more with new credentials after a 401. */
 import { type Answer, type SendOptions, send } from '../http/send.js'
-import type { HttpRequest } from '../http/transport.js'
+import type { HttpRequest, UnauthorizedRequest } from '../http/transport.js'
 import type { Authorization, Authorizer } from './authorizer.js'
 
 export async function sendAuthorized(
-  request: HttpRequest,
+  request: UnauthorizedRequest,
   authorizer: Authorizer,
   options: SendOptions,
 ): Promise<Answer> {
@@ -18,10 +18,29 @@ export async function sendAuthorized(
   return send(withAuthorization(request, second), options)
 }
 
-function withAuthorization(request: HttpRequest, { header, secrets }: Authorization): HttpRequest {
+function withAuthorization(
+  { method, url, body, headers, secrets }: UnauthorizedRequest,
+  authorization: Authorization,
+): HttpRequest {
   return {
-    ...request,
-    headers: { ...request.headers, authorization: header },
-    secrets: [...request.secrets, ...secrets],
+    method,
+    url,
+    headers: headersWith(authorization.header, headers, body !== undefined),
+    ...(body !== undefined && { body }),
+    secrets: () => [...secrets(), ...authorization.secrets],
   }
+}
+
+/** Every answer is JSON (interface.md sections 2.1 and 4.2). */
+const accept = 'application/json'
+const form = 'application/x-www-form-urlencoded'
+
+function headersWith(
+  authorization: string,
+  headers: UnauthorizedRequest['headers'],
+  hasBody: boolean,
+): Record<string, string> {
+  // Written out, because most calls have no more, and undici takes its time over objects made by spreading.
+  if (headers === undefined && hasBody) return { accept, authorization, 'content-type': form }
+  return { ...headers, accept, authorization, ...(hasBody && { 'content-type': form }) }
 }

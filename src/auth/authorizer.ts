@@ -30,9 +30,20 @@ function bearer(accessToken: string, fresh: boolean): BearerAuthorization {
   return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, fresh }
 }
 
+/** One authorization per token rather than per call: its header is checked and encoded once. */
+class HeldBearer {
+  #last: BearerAuthorization | undefined
+
+  of(accessToken: string): BearerAuthorization {
+    if (this.#last?.accessToken !== accessToken) this.#last = bearer(accessToken, false)
+    return this.#last
+  }
+}
+
 /** Client credentials: tokens are requested, held and refreshed by a {@link TokenSource}. */
 export class TokenAuthorizer implements Authorizer {
   readonly #source: TokenSource
+  readonly #held = new HeldBearer()
 
   constructor(source: TokenSource) {
     this.#source = source
@@ -40,7 +51,7 @@ export class TokenAuthorizer implements Authorizer {
 
   async authorize(deadline: Deadline): Promise<BearerAuthorization> {
     const held = this.#source.current()
-    if (held !== undefined) return bearer(held.accessToken, false)
+    if (held !== undefined) return this.#held.of(held.accessToken)
     const next = await this.#next(deadline)
     return bearer(next.accessToken, next.issuedHere)
   }
@@ -70,13 +81,14 @@ export class TokenAuthorizer implements Authorizer {
 /** Tokens from a function of the caller's, who also caches and refreshes them. */
 export class ProvidedTokenAuthorizer implements Authorizer {
   readonly #getAccessToken: () => unknown
+  readonly #held = new HeldBearer()
 
   constructor(getAccessToken: () => unknown) {
     this.#getAccessToken = getAccessToken
   }
 
   async authorize(deadline: Deadline): Promise<BearerAuthorization> {
-    return bearer(await this.accessToken(deadline), false)
+    return this.#held.of(await this.accessToken(deadline))
   }
 
   /** Asks the caller once more: only another token than the rejected one is worth repeating the call. */

@@ -69,6 +69,6 @@ function tokenRequest(credentials: ClientCredentials): HttpRequest {
       accept: 'application/json',
     },
     body: form.toString(),
-    secrets: [clientSecret, basic],
+    secrets: () => [clientSecret, basic],
   }
 }

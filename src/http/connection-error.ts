@@ -43,7 +43,7 @@ export function toConnectionError(
 ): ConnectionError {
   const { host } = new URL(url)
   const failure = innermost(error)
-  const cause = copyWithout(secrets, failure)
+  const cause = copyWithout(secrets(), failure)
   const { code, message } = cause
   const explanation = code === undefined ? undefined : explanationBeforeSending[code]
   const requestSent = (sent || isMocked(failure)) && !isBeforeSending(failure, explanation)

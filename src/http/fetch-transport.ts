@@ -1,6 +1,6 @@
 /** A transport on any `fetch`: for runtimes without undici, and for mocks that see `globalThis.fetch`. */
 import { toConnectionError } from './connection-error.js'
-import type { Deadline } from './deadline.js'
+import { type Deadline, withSignal } from './deadline.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 
 /** What is used of `fetch`: `globalThis.fetch`, undici's and node-fetch's all fit. */
@@ -36,27 +36,24 @@ export class FetchTransport implements Transport {
     deadline.requestsSent++
     // Called without a receiver: a browser's fetch refuses any but its window.
     const fetch = this.#fetch
-    const controller = new AbortController()
-    const onAbort = () => controller.abort(deadline.reason)
-    deadline.once('abort', onAbort)
     try {
-      const response = await fetch(request.url, {
-        method: request.method,
-        headers: request.headers,
-        ...(request.body !== undefined && { body: request.body }),
-        signal: controller.signal,
-        redirect: 'manual',
+      return await withSignal(deadline, async (signal) => {
+        const response = await fetch(request.url, {
+          method: request.method,
+          headers: request.headers,
+          ...(request.body !== undefined && { body: request.body }),
+          signal,
+          redirect: 'manual',
+        })
+        return {
+          status: response.status,
+          retryAfter: response.headers?.get('retry-after') ?? undefined,
+          ...(await readBody(response.status, chunksOf(response))),
+        }
       })
-      return {
-        status: response.status,
-        retryAfter: response.headers?.get('retry-after') ?? undefined,
-        ...(await readBody(response.status, chunksOf(response))),
-      }
     } catch (error) {
       if (deadline.aborted) throw deadline.reason
       throw toConnectionError(error, request, true)
-    } finally {
-      deadline.removeListener('abort', onAbort)
     }
   }
 

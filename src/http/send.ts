@@ -1,7 +1,7 @@
 /** Sends a request until it is answered, or until repeating it would be unsafe or useless. */
 import { ConnectionError } from '../errors.js'
 import { type SafeLogger, withoutQuery } from '../logger.js'
-import { type Deadline, sleep, untilAborted } from './deadline.js'
+import { type Deadline, sleep } from './deadline.js'
 import { redact } from './redact.js'
 import { backoffMs, isOutcomeOpen, isTurnedAway, parseRetryAfterMs, type RetryPolicy } from './retry.js'
 import type { HttpRequest, HttpResponse, Transport } from './transport.js'
@@ -23,7 +23,7 @@ export interface SendOptions {
 }
 
 /** The last answer, whatever its status. */
-export interface Answer extends HttpResponse {
+export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
   readonly retryAfterMs: number | undefined
   /** What a text from this answer may show in an error: none of the request's secrets. */
   redact(text: string): string
@@ -34,7 +34,7 @@ export interface Answer extends HttpResponse {
  * what an answer's status means.
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
-  const { deadline, logger, progress, retry } = options
+  const { deadline, logger, progress, retry, transport } = options
   const { method } = request
   const url = withoutQuery(request.url)
   for (let attempt = 1; ; attempt++) {
@@ -42,15 +42,20 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
     const sentBefore = deadline.requestsSent
     let outcome: HttpResponse | ConnectionError
     try {
-      outcome = await answerTo(request, options)
+      if (deadline.aborted) throw deadline.reason
+      outcome = await transport.send(request, deadline)
     } catch (error) {
-      // Aborted: lost, if it has left.
-      if (deadline.requestsSent > sentBefore) progress.lostAttempts++
-      throw error
+      if (deadline.aborted || !(error instanceof ConnectionError)) {
+        // Aborted: lost, if it has left.
+        if (deadline.requestsSent > sentBefore) progress.lostAttempts++
+        throw error
+      }
+      outcome = error
     }
     const lost = isLost(outcome)
     if (lost) progress.lostAttempts++
-    const durationMs = Math.round(performance.now() - startedAt)
+    const now = performance.now()
+    const durationMs = Math.round(now - startedAt)
     const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
     if ('status' in outcome) {
       logger.debug({ method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
@@ -58,34 +63,16 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
       logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
     }
     const again = lost ? options.repeatable : isSafelyRefused(outcome)
-    const delayMs = retryAfterMs ?? backoffMs(attempt, retry)
-    const inTime = performance.now() + delayMs < deadline.endsAt
+    const delayMs = again ? (retryAfterMs ?? backoffMs(attempt, retry)) : 0
+    const inTime = now + delayMs < deadline.endsAt
     if (!again || !inTime || attempt >= retry.maxAttempts) {
-      if ('status' in outcome) {
-        return {
-          ...outcome,
-          retryAfterMs,
-          redact: (text) => redact(text, request.secrets, { cutOff: !outcome.bodyComplete }),
-        }
-      }
-      throw outcome
+      if (!('status' in outcome)) throw outcome
+      const { body, bodyComplete, status } = outcome
+      const shown = (text: string) => redact(text, request.secrets(), { cutOff: !bodyComplete })
+      return { status, body, bodyComplete, retryAfterMs, redact: shown }
     }
     logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
     await sleep(delayMs, deadline)
-  }
-}
-
-/** The answer, or the error for its lack; throws for anything else, and the deadline's reason. */
-async function answerTo(
-  request: HttpRequest,
-  { deadline, transport }: SendOptions,
-): Promise<HttpResponse | ConnectionError> {
-  try {
-    if (deadline.aborted) throw deadline.reason
-    return await untilAborted(transport.send(request, deadline), deadline)
-  } catch (error) {
-    if (error instanceof ConnectionError && !deadline.aborted) return error
-    throw error
   }
 }
 

@@ -7,7 +7,19 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /** Everything in it that must not appear in what an error shows, should the server send it back. */
-  readonly secrets: readonly string[]
+  readonly secrets: () => readonly string[]
+}
+
+/** A subscription call before it has its Authorization header. */
+export interface UnauthorizedRequest {
+  readonly method: HttpRequest['method']
+  readonly url: string
+  /** In form encoding. */
+  readonly body?: string
+  /** Headers of the caller's. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** See {@link HttpRequest}. */
+  readonly secrets: () => readonly string[]
 }
 
 export interface HttpResponse {
@@ -25,7 +37,7 @@ export interface Transport {
    * Sends once and reads the whole answer, whatever its status; redirects are not followed. Counts
    * `deadline.requestsSent` when the request leaves: until then the server has surely not seen it.
    *
-   * @throws `ConnectionError` when there is no answer, or the deadline's reason once it is aborted.
+   * @throws `ConnectionError` when there is no answer, or the deadline's reason as soon as it is aborted.
    */
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse>
   /** Closes the connections that the transport opened itself. */
@@ -35,38 +47,49 @@ export interface Transport {
 /** Answers of this service are a few dozen bytes; 1 MiB is far beyond any and keeps memory bounded. */
 export const maxBodyBytes = 1024 * 1024
 
-/**
- * Reads a body as UTF-8 text up to {@link maxBodyBytes}.
- *
- * A body that breaks off is an error after a success status, whose content is needed; after any other
- * status the status is the answer, and what arrived of its body is kept.
- */
+/** The pieces of a body as they arrive, as UTF-8 text up to {@link maxBodyBytes}. */
+export class BodyText {
+  readonly #parts: Uint8Array[] = []
+  #remaining = maxBodyBytes
+
+  /** Keeps a piece; `false` once there is more than is kept. */
+  add(piece: Uint8Array): boolean {
+    if (this.#remaining > 0) this.#parts.push(piece.subarray(0, this.#remaining))
+    this.#remaining -= piece.byteLength
+    return this.#remaining >= 0
+  }
+
+  toString(): string {
+    const parts = this.#parts
+    return utf8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts))
+  }
+}
+
+/** A body that breaks off is an error after a success, whose content is needed; else the status is the answer. */
+export function isBodyNeeded(status: number): boolean {
+  return status >= 200 && status <= 299
+}
+
+/** Reads a body from a stream; see {@link BodyText} and {@link isBodyNeeded}. */
 export async function readBody(
   status: number,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<Pick<HttpResponse, 'body' | 'bodyComplete'>> {
   const iterator = chunks[Symbol.asyncIterator]()
-  const parts: Uint8Array[] = []
-  let remaining = maxBodyBytes
+  const text = new BodyText()
   try {
     for (;;) {
       const { done, value } = await iterator.next()
-      if (done) return { body: decode(parts), bodyComplete: true }
-      parts.push(value.subarray(0, remaining))
-      remaining -= value.byteLength
-      if (remaining >= 0) continue
+      if (done) return { body: text.toString(), bodyComplete: true }
+      if (text.add(value)) continue
       // Not waited for: a body whose sender hangs would hold up the answer, which is complete enough.
       iterator.return?.().catch(() => {})
-      return { body: decode(parts), bodyComplete: false }
+      return { body: text.toString(), bodyComplete: false }
     }
   } catch (error) {
-    if (status >= 200 && status <= 299) throw error
-    return { body: decode(parts), bodyComplete: false }
+    if (isBodyNeeded(status)) throw error
+    return { body: text.toString(), bodyComplete: false }
   }
 }
 
 const utf8 = new TextDecoder()
-
-function decode(parts: readonly Uint8Array[]): string {
-  return utf8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts))
-}

@@ -1,9 +1,10 @@
 /** The default transport: undici, loaded at the first request, or a dispatcher that the caller made. */
-import { type EventEmitter, setMaxListeners } from 'node:events'
+import { setMaxListeners } from 'node:events'
 import type { buildConnector } from 'undici'
 import { ConfigurationError } from '../errors.js'
 import { toConnectionError } from './connection-error.js'
-import { Deadline } from './deadline.js'
+import { type Deadline, untilAborted, withSignal } from './deadline.js'
+import { Exchange } from './exchange.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 
 /**
@@ -11,20 +12,21 @@ import { type HttpRequest, type HttpResponse, readBody, type Transport } from '.
  * 8 all fit, whichever version this package was compiled with.
  */
 export interface DispatcherLike {
-  request(options: {
-    origin: string
-    path: string
-    method: 'POST' | 'PUT' | 'DELETE'
-    headers: Record<string, string>
-    body: string | null
-    signal: EventEmitter
-  }): Promise<{
+  /** Used where there is no `dispatch`; then every request that gets no answer counts as one that may have been sent. */
+  request(options: DispatcherRequest & { signal: AbortSignal }): Promise<{
     statusCode: number
     headers: Record<string, string | string[] | undefined>
     body: AsyncIterable<Uint8Array>
   }>
-  /** Without it, every request that gets no answer counts as one that may have been sent. */
   dispatch?(options: never, handler: never): boolean
+}
+
+interface DispatcherRequest {
+  origin: string
+  path: string
+  method: 'POST' | 'PUT' | 'DELETE'
+  headers: Record<string, string>
+  body: string | null
 }
 
 interface OwnDispatcher extends DispatcherLike {
@@ -41,35 +43,14 @@ export class UndiciTransport implements Transport {
 
   /** @param dispatcher - used as it is and never closed; without one, the transport opens and closes its own */
   constructor(dispatcher?: DispatcherLike) {
-    this.#dispatcher = dispatcher && observed(dispatcher)
+    this.#dispatcher = dispatcher
   }
 
-  async send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
-    // The dispatcher's own method: undici's module-level `request` refuses dispatchers of other versions.
-    const dispatcher = this.#dispatcher ?? (await this.#open())
-    const { origin, pathname, search } = new URL(request.url)
-    const sentBefore = deadline.requestsSent
-    // What cannot be observed counts as sent.
-    if (dispatcher.dispatch === undefined) deadline.requestsSent++
-    try {
-      const { statusCode, headers, body } = await dispatcher.request({
-        origin,
-        path: pathname + search,
-        method: request.method,
-        headers: request.headers,
-        body: request.body ?? null,
-        signal: deadline,
-      })
-      const retryAfter = headers['retry-after']
-      return {
-        status: statusCode,
-        retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-        ...(await readBody(statusCode, body)),
-      }
-    } catch (error) {
-      if (deadline.aborted) throw deadline.reason
-      throw toConnectionError(error, request, deadline.requestsSent > sentBefore)
-    }
+  send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
+    const dispatcher = this.#dispatcher
+    return dispatcher === undefined
+      ? untilAborted(this.#open(), deadline).then((own) => sendOver(own, request, deadline))
+      : sendOver(dispatcher, request, deadline)
   }
 
   /** Breaks off what is under way and closes what the transport opened itself. */
@@ -82,7 +63,7 @@ export class UndiciTransport implements Transport {
 
   async #open(): Promise<DispatcherLike> {
     this.#own ??= openDispatcher(this.#closing.signal)
-    this.#dispatcher ??= observed(await this.#own)
+    this.#dispatcher ??= await this.#own
     return this.#dispatcher
   }
 }
@@ -112,31 +93,64 @@ async function openDispatcher(closing: AbortSignal): Promise<OwnDispatcher> {
   }
 }
 
-/**
- * The dispatcher, with requests that count themselves as sent. Undici starts a handler as soon as a connection
- * stands, and neither while it is being made nor while all are busy; the method was renamed in undici 7.
- *
- * Undici's own `compose` would do the same and cost a twelfth of the throughput: it wraps every handler.
- */
-function observed(dispatcher: DispatcherLike): DispatcherLike {
-  if (dispatcher.dispatch === undefined) return dispatcher
-  return Object.create(dispatcher, {
-    dispatch: {
-      value(options: { signal?: unknown }, handler: object) {
-        if (options.signal instanceof Deadline) countWhenStarted(handler, options.signal)
-        return dispatcher.dispatch?.(options as never, handler as never)
-      },
-    },
+/** The dispatcher's own methods: undici's module-level `request` refuses dispatchers of other versions. */
+function sendOver(
+  dispatcher: DispatcherLike,
+  request: HttpRequest,
+  deadline: Deadline,
+): Promise<HttpResponse> {
+  const { method, headers, body = null } = request
+  const { origin, path } = addressOf(request.url)
+  const options = { origin, path, method, headers, body }
+  if (dispatcher.dispatch === undefined) return sendByRequest(dispatcher, options, request, deadline)
+  return new Promise((resolve, reject) => {
+    const exchange = new Exchange(request, deadline, resolve, reject)
+    try {
+      // The versions' types for these differ, and what they have in common does not.
+      dispatcher.dispatch?.(options as never, exchange as never)
+    } catch (error) {
+      exchange.onError(error)
+    }
   })
 }
 
-function countWhenStarted(handler: object, deadline: Deadline): void {
-  for (const start of ['onConnect', 'onRequestStart']) {
-    const original: unknown = Reflect.get(handler, start)
-    if (typeof original !== 'function') continue
-    Reflect.set(handler, start, (...args: unknown[]) => {
-      if (!deadline.aborted) deadline.requestsSent++
-      return Reflect.apply(original, handler, args)
+interface Address {
+  readonly url: string
+  readonly origin: string
+  readonly path: string
+}
+
+let lastAddress: Address | undefined
+
+/** Remembers one, because most calls go to the address of the last. */
+function addressOf(url: string): Address {
+  if (lastAddress?.url !== url) {
+    const { origin, pathname, search } = new URL(url)
+    lastAddress = { url, origin, path: pathname + search }
+  }
+  return lastAddress
+}
+
+async function sendByRequest(
+  dispatcher: DispatcherLike,
+  options: DispatcherRequest,
+  request: HttpRequest,
+  deadline: Deadline,
+): Promise<HttpResponse> {
+  // When a connection stands is not to be seen from here: what was handed over counts as sent.
+  deadline.requestsSent++
+  try {
+    return await withSignal(deadline, async (signal) => {
+      const { statusCode, headers, body } = await dispatcher.request({ ...options, signal })
+      const retryAfter = headers['retry-after']
+      return {
+        status: statusCode,
+        retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+        ...(await readBody(statusCode, body)),
+      }
     })
+  } catch (error) {
+    if (deadline.aborted) throw deadline.reason
+    throw toConnectionError(error, request, true)
   }
 }

@@ -1,5 +1,5 @@
 /** The wire form of the subscription calls (interface.md section 4.2; update and unsubscribe: see `Routes`). */
-import type { HttpRequest } from '../http/transport.js'
+import type { UnauthorizedRequest } from '../http/transport.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
 
@@ -20,10 +20,7 @@ export interface Routes {
 
 const subscriptionPath = '/api/subscriptions/{subscriptionId}'
 
-/** Every answer is JSON (interface.md sections 2.1 and 4.2). */
-const accept = 'application/json'
-
-export function createRequest(baseUrl: string, input: CreateSubscriptionInput): HttpRequest {
+export function createRequest(baseUrl: string, input: CreateSubscriptionInput): UnauthorizedRequest {
   const form = new URLSearchParams([
     ['notification_type', input.notificationTypes.join(',')],
     ['username', input.usernames.join(',')],
@@ -38,7 +35,7 @@ export function updateRequest(
   route: Route | undefined,
   subscriptionId: number,
   input: UpdateSubscriptionParametersInput,
-): HttpRequest {
+): UnauthorizedRequest {
   return formRequest(
     route?.method ?? 'PUT',
     subscriptionUrl(baseUrl, route, subscriptionId),
@@ -51,12 +48,11 @@ export function unsubscribeRequest(
   baseUrl: string,
   route: Route | undefined,
   subscriptionId: number,
-): HttpRequest {
+): UnauthorizedRequest {
   return {
     method: route?.method ?? 'DELETE',
     url: subscriptionUrl(baseUrl, route, subscriptionId),
-    headers: { accept },
-    secrets: [],
+    secrets: () => [],
   }
 }
 
@@ -65,17 +61,17 @@ function subscriptionUrl(baseUrl: string, route: Route | undefined, subscription
 }
 
 function formRequest(
-  method: HttpRequest['method'],
+  method: UnauthorizedRequest['method'],
   url: string,
-  { parameters = {}, headers = {} }: UpdateSubscriptionParametersInput,
+  { parameters = {}, headers }: UpdateSubscriptionParametersInput,
   form: URLSearchParams,
-): HttpRequest {
+): UnauthorizedRequest {
   for (const [name, value] of Object.entries(parameters)) form.append(name, value)
   return {
     method,
     url,
-    headers: { accept, ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+    headers,
     body: form.toString(),
-    secrets: [...Object.values(parameters), ...Object.values(headers)],
+    secrets: () => [...Object.values(parameters), ...Object.values(headers ?? {})],
   }
 }

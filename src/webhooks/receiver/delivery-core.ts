@@ -1,5 +1,6 @@
 /** What `handle` and the adapters share: who is let in, and what becomes of a body. Nothing here throws or rejects. */
 import type { InvalidDeliveryError } from '../../errors.js'
+import { InFlight } from '../../in-flight.js'
 import { type SafeLogger, safeLogger } from '../../logger.js'
 import { messageOf } from '../../text.js'
 import { isBytes } from '../body.js'
@@ -12,7 +13,6 @@ import { Calls } from './calls.js'
 import { startDeadline } from './deadline.js'
 import { type DeliveryContext, Handlers, type NotificationHandler } from './handlers.js'
 import type { HeaderReader } from './headers.js'
-import { InFlight } from './in-flight.js'
 import type { DeliveryReceiverOptions } from './options.js'
 import type { ReadBody } from './read-body.js'
 

@@ -1,4 +1,4 @@
-/** Counts the deliveries whose body is being read or whose handlers run, for a clean shutdown. */
+/** Counts what is under way, calls or deliveries, for a clean shutdown. */
 export class InFlight {
   #count = 0
   #waiting: (() => void)[] = []
