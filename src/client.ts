@@ -1,5 +1,5 @@
 /** What a subscriber can do with the notification service. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { authorizerFor } from './auth/auth.js'
 import { sendAuthorized } from './auth/authorized-send.js'
 import type { Authorizer } from './auth/authorizer.js'
@@ -263,8 +263,18 @@ function retryPolicy(retry: RetryOptions | false | undefined): RetryPolicy {
   }
 }
 
+/** Each schema once, when it is first needed. */
+const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
+
+function compiled<Schema extends z.ZodType>(schema: Schema): Schema {
+  const known =
+    compiledSchemas.get(schema) ?? z.compile(schema instanceof z.ZodLazy ? schema.unwrap() : schema)
+  compiledSchemas.set(schema, known as z.ZodType)
+  return known as Schema
+}
+
 function validated<Output, Input>(method: string, schema: z.ZodType<Output, Input>, input: Input): Output {
-  const parsed = schema.safeParse(input)
+  const parsed = compiled(schema).safeParse(input)
   if (parsed.success) return parsed.data
   throw invalidRequest(method, issuesOf(parsed.error))
 }

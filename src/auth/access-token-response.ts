@@ -18,7 +18,7 @@ export const accessTokenResponseSchema = z.object({
   access_token: z
     .string()
     .regex(accessTokenPattern, 'must be visible ASCII characters: nothing else can be sent in a header'),
-  token_type: z.string().regex(/^bearer$/i, 'must be Bearer, the only type this service uses'),
+  token_type: z.string().regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
   expires_in: z.int().nonnegative(),
 })
 

@@ -12,7 +12,8 @@ export interface Authorization {
 }
 
 export interface Authorizer {
-  authorize(deadline: Deadline): Promise<Authorization>
+  /** Without a promise where nothing has to be waited for. */
+  authorize(deadline: Deadline): Authorization | Promise<Authorization>
   /** After a 401: another authorization to repeat the call with, or `undefined` when the 401 is the answer. */
   reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
   /** An access token that needs no waiting, as a promise made beforehand. */
@@ -49,11 +50,9 @@ export class TokenAuthorizer implements Authorizer {
     this.#source = source
   }
 
-  async authorize(deadline: Deadline): Promise<BearerAuthorization> {
+  authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
     const held = this.#source.current()
-    if (held !== undefined) return this.#held.of(held.accessToken)
-    const next = await this.#next(deadline)
-    return bearer(next.accessToken, next.issuedHere)
+    return held === undefined ? this.#authorizeAnew(deadline) : this.#held.of(held.accessToken)
   }
 
   async reauthorize(
@@ -71,6 +70,11 @@ export class TokenAuthorizer implements Authorizer {
   async accessToken(deadline: Deadline): Promise<string> {
     const token = this.#source.current() ?? (await this.#next(deadline))
     return token.accessToken
+  }
+
+  async #authorizeAnew(deadline: Deadline): Promise<BearerAuthorization> {
+    const next = await this.#next(deadline)
+    return bearer(next.accessToken, next.issuedHere)
   }
 
   #next(deadline: Deadline): Promise<HeldToken> {
@@ -124,7 +128,7 @@ export class BasicAuthorizer implements Authorizer {
     this.#authorization = { header: `Basic ${credentials}`, secrets: [credentials, password] }
   }
 
-  async authorize(): Promise<Authorization> {
+  authorize(): Authorization {
     return this.#authorization
   }
 

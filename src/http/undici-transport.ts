@@ -36,6 +36,8 @@ interface OwnDispatcher extends DispatcherLike {
 /** Sockets per origin of the client's own dispatcher; a burst of calls beyond that waits in line. */
 const maxConnections = 32
 
+const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY']
+
 export class UndiciTransport implements Transport {
   readonly #closing = new AbortController()
   #dispatcher: DispatcherLike | undefined
@@ -70,20 +72,16 @@ export class UndiciTransport implements Transport {
 
 /** @param closing - destroys every socket, also one that is still connecting, which undici would wait for */
 async function openDispatcher(closing: AbortSignal): Promise<OwnDispatcher> {
-  const { EnvHttpProxyAgent } = await import('undici')
+  const { Agent, EnvHttpProxyAgent } = await import('undici')
   // Every socket listens to it; that is no leak.
   setMaxListeners(0, closing)
   const tls = { signal: closing } as buildConnector.BuildOptions
+  // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
+  const options = { connections: maxConnections, connect: tls, headersTimeout: 0, bodyTimeout: 0 }
+  // Without a proxy, the agent that looks for one at each request is left out.
+  if (!proxyVariables.some((name) => process.env[name])) return new Agent(options)
   try {
-    return new EnvHttpProxyAgent({
-      connections: maxConnections,
-      connect: tls,
-      proxyTls: tls,
-      requestTls: tls,
-      // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
+    return new EnvHttpProxyAgent({ ...options, proxyTls: tls, requestTls: tls })
   } catch {
     // Without the cause: it shows the address, which may hold the proxy's password.
     const message = 'must be the URL of a proxy'

@@ -34,7 +34,9 @@ export const createSubscriptionInputSchema = createInputSchema({ allowInsecureLo
 /** The same for a client with `allowInsecureLoopback`: `http:` callbacks on loopback hosts are taken, too. */
 export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: true })
 
-function createInputSchema(options: {
+function createInputSchema({
+  allowInsecureLoopback,
+}: {
   allowInsecureLoopback: boolean
 }): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
   // Lazy, so that importing the package builds none of it.
@@ -46,26 +48,24 @@ function createInputSchema(options: {
           .min(1, 'must name at least one notification type')
           .superRefine(refuseRepetitions),
         usernames: z
-          .array(z.string().superRefine(refuseUnsendableUsername))
+          .array(
+            z.string().refine((name) => usernameProblem(name) === undefined, {
+              error: ({ input }) => usernameProblem(String(input)),
+            }),
+          )
           .min(1, 'must name at least one user')
           .superRefine(refuseRepetitions),
         callbackUrl: z
           .union([z.string(), z.instanceof(URL)], 'must be a URL')
-          .superRefine((value, context) => {
-            const problem = urlProblem(value, options.allowInsecureLoopback)
-            if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+          .refine((url) => urlProblem(url, allowInsecureLoopback) === undefined, {
+            error: ({ input }) => urlProblem(String(input), allowInsecureLoopback),
           }),
         recreateIfExists: z.boolean().optional(),
-        parameters: parametersSchema.optional(),
-        headers: headersSchema.optional(),
+        parameters: parametersSchema.unwrap().optional(),
+        headers: headersSchema.unwrap().optional(),
       })
       .superRefine(refuseSharedNames),
   )
-}
-
-function refuseUnsendableUsername(name: string, context: z.RefinementCtx): void {
-  const problem = usernameProblem(name)
-  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
 }
 
 function usernameProblem(name: string): string | undefined {

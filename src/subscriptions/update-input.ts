@@ -19,7 +19,10 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
   UpdateSubscriptionParametersInput
 > = z.lazy(() =>
   z
-    .strictObject({ parameters: parametersSchema.optional(), headers: headersSchema.optional() })
+    .strictObject({
+      parameters: parametersSchema.unwrap().optional(),
+      headers: headersSchema.unwrap().optional(),
+    })
     .superRefine((input, context) => {
       refuseSharedNames(input, context)
       if (Object.keys({ ...input.parameters, ...input.headers }).length > 0) return
