@@ -15,12 +15,15 @@ export interface ClientCredentialsAuth extends ClientCredentials {
 
 /** User name and password, sent on every subscription call (interface.md section 5, rule 4). */
 export interface BasicAuth {
+  /** Without a colon, which would end it (RFC 7617 section 2). */
   readonly username: string
+  /** The password that belongs to it. */
   readonly password: string
 }
 
-/** Access tokens from the caller, who also keeps them fresh. Called for every request, and again after a 401. */
+/** Access tokens from the caller, who also keeps them fresh (interface.md section 5, rule 3). */
 export interface ProvidedTokenAuth {
+  /** Called for every request, and again after a 401. What it throws reaches the caller of the client's method. */
   readonly getAccessToken: () => string | Promise<string>
 }
 

@@ -12,7 +12,12 @@ import { ConnectionReset } from './faults.js'
  * Throws `ConfigurationError` if msw, an optional peer dependency, is not installed.
  *
  * @example
+ * ```ts
+ * import { setupServer } from 'msw/node'
+ *
  * const server = setupServer(...emulatorHandlers(emulator))
+ * server.listen()
+ * ```
  */
 export function emulatorHandlers(emulator: Emulator): Msw.HttpHandler[] {
   const { http } = loadMsw()

@@ -11,6 +11,7 @@ import { type HttpRequest, type HttpResponse, readBody, type Transport } from '.
  * 8 all fit, whichever version this package was compiled with.
  */
 export interface DispatcherLike {
+  /** Sends a request and resolves with the head of the answer. */
   request(options: {
     origin: string
     path: string
@@ -19,8 +20,11 @@ export interface DispatcherLike {
     body: string | null
     signal: EventEmitter
   }): Promise<{
+    /** HTTP status. */
     statusCode: number
+    /** By lower-case name. */
     headers: Record<string, string | string[] | undefined>
+    /** The body, as it arrives. */
     body: AsyncIterable<Uint8Array>
   }>
   /** Without it, every request that gets no answer counts as one that may have been sent. */

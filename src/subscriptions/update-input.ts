@@ -9,7 +9,9 @@ import {
 
 /** The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values. */
 export interface UpdateSubscriptionParametersInput {
+  /** Sent as fields of the form. */
   readonly parameters?: AssociatedValues | undefined
+  /** Sent as request headers: the service must be configured to permit their names. */
   readonly headers?: AssociatedValues | undefined
 }
 
