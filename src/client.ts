@@ -28,7 +28,7 @@ import {
   updateSubscriptionParametersInputSchema,
 } from './subscriptions/update-input.js'
 
-/** A subscription that now exists. */
+/** A subscription that now exists (interface.md section 4.2). */
 export interface CreatedSubscription {
   /** The service's identifier; needed to unsubscribe and to update, so keep it. */
   readonly subscriptionId: number

@@ -231,8 +231,9 @@ export type ConflictReason =
   | 'duplicate-or-overlap'
 
 /**
- * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part.
- * Nothing was created or deleted. `reason` says which it can be, the message what to do next.
+ * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part
+ * (interface.md sections 3 and 7). Nothing was created or deleted. `reason` says which it can be, the message what
+ * to do next.
  */
 export class SubscriptionConflictError extends ApiError {
   /** @internal */

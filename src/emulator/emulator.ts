@@ -40,7 +40,7 @@ export interface EmulatorClientOptions {
  * Starts the notification service in this process, on a free port of 127.0.0.1: HTTPS with a certificate
  * made now, signed access tokens, real callbacks. Close it when the test is over.
  *
- * Throws `ConfigurationError` for options that cannot work, also for a port that is taken.
+ * @throws `ConfigurationError` for options that cannot work, also for a port that is taken.
  *
  * @example
  * ```ts

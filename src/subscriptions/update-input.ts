@@ -7,7 +7,10 @@ import {
   refuseSharedNames,
 } from './associated-values.js'
 
-/** The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values. */
+/**
+ * The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values (interface.md
+ * section 3, rule 3).
+ */
 export interface UpdateSubscriptionParametersInput {
   /** Sent as fields of the form. */
   readonly parameters?: AssociatedValues | undefined
@@ -15,7 +18,7 @@ export interface UpdateSubscriptionParametersInput {
   readonly headers?: AssociatedValues | undefined
 }
 
-/** Validates the input of `updateSubscriptionParameters`. */
+/** Validates the input of `updateSubscriptionParameters` (interface.md section 4.3). */
 export const updateSubscriptionParametersInputSchema: z.ZodType<
   UpdateSubscriptionParametersInput,
   UpdateSubscriptionParametersInput
