@@ -41,8 +41,11 @@ describe('the programs of README.md and of docstrings', () => {
       NOTIFICATION_CLIENT_ID: credentials.clientId,
       NOTIFICATION_CLIENT_SECRET: credentials.clientSecret,
       CALLBACK_TOKEN: 'callback-token',
+      // In either case, because the environment of whoever runs the tests may have the other.
       HTTPS_PROXY: proxy.url,
+      https_proxy: proxy.url,
       NO_PROXY: '',
+      no_proxy: '',
       // The emulator's certificate is for loopback, and not for the hosts in the block.
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
     })
@@ -63,7 +66,7 @@ describe('the programs of README.md and of docstrings', () => {
   test('Receive handles a callback with the token, and refuses one with another', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })
     await using client = new NotificationClient({ ...emulator.clientOptions, allowInsecureLoopback: true })
-    const server = await folder.startServer('README.md: Receive', { CALLBACK_TOKEN: 'callback-token' })
+    await using server = await folder.startServer('README.md: Receive', { CALLBACK_TOKEN: 'callback-token' })
     const { subscriptionId } = await client.createSubscription({
       notificationTypes: ['behavioral'],
       usernames: ['alice'],

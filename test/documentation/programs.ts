@@ -61,7 +61,11 @@ export class ProgramFolder implements AsyncDisposable {
       execArgv: ['--import', preload],
       silent: true,
     })
-    const [{ port }] = await once(child, 'message')
+    const ended = once(child, 'exit').then(([code]) => {
+      throw new Error(`${block} ended with ${code} before it listened`)
+    })
+    const [{ port }] = await Promise.race([once(child, 'message'), ended])
+    ended.catch(() => {})
     return new RunningProgram(child, port)
   }
 
@@ -74,23 +78,28 @@ export class ProgramFolder implements AsyncDisposable {
   }
 }
 
-export class RunningProgram {
+export class RunningProgram implements AsyncDisposable {
   readonly port: number
   readonly #child: ChildProcess
+  readonly #exited: Promise<unknown>
   readonly #stdout: Promise<string>
 
   constructor(child: ChildProcess, port: number) {
     this.port = port
     this.#child = child
+    this.#exited = once(child, 'exit')
     this.#stdout = child.stdout === null ? Promise.resolve('') : text(child.stdout)
   }
 
   /** Ends the program, and returns what it printed. */
   async stop(): Promise<string> {
-    const exited = once(this.#child, 'exit')
     this.#child.kill()
-    await exited
+    await this.#exited
     return this.#stdout
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
   }
 }
 
@@ -102,7 +111,7 @@ const compilerOptions = {
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,
   verbatimModuleSyntax: true,
-  // As in a project that has declared nothing else.
+  // The declarations of other packages are their own concern.
   skipLibCheck: true,
 }
 
