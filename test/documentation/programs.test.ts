@@ -18,7 +18,7 @@ const programs = [...markdownBlocks('README.md'), ...docstringBlocks()].filter(
 let folder: ProgramFolder
 beforeAll(async () => {
   folder = await ProgramFolder.compile(programs)
-}, 60_000)
+}, 120_000)
 afterAll(() => folder?.[Symbol.asyncDispose]())
 
 describe('the programs of README.md and of docstrings', () => {
