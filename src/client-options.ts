@@ -11,9 +11,17 @@ import type { Logger } from './logger.js'
 import type { Routes } from './subscriptions/requests.js'
 import { urlProblem } from './urls.js'
 
+/**
+ * What a `NotificationClient` needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher` and `fetch` exclude
+ * each other.
+ */
 export interface NotificationClientOptions {
   /** Base address of the notification service, `https:`. */
   readonly baseUrl: string | URL
+  /**
+   * Client credentials (interface.md section 4.1), `{ username, password }` or `{ getAccessToken }` (section 5,
+   * rules 3 and 4).
+   */
   readonly auth: Auth
   /**
    * An undici `Dispatcher` (6, 7 or 8) for all requests: a proxy, a private CA, a mock. It is never closed.

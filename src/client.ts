@@ -29,7 +29,7 @@ import {
   updateSubscriptionParametersInputSchema,
 } from './subscriptions/update-input.js'
 
-/** A subscription that now exists. */
+/** A subscription that now exists (interface.md section 4.2). */
 export interface CreatedSubscription {
   /** The service's identifier; needed to unsubscribe and to update, so keep it. */
   readonly subscriptionId: number
@@ -37,8 +37,18 @@ export interface CreatedSubscription {
 
 /** Either outcome of {@link NotificationClient.tryCreateSubscription}. */
 export type CreateSubscriptionResult =
-  | { readonly created: true; readonly subscriptionId: number }
-  | { readonly created: false; readonly conflict: SubscriptionConflictError }
+  | {
+      /** A subscription now exists. */
+      readonly created: true
+      /** The service's identifier; needed to unsubscribe and to update, so keep it. */
+      readonly subscriptionId: number
+    }
+  | {
+      /** Nothing was created or deleted. */
+      readonly created: false
+      /** What `createSubscription` would have thrown. */
+      readonly conflict: SubscriptionConflictError
+    }
 
 const defaultTimeoutMs = 30_000
 
@@ -123,7 +133,16 @@ export class NotificationClient implements AsyncDisposable {
     throw result
   }
 
-  /** Like {@link createSubscription}, but a conflict is a result and not an error. Other failures still throw. */
+  /**
+   * Like {@link NotificationClient.createSubscription}, but a conflict is a result and not an error. Other failures
+   * still throw.
+   *
+   * @example
+   * ```ts
+   * const result = await client.tryCreateSubscription(input)
+   * console.log(result.created ? result.subscriptionId : result.conflict.message)
+   * ```
+   */
   async tryCreateSubscription(
     input: CreateSubscriptionInput,
     options?: CallOptions,
@@ -155,6 +174,11 @@ export class NotificationClient implements AsyncDisposable {
    * see the `routes` option.
    *
    * @throws `SubscriptionNotFoundError` when there is none with this id.
+   *
+   * @example
+   * ```ts
+   * await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: newToken } })
+   * ```
    */
   async updateSubscriptionParameters(
     subscriptionId: number,
@@ -198,7 +222,7 @@ export class NotificationClient implements AsyncDisposable {
     await this.#transport.close()
   }
 
-  /** Same as {@link close}, for `await using`. */
+  /** Same as {@link NotificationClient.close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

@@ -16,9 +16,13 @@ export interface Issue {
 
 /** The subscription that a failed call asked for. Parameter and header values are left out: they may be secrets. */
 export interface SubscriptionRequestSummary {
+  /** The notification types that were asked for. */
   readonly notificationTypes: readonly string[]
+  /** The users that were asked for. */
   readonly usernames: readonly string[]
+  /** Where the notifications were to go. */
   readonly callbackUrl: string
+  /** Whether an identical subscription was to be replaced. */
   readonly recreateIfExists: boolean
 }
 
@@ -27,7 +31,10 @@ export type AnyNotificationError =
   | ConfigurationError
   | InvalidRequestError
   | TokenRequestError
-  | (ApiError & { readonly code: 'API' })
+  | (ApiError & {
+      /** Of the class itself, not of one that extends it. */
+      readonly code: 'API'
+    })
   | SubscriptionConflictError
   | SubscriptionNotFoundError
   | ConnectionError
@@ -46,8 +53,20 @@ const classId = Symbol.for('notification-subscriber.error-class')
  *
  * `error instanceof NotificationError` narrows to {@link AnyNotificationError}, so a `switch` on `error.code`
  * then narrows to the single class.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await client.createSubscription(input)
+ * } catch (error) {
+ *   if (!(error instanceof NotificationError)) throw error
+ *   if (error.code === 'SUBSCRIPTION_CONFLICT') console.warn(error.reason, error.message)
+ *   else console.error(error.code, error.message)
+ * }
+ * ```
  */
 export abstract class NotificationError extends Error {
+  /** Which error this is: a literal in each class, so that `switch (error.code)` narrows. */
   abstract readonly code:
     | 'CONFIGURATION'
     | 'INVALID_REQUEST'
@@ -100,8 +119,11 @@ function ownClassId(ctor: unknown): string | undefined {
  * `issues` lists every problem; fix the configuration, nothing was sent.
  */
 export class ConfigurationError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'ConfigurationError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONFIGURATION'
+  /** Every problem, with its path in the options or the name of its environment variable. */
   readonly issues: readonly Issue[]
 
   constructor(message: string, details: { issues: readonly Issue[] }, options?: ErrorOptions) {
@@ -115,8 +137,11 @@ export class ConfigurationError extends NotificationError {
  * Nothing was sent, not even a token request.
  */
 export class InvalidRequestError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'InvalidRequestError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_REQUEST'
+  /** Every problem, with its path in the argument. */
   readonly issues: readonly Issue[]
 
   constructor(message: string, details: { issues: readonly Issue[] }, options?: ErrorOptions) {
@@ -131,12 +156,15 @@ export class InvalidRequestError extends NotificationError {
  * are the server's own words, where it sent any. No subscription call was made.
  */
 export class TokenRequestError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'TokenRequestError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
   readonly status: number
   /** OAuth error code, e.g. `invalid_client`. */
   readonly error: string | undefined
+  /** What the server says about it, as text for people. */
   readonly errorDescription: string | undefined
   /** How long the server asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
@@ -161,6 +189,7 @@ export class TokenRequestError extends NotificationError {
 
 /** What an answer with an error status carried. */
 export interface ApiErrorDetails {
+  /** HTTP status of the answer. */
   readonly status: number
   /** The answer's body as text, at most 1 MiB; its format is not specified (interface.md section 7). */
   readonly body: string
@@ -175,10 +204,15 @@ export interface ApiErrorDetails {
  * service is busy: `retryAfterMs` says for how long, where it was told.
  */
 export class ApiError extends NotificationError {
+  /** @internal */
   static override readonly [classId]: string = 'ApiError'
+  /** `API` in this class itself, another literal in each class that extends it. */
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
+  /** HTTP status of the answer. */
   readonly status: number
+  /** The answer's body as text, at most 1 MiB, with credentials and parameter values blanked out. */
   readonly body: string
+  /** How long the service asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
@@ -197,13 +231,18 @@ export type ConflictReason =
   | 'duplicate-or-overlap'
 
 /**
- * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part.
- * Nothing was created or deleted. `reason` says which it can be, the message what to do next.
+ * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part
+ * (interface.md sections 3 and 7). Nothing was created or deleted. `reason` says which it can be, the message what
+ * to do next.
  */
 export class SubscriptionConflictError extends ApiError {
+  /** @internal */
   static override readonly [classId] = 'SubscriptionConflictError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_CONFLICT'
+  /** What kind of conflict it can be. */
   readonly reason: ConflictReason
+  /** What was asked for, without parameter values. */
   readonly request: SubscriptionRequestSummary
 
   constructor(
@@ -222,8 +261,11 @@ export class SubscriptionConflictError extends ApiError {
  * `recreateIfExists`, or ended by the service after three failed callbacks in a row.
  */
 export class SubscriptionNotFoundError extends ApiError {
+  /** @internal */
   static override readonly [classId] = 'SubscriptionNotFoundError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
+  /** The identifier that the call was made with. */
   readonly subscriptionId: number
 
   constructor(
@@ -241,8 +283,11 @@ export class SubscriptionNotFoundError extends ApiError {
  * the request: after `false` it surely did not, and repeating is safe. `cause` is the network's own error.
  */
 export class ConnectionError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'ConnectionError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONNECTION'
+  /** Whether the server may have seen the request. */
   readonly requestSent: boolean
 
   constructor(message: string, details: { requestSent: boolean }, options?: ErrorOptions) {
@@ -253,7 +298,9 @@ export class ConnectionError extends NotificationError {
 
 /** The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. */
 export class TimeoutError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'TimeoutError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
   readonly timeoutMs: number
@@ -270,8 +317,11 @@ export class TimeoutError extends NotificationError {
  * happened to the answer.
  */
 export class OutcomeUnknownError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'OutcomeUnknownError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
+  /** What was asked for, without parameter values: enough to create it again. */
   readonly request: SubscriptionRequestSummary
 
   constructor(message: string, details: { request: SubscriptionRequestSummary }, options?: ErrorOptions) {
@@ -285,10 +335,15 @@ export class OutcomeUnknownError extends NotificationError {
  * (after a 201 the new id may be in it), with credentials blanked out; `issues` says what is wrong with it.
  */
 export class ResponseValidationError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'ResponseValidationError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'RESPONSE_VALIDATION'
+  /** HTTP status of the answer. */
   readonly status: number
+  /** The answer's body as text, with credentials blanked out. */
   readonly body: string
+  /** What is wrong with the body. */
   readonly issues: readonly Issue[]
 
   constructor(
@@ -308,9 +363,13 @@ export class ResponseValidationError extends NotificationError {
  * what was received, to the letter and not enumerable, so that logging the error does not log the body.
  */
 export class InvalidDeliveryError extends NotificationError {
+  /** @internal */
   static override readonly [classId] = 'InvalidDeliveryError'
+  /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_DELIVERY'
+  /** Why the body is no delivery; paths start at the body. */
   readonly issues: readonly Issue[]
+  /** What was received, to the letter: text, bytes or a parsed value. Not enumerable. */
   declare readonly body: unknown
 
   constructor(message: string, details: { issues: readonly Issue[]; body: unknown }, options?: ErrorOptions) {

@@ -1,4 +1,8 @@
-/** `notification-subscriber`: everything but the emulator. Loads undici at the first request only. */
+/**
+ * Everything but the emulator. Loads undici at the first request only.
+ *
+ * @module notification-subscriber
+ */
 export { type AccessTokenResponse, accessTokenResponseSchema } from './auth/access-token-response.js'
 export type { Auth, BasicAuth, ClientCredentialsAuth, ProvidedTokenAuth } from './auth/auth.js'
 export type { CredentialsEncoding } from './auth/basic.js'

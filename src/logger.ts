@@ -5,9 +5,13 @@
  * Silent by default.
  */
 export interface Logger {
+  /** Every request that was answered. */
   debug(fields: object, message: string): void
+  /** A token was obtained, a request will be repeated. */
   info(fields: object, message: string): void
+  /** A request got no answer, a callback was refused, a token cache failed. */
   warn(fields: object, message: string): void
+  /** What somebody should look at: a handler that failed, a body that is no delivery. */
   error(fields: object, message: string): void
 }
 

@@ -23,7 +23,7 @@ export interface RunningServer {
  * @param startServer - gets a key and a certificate that the emulated service trusts
  */
 export async function demonstrate(
-  receiver: DeliveryReceiver,
+  receiver: Pick<DeliveryReceiver, 'drain'>,
   startServer: (tls: KeyAndCertificate) => Promise<RunningServer>,
 ): Promise<void> {
   await using emulator = await startEmulator()

@@ -15,10 +15,15 @@ export const accessTokenPattern = /^[\x21-\x7e]+$/
  * `expires_in` is the lifetime in seconds; `token_type` is Bearer in any case.
  */
 export const accessTokenResponseSchema = z.object({
+  /** The token, in JWT format; opaque to the client. */
   access_token: z
     .string()
     .regex(accessTokenPattern, 'must be visible ASCII characters: nothing else can be sent in a header'),
-  token_type: z.string().regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
+  /** Bearer, in any case. Spelled out, because JSON Schema has no flags. */
+  token_type: z
+    .string()
+    .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
+  /** Lifetime in seconds, counted from when the answer was generated. */
   expires_in: z.int().nonnegative(),
 })
 

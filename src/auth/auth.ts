@@ -7,7 +7,10 @@ import { SharedTokenCache, type TokenCache } from './shared-token-cache.js'
 import { type ClientCredentials, requestAccessToken, tokenEndpoint } from './token-request.js'
 import { type TokenRequestBudget, TokenSource } from './token-source.js'
 
-/** Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself. */
+/**
+ * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (interface.md
+ * sections 4.1 and 5; RFC 6749 section 4.4).
+ */
 export interface ClientCredentialsAuth extends ClientCredentials {
   /** Shares one token between processes, e.g. a Keyv instance on Redis. Default: each client has its own. */
   readonly tokenCache?: TokenCache | undefined
@@ -15,16 +18,19 @@ export interface ClientCredentialsAuth extends ClientCredentials {
 
 /** User name and password, sent on every subscription call (interface.md section 5, rule 4). */
 export interface BasicAuth {
+  /** Without a colon, which would end it (RFC 7617 section 2). */
   readonly username: string
+  /** The password that belongs to it. */
   readonly password: string
 }
 
-/** Access tokens from the caller, who also keeps them fresh. Called for every request, and again after a 401. */
+/** Access tokens from the caller, who also keeps them fresh (interface.md section 5, rule 3). */
 export interface ProvidedTokenAuth {
+  /** Called for every request, and again after a 401. What it throws reaches the caller of the client's method. */
   readonly getAccessToken: () => string | Promise<string>
 }
 
-/** One of the three ways to authenticate. */
+/** One of the three ways to authenticate (interface.md section 5). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
 /** How token requests are sent. Each has its own time limit, because no single caller owns it. */

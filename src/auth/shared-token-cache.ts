@@ -9,9 +9,15 @@ import { accessTokenPattern } from './access-token-response.js'
  * token through Redis. Values are strings. A store that throws or hangs is treated as empty.
  */
 export interface TokenCache {
+  /** Returns, or resolves with, the stored value; anything but a string counts as none. */
   get(key: string): unknown
-  /** @param ttlMs - remaining lifetime of the value in milliseconds */
+  /**
+   * Stores a value.
+   *
+   * @param ttlMs - remaining lifetime of the value in milliseconds
+   */
   set(key: string, value: string, ttlMs: number): unknown
+  /** Removes a value that the service rejected. */
   delete(key: string): unknown
 }
 

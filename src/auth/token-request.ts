@@ -10,11 +10,13 @@ export interface ClientCredentials {
   readonly authUrl: string | URL
   /** The tenant's unique name, the realm in the token endpoint's path. */
   readonly domain: string
+  /** The client ID that was issued at activation. */
   readonly clientId: string
+  /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
   readonly clientSecret: string
   /** OAuth scope to ask for. From the service's public developer pages; not in interface.md. */
   readonly scope?: string | undefined
-  /** Default: `raw`. */
+  /** How ID and secret are written before base64. Default: `raw`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
 }
 

@@ -25,7 +25,9 @@ import {
 
 /** A private key and the certificate for it, both as PEM. */
 export interface KeyAndCertificate {
+  /** PEM of the private key. */
   readonly key: string
+  /** PEM of the certificate. */
   readonly cert: string
 }
 

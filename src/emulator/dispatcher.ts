@@ -5,7 +5,9 @@ import type { SubscriptionStore } from './subscription-store.js'
 
 /** What became of one callback. */
 export interface CallbackResult {
+  /** The subscription that it was for. */
   readonly subscriptionId: number
+  /** Where it went. */
   readonly callbackUrl: string
   /** Status of the receiver's answer, if there was one. */
   readonly status?: number

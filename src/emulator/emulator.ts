@@ -17,12 +17,19 @@ import { TokenIssuer } from './token-issuer.js'
 
 /** Options for a `NotificationClient` that talks to one emulator. */
 export interface EmulatorClientOptions {
+  /** Address of the subscription calls. */
   readonly baseUrl: string
+  /** Client credentials that the emulator's token endpoint accepts. */
   readonly auth: {
+    /** Address of the token endpoint's server, which is the same. */
     readonly authUrl: string
+    /** The tenant name. */
     readonly domain: string
+    /** The client ID. */
     readonly clientId: string
+    /** The client secret. */
     readonly clientSecret: string
+    /** How the token endpoint decodes them. */
     readonly credentialsEncoding: 'raw' | 'form-urlencoded'
   }
   /** Trusts the emulator's certificate; the emulator closes it. */
@@ -33,13 +40,27 @@ export interface EmulatorClientOptions {
  * Starts the notification service in this process, on a free port of 127.0.0.1: HTTPS with a certificate
  * made now, signed access tokens, real callbacks. Close it when the test is over.
  *
- * Throws `ConfigurationError` for options that cannot work, also for a port that is taken.
+ * @throws `ConfigurationError` for options that cannot work, also for a port that is taken.
  *
  * @example
- * await using emulator = await startEmulator()
+ * ```ts
+ * const emulator = await startEmulator()
  * const client = new NotificationClient(emulator.clientOptions)
- * await client.createSubscription({ ... })
- * await emulator.notify({ type: 'lowEnergyAgentOpened', category: 'behavioral', username: 'alice', payload: {} })
+ * await client.createSubscription({
+ *   notificationTypes: ['call-score'],
+ *   usernames: ['alice'],
+ *   callbackUrl: 'https://localhost:8443/notifications', // a test's own server, with `emulator.tls`
+ * })
+ * const [callback] = await emulator.notify({
+ *   type: 'cxScoreUpdated',
+ *   category: 'call-score',
+ *   username: 'alice',
+ *   payload: { score: 4.2 },
+ * })
+ * console.log(callback?.status ?? callback?.error)
+ * await client.close()
+ * await emulator.close()
+ * ```
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const resolved = resolveOptions(options)
@@ -52,12 +73,17 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 export class Emulator {
   /** `https://127.0.0.1:<port>`; the token endpoint and the subscription calls share it. */
   readonly baseUrl: string
+  /** The same address: the token endpoint's server (interface.md 4.1). */
   readonly authUrl: string
+  /** The tenant name in the token endpoint's path. */
   readonly domain: string
+  /** The client ID that the token endpoint accepts. */
   readonly clientId: string
+  /** The client secret that belongs to it; another one at each start, unless it was set. */
   readonly clientSecret: string
-  /** Basic credentials for the subscription calls (interface.md 5.4). */
+  /** User name for Basic credentials on the subscription calls (interface.md 5.4). */
   readonly username: string
+  /** Password that belongs to `username`; another one at each start, unless it was set. */
   readonly password: string
   /** PEM of the authority to trust, for `baseUrl` and for servers that use `tls`. */
   readonly ca: string
@@ -169,8 +195,10 @@ export class Emulator {
    * order in which they were injected. Throws `InvalidRequestError` for one that could never happen.
    *
    * @example
+   * ```ts
    * emulator.injectFault('create', { status: 503, headers: { 'retry-after': '1' } }, { times: 2 })
    * emulator.injectFault('create', { reset: 'after-processing' })
+   * ```
    */
   injectFault(operation: EmulatorOperation, fault: Fault, options?: { times?: number }): void {
     this.#faults.add(operation, fault, options?.times ?? 1)

@@ -10,19 +10,31 @@ export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
 export type Fault =
   /** The request is not processed; this answer goes out, with an empty body unless one is given. */
   | {
+      /** 200 to 599. */
       readonly status: number
+      /** Default: none. */
       readonly body?: string | undefined
+      /** Default: none. */
       readonly headers?: Readonly<Record<string, string>> | undefined
     }
   /** Nothing happens for so many milliseconds; then the request is processed and answered normally. */
-  | { readonly delayMs: number }
+  | {
+      /** Milliseconds. */
+      readonly delayMs: number
+    }
   /** The connection breaks without an answer, before or after the request took effect. */
-  | { readonly reset: 'before-processing' | 'after-processing' }
+  | {
+      /** Whether the request takes effect. */
+      readonly reset: 'before-processing' | 'after-processing'
+    }
   /**
    * The request is processed and answered with the right status and the wrong body: this text, or with
    * `true` the first half of the right one. Not for `unsubscribe`: its answer, 204, cannot have a body.
    */
-  | { readonly malformedBody: string | true }
+  | {
+      /** The text, or `true`. */
+      readonly malformedBody: string | true
+    }
 
 const operationSchema = z.enum(['token', 'create', 'update', 'unsubscribe'])
 

@@ -1,4 +1,8 @@
-/** The third door, `notification-subscriber/emulator`: the notification service, in process, for tests and local work. */
+/**
+ * The notification service, in process, for tests and local work.
+ *
+ * @module notification-subscriber/emulator
+ */
 export type { KeyAndCertificate } from './certificate.js'
 export type { CallbackResult } from './dispatcher.js'
 export { type Emulator, type EmulatorClientOptions, startEmulator } from './emulator.js'

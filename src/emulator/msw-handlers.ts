@@ -9,10 +9,15 @@ import { ConnectionReset } from './faults.js'
  * msw request handlers that let the emulator answer everything under its `baseUrl` and `authUrl`, without a
  * connection. Give the client `fetch: globalThis.fetch` with them: msw does not see requests made by undici.
  *
- * Throws `ConfigurationError` if msw, an optional peer dependency, is not installed.
+ * @throws `ConfigurationError` if msw, an optional peer dependency, is not installed.
  *
  * @example
+ * ```ts
+ * import { setupServer } from 'msw/node'
+ *
  * const server = setupServer(...emulatorHandlers(emulator))
+ * server.listen()
+ * ```
  */
 export function emulatorHandlers(emulator: Emulator): Msw.HttpHandler[] {
   const { http } = loadMsw()

@@ -15,11 +15,11 @@ export interface EmulatedNotification {
   readonly username: string
   /** What the delivery carries; it must survive JSON. */
   readonly payload: object
-  /** Default: a new random UUID. */
+  /** Unique identifier of the notification. Default: a new random UUID. */
   readonly id?: string | undefined
-  /** Milliseconds since 1970, after the service's public developer pages. Default: now. */
+  /** When it happened, in milliseconds since 1970, after the service's public developer pages. Default: now. */
   readonly time?: number | undefined
-  /** Default `1.0`, after the service's public developer pages. */
+  /** Version of the notification object format. Default `1.0`, after the service's public developer pages. */
   readonly ver?: string | undefined
 }
 

@@ -9,9 +9,9 @@ import { headerNamePattern, isReservedHeader } from './callback-headers.js'
 export interface EmulatorOptions {
   /** The tenant name in the token endpoint's path (interface.md 4.1). Default `emulator`. */
   readonly domain?: string | undefined
-  /** Default `emulator-client`. */
+  /** The client ID that the token endpoint accepts. Default `emulator-client`. */
   readonly clientId?: string | undefined
-  /** Default: a new random one for each start. */
+  /** The client secret that belongs to `clientId`. Default: a new random one for each start. */
   readonly clientSecret?: string | undefined
   /** User name for Basic authorization on the subscription calls (interface.md 5.4). Default `emulator-user`. */
   readonly username?: string | undefined

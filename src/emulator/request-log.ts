@@ -5,6 +5,7 @@ import type { EmulatorOperation } from './faults.js'
 export interface RecordedRequest {
   /** `unknown` for a path or method that the service does not have. */
   readonly operation: EmulatorOperation | 'unknown'
+  /** The HTTP method. */
   readonly method: string
   /** Path and query, as sent. */
   readonly path: string

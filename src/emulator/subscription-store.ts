@@ -12,9 +12,13 @@ export interface SubscriptionRequest {
 
 /** An active subscription, as it was when it was looked at. */
 export interface SubscriptionRecord {
+  /** The identifier that creating returned. */
   readonly subscriptionId: number
+  /** The types that are delivered. */
   readonly notificationTypes: readonly NotificationType[]
+  /** The users (agents) that notifications are about. */
   readonly usernames: readonly string[]
+  /** Where the notifications go. */
   readonly callbackUrl: string
   /** The associated parameters, sent as headers on every callback (interface.md 2.2). */
   readonly parameters: Readonly<Record<string, string>>

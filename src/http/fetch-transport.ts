@@ -17,10 +17,16 @@ export type FetchLike = (
 
 /** What is used of a `Response`. */
 export interface FetchResponseLike {
+  /** HTTP status. */
   readonly status: number
-  readonly headers?: { get(name: string): string | null }
+  /** Asked for `Retry-After` only. */
+  readonly headers?: {
+    /** The value of a header, or `null`. */
+    get(name: string): string | null
+  }
   /** The body as a stream; without one, `text()` is asked. */
   readonly body?: unknown
+  /** The body as text. */
   text(): Promise<string>
 }
 

@@ -12,12 +12,19 @@ import { type HttpRequest, type HttpResponse, readBody, type Transport } from '.
  * 8 all fit, whichever version this package was compiled with.
  */
 export interface DispatcherLike {
-  /** Used where there is no `dispatch`; then every request that gets no answer counts as one that may have been sent. */
+  /**
+   * Sends a request and resolves with the head of the answer. Used where there is no `dispatch`; then every
+   * request that gets no answer counts as one that may have been sent.
+   */
   request(options: DispatcherRequest & { signal: AbortSignal }): Promise<{
+    /** HTTP status. */
     statusCode: number
+    /** By lower-case name. */
     headers: Record<string, string | string[] | undefined>
+    /** The body, as it arrives. */
     body: AsyncIterable<Uint8Array>
   }>
+  /** Sends a request and reports its progress to a handler, as undici calls it. */
   dispatch?(options: never, handler: never): boolean
 }
 

@@ -14,7 +14,10 @@ import { parseJson } from '../json.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 
 /** The answer to a successful create (interface.md section 4.2). Fields beyond this one are dropped. */
-export const createSubscriptionResponseSchema = z.object({ subscription_id: z.int() })
+export const createSubscriptionResponseSchema = z.object({
+  /** Identifier of the new subscription. */
+  subscription_id: z.int(),
+})
 
 /** What errors may say about a create: neither parameters nor headers, whose values may be secrets. */
 export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSummary {

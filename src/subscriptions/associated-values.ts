@@ -5,6 +5,10 @@
 import { z } from 'zod'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../header-syntax.js'
 
+/**
+ * Values by name, which come back as headers of the same name on every callback (interface.md section 2.2). Names
+ * that differ in case only are the same name.
+ */
 export type AssociatedValues = Readonly<Record<string, string>>
 
 /** Form fields with a meaning of their own (interface.md section 4.2). */

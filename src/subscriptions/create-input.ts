@@ -9,7 +9,7 @@ import {
   refuseSharedNames,
 } from './associated-values.js'
 
-/** A subscription to create: every notification of any listed type, for any listed user. */
+/** A subscription to create: every notification of any listed type, for any listed user (interface.md section 2.2). */
 export interface CreateSubscriptionInput {
   /** One or more of `behavioral`, `call-score`, `conversation-ai`. */
   readonly notificationTypes: readonly NotificationType[]
@@ -28,7 +28,10 @@ export interface CreateSubscriptionInput {
   readonly headers?: AssociatedValues | undefined
 }
 
-/** Validates the input of `createSubscription`: everything the service could not take, or would take wrongly. */
+/**
+ * Validates the input of `createSubscription`: everything the service could not take, or would take wrongly
+ * (interface.md section 4.2).
+ */
 export const createSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: false })
 
 /** The same for a client with `allowInsecureLoopback`: `http:` callbacks on loopback hosts are taken, too. */

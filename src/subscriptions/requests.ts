@@ -5,7 +5,9 @@ import type { UpdateSubscriptionParametersInput } from './update-input.js'
 
 /** Method and path of one operation; `{subscriptionId}` in the path stands for the id. */
 export interface Route {
+  /** Default: that of the operation, see {@link Routes}. */
   readonly method?: 'POST' | 'PUT' | 'DELETE' | undefined
+  /** Begins with `/` and is added to `baseUrl`. Default: that of the operation, see {@link Routes}. */
   readonly path?: string | undefined
 }
 
@@ -14,7 +16,9 @@ export interface Route {
  * `PUT` of `/api/subscriptions/{subscriptionId}`, come from the service's public developer pages.
  */
 export interface Routes {
+  /** Default: `DELETE /api/subscriptions/{subscriptionId}`. */
   readonly unsubscribe?: Route | undefined
+  /** Default: `PUT /api/subscriptions/{subscriptionId}`. */
   readonly update?: Route | undefined
 }
 

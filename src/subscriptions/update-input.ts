@@ -7,13 +7,18 @@ import {
   refuseSharedNames,
 } from './associated-values.js'
 
-/** The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values. */
+/**
+ * The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values (interface.md
+ * section 3, rule 3).
+ */
 export interface UpdateSubscriptionParametersInput {
+  /** Sent as fields of the form. */
   readonly parameters?: AssociatedValues | undefined
+  /** Sent as request headers: the service must be configured to permit their names. */
   readonly headers?: AssociatedValues | undefined
 }
 
-/** Validates the input of `updateSubscriptionParameters`. */
+/** Validates the input of `updateSubscriptionParameters` (interface.md section 4.3). */
 export const updateSubscriptionParametersInputSchema: z.ZodType<
   UpdateSubscriptionParametersInput,
   UpdateSubscriptionParametersInput

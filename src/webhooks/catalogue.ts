@@ -14,6 +14,7 @@ export type NotificationType = (typeof notificationTypes)[number]
  * an error.
  */
 export const documentedNotificationTypes = {
+  /** How a call goes: each with `Opened` when it begins and `Closed` when it ends. */
   behavioral: [
     'slowToRespondAgentOpened',
     'slowToRespondAgentClosed',
@@ -34,7 +35,9 @@ export const documentedNotificationTypes = {
     'positiveInteractionOpened',
     'positiveInteractionClosed',
   ],
+  /** Scores of calls. */
   'call-score': ['cxScoreUpdated'],
+  /** Topics of conversations. The source of this list was cut off here: there may be more. */
   'conversation-ai': ['topicKeywordEvent', 'topicKeywordAbsentEvent'],
 } as const satisfies Record<NotificationType, readonly string[]>
 

@@ -23,8 +23,22 @@ export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
 
 /** A delivery, or why the body is none. */
 export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
-  | { success: true; data: DeliveryOf<Payloads>; error?: never }
-  | { success: false; error: InvalidDeliveryError; data?: never }
+  | {
+      /** The body is a delivery. */
+      success: true
+      /** The delivery. */
+      data: DeliveryOf<Payloads>
+      /** Not there. */
+      error?: never
+    }
+  | {
+      /** The body is no delivery. */
+      success: false
+      /** Why, and the body. */
+      error: InvalidDeliveryError
+      /** Not there. */
+      data?: never
+    }
 
 /** Reads callback bodies with the payload schemas it was made with; see {@link createDeliveryParser}. */
 export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchemas> {
@@ -41,9 +55,13 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
  * @throws ConfigurationError if `payloads` is not an object of zod 4 schemas.
  *
  * @example
+ * ```ts
+ * import { z } from 'zod'
+ *
  * const parser = createDeliveryParser({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
  * const { notification } = parser.parse(body)
  * if (notification.type === 'cxScoreUpdated') notification.payload.score // number
+ * ```
  */
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
@@ -87,8 +105,10 @@ const defaultParser = createDeliveryParser({ payloads: {} })
  * @throws InvalidDeliveryError, and nothing else, if it is not a delivery: `issues` says why, `body` keeps it.
  *
  * @example
+ * ```ts
  * const { subscriptionId, notification } = parseDelivery(await request.text())
  * if (notification.type === 'lowEnergyAgentOpened') notification.payload.callId // string
+ * ```
  */
 export function parseDelivery(body: unknown): Delivery {
   return defaultParser.parse(body)

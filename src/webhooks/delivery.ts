@@ -67,6 +67,7 @@ export type NotificationOf<Payloads extends PayloadSchemas> =
 export interface DeliveryOf<Payloads extends PayloadSchemas> {
   /** Identifier of the subscription that the notification belongs to. */
   subscriptionId: number
+  /** What happened; comparing its `type` narrows its `payload`. */
   notification: NotificationOf<Payloads>
 }
 

@@ -1,4 +1,8 @@
-/** `notification-subscriber/webhooks`: for an app that receives callbacks. Loads no client code. */
+/**
+ * For an app that receives callbacks. Loads no client code.
+ *
+ * @module notification-subscriber/webhooks
+ */
 export { ConfigurationError, InvalidDeliveryError, type Issue, NotificationError } from '../errors.js'
 export type { Logger } from '../logger.js'
 export {
@@ -12,6 +16,7 @@ export type {
   DeliveryOf,
   LowEnergyAgentOpenedNotification,
   LowEnergyAgentOpenedPayload,
+  NoPayloadSchemas,
   Notification,
   NotificationOf,
   NotificationWith,
@@ -35,6 +40,6 @@ export type { DeliveryContext, NotificationFor, NotificationHandler } from './re
 export type { CallbackHeaders } from './receiver/headers.js'
 export { toNodeHandler } from './receiver/node-handler.js'
 export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'
-export type { DeliveryReceiverOptions } from './receiver/options.js'
+export type { DeliveryReceiverOptions, ReceiverSettings } from './receiver/options.js'
 export { toWebHandler, type WebHandlerOptions } from './receiver/web-handler.js'
 export { deliverySchema, notificationSchema } from './schemas.js'

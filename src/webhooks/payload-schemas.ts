@@ -9,10 +9,15 @@ export const integer = z.number().refine(Number.isInteger, 'expected an integer'
  * `bTime`, `nTime` and `idx` are integers of any sign; no unit of theirs is documented.
  */
 export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
+  /** The call. */
   callId: z.string(),
+  /** The user (agent) that the notification is about. */
   username: z.string(),
+  /** An integer of any sign, in no documented unit. */
   bTime: integer,
+  /** An integer of any sign, in no documented unit. */
   nTime: integer,
+  /** An integer of any sign. */
   idx: integer,
 })
 

@@ -11,6 +11,7 @@ const received = ['Subscription 1: alice sounds tired on call-1', 'The service w
 
 const examples: Record<string, string[]> = {
   'receive-express.ts': received,
+  'receive-fastify-json-schema.ts': received,
   'receive-fastify.ts': received,
   'receive-hono.ts': received,
   'receive-lambda.ts': received,

@@ -9,6 +9,7 @@ import { type DeliveryReceiverOptions, refuseWith, validateReceiverOptions } fro
 export interface CallbackRequest {
   /** The HTTP method. */
   readonly method: string | undefined
+  /** The headers: a plain object with names in any case, or `Headers`. */
   readonly headers: CallbackHeaders
   /** The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed. */
   readonly body: unknown
@@ -16,7 +17,9 @@ export interface CallbackRequest {
 
 /** What to answer a callback with. There is never a body. */
 export interface CallbackAnswer {
+  /** 204 for everything that comes from the service; 401, 405 or 413 for what does not. */
   readonly status: AnswerStatus
+  /** `allow` with a 405, otherwise none. */
   readonly headers: Record<string, string>
 }
 
@@ -35,10 +38,12 @@ export const deliveryCore = Symbol.for('notification-subscriber.delivery-core')
  * Put it behind a route with `toNodeHandler`, `toWebHandler` or {@link DeliveryReceiver.handle}.
  *
  * @example
+ * ```ts
  * const receiver = new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
  *   .on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => console.log(subscriptionId, payload.callId))
  *   .onAny((notification) => queue.add(notification))
  * createServer(toNodeHandler(receiver)).listen(8080)
+ * ```
  */
 export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly #core: DeliveryCore<Payloads>
@@ -89,7 +94,11 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * whole.
    *
    * @example
-   * const { status, headers } = await receiver.handle({ method, headers: request.headers, body: request.body })
+   * ```ts
+   * const { method, headers, body } = request
+   * const answer = await receiver.handle({ method, headers, body })
+   * response.writeHead(answer.status, answer.headers).end()
+   * ```
    */
   handle(request: CallbackRequest): Promise<CallbackAnswer> {
     return new Promise((resolve) => {
@@ -112,8 +121,10 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * wait until it is, then drain. It waits for a handler that never ends, too.
    *
    * @example
+   * ```ts
    * await new Promise((done) => server.close(done))
    * await receiver.drain()
+   * ```
    */
   drain(): Promise<void> {
     return this.#core.inFlight.drained()

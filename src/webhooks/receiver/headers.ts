@@ -3,7 +3,10 @@
 /** Headers as frameworks hand them over: a plain object with names in any case, or web `Headers`. */
 export type CallbackHeaders =
   | Readonly<Record<string, string | readonly string[] | undefined>>
-  | { get(name: string): string | null }
+  | {
+      /** The value of a header by its name in any case, or `null`. */
+      get(name: string): string | null
+    }
 
 /** Reads a header by its name in lower case: its value, if it was sent exactly once and is text. */
 export type HeaderReader = (lowerCaseName: string) => string | undefined

@@ -21,8 +21,10 @@ import { isWhole, type ReadBody } from './read-body.js'
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
  * @example
- * createServer(toNodeHandler(receiver)).listen(8080)
+ * ```ts
+ * createServer(toNodeHandler(receiver)).listen(8080) // node:http
  * app.post('/notifications', toNodeHandler(receiver)) // Express
+ * ```
  */
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,

@@ -3,30 +3,51 @@
  * `node:http2`, and of what Express, Connect and NestJS make of them.
  */
 
+/** What is used of an `IncomingMessage` or an `Http2ServerRequest`. */
 export interface NodeRequest {
+  /** The HTTP method. */
   readonly method?: string | undefined
+  /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Names and values in turn, as they were sent. */
   readonly rawHeaders?: readonly string[] | undefined
+  /** 1 or 2. */
   readonly httpVersionMajor?: number | undefined
   /** Of `node:http2`. */
-  readonly stream?: { close(code: number): unknown } | undefined
+  readonly stream?:
+    | {
+        /** Closes the stream alone, with an error code (RFC 9113 section 7). */
+        close(code: number): unknown
+      }
+    | undefined
   /** What a body parser that ran before left here. */
   readonly body?: unknown
+  /** Whether the connection is gone. */
   readonly destroyed?: boolean | undefined
+  /** Whether the body was read to its end. */
   readonly readableEnded?: boolean | undefined
+  /** Whether something has begun to read the body. */
   readonly readableDidRead?: boolean | undefined
   /** What `setEncoding` was called with. */
   readonly readableEncoding?: BufferEncoding | null | undefined
+  /** A part of the body arrived. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
+  /** The body is over, or the connection is. */
   on(event: 'end' | 'close', listener: () => void): unknown
+  /** The connection broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
+  /** Reads on without listening: the rest of the body is dropped. */
   resume(): unknown
 }
 
+/** What is used of a `ServerResponse` or an `Http2ServerResponse`. */
 export interface NodeResponse {
+  /** HTTP status of the answer. */
   statusCode: number
+  /** Whether something else has answered. */
   readonly headersSent: boolean
+  /** Sets a header of the answer. */
   setHeader(name: string, value: string): unknown
+  /** Sends the answer, without a body. */
   end(): unknown
 }

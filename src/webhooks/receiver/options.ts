@@ -13,6 +13,11 @@ import type { DeliveryContext } from './handlers.js'
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
   ReceiverSettings<Payloads> & (Authenticated | Unauthenticated)
 
+/**
+ * Lets in what carries the secrets.
+ *
+ * @inline
+ */
 interface Authenticated {
   /**
    * What proves that a callback comes from the service (interface.md section 5, rule 6): accepted values by the
@@ -21,19 +26,29 @@ interface Authenticated {
    * rotated while deliveries arrive.
    *
    * @example
-   * { token: [currentToken, previousToken] }
+   * ```ts
+   * new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
+   * ```
    */
   readonly secrets: Secrets
+  /** Not with `secrets`. */
   readonly allowUnauthenticated?: false | undefined
 }
 
+/**
+ * Lets everybody in.
+ *
+ * @inline
+ */
 interface Unauthenticated {
+  /** Not with `allowUnauthenticated`. */
   readonly secrets?: undefined
   /** Accepts callbacks from anyone who can reach the route. */
   readonly allowUnauthenticated: true
 }
 
-interface ReceiverSettings<Payloads extends PayloadSchemas> {
+/** Everything that can be set besides who is let in. */
+export interface ReceiverSettings<Payloads extends PayloadSchemas> {
   /** From `createDeliveryParser`: types the payloads of further notification types. */
   readonly parser?: DeliveryParser<Payloads> | undefined
   /**

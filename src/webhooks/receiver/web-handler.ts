@@ -16,8 +16,12 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
    * on platforms that end with the answer.
    *
    * @example
-   * { waitUntil } // Vercel: import { waitUntil } from '@vercel/functions'
-   * { waitUntil: (promise, _env: Env, context: ExecutionContext) => context.waitUntil(promise) } // Workers
+   * ```ts
+   * toWebHandler(receiver, { waitUntil }) // Vercel: import { waitUntil } from '@vercel/functions'
+   * toWebHandler(receiver, {
+   *   waitUntil: (promise, _env: Env, context: ExecutionContext) => context.waitUntil(promise), // Workers
+   * })
+   * ```
    */
   readonly waitUntil?: ((stillRunning: Promise<void>, ...rest: Rest) => unknown) | undefined
 }
@@ -33,9 +37,12 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
  * @example
- * export const POST = toWebHandler(receiver) // Next.js
+ * ```ts
+ * const handler = toWebHandler(receiver)
+ * export const POST = handler // Next.js
  * app.post('/notifications', (context) => handler(context.req.raw)) // Hono
  * export default { fetch: handler } // Workers: see `waitUntil`
+ * ```
  */
 export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unknown[] = []>(
   receiver: DeliveryReceiver<Payloads>,

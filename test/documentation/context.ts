@@ -1,0 +1,75 @@
+/**
+ * What a reader of a code block has already: a client, a server, a request. A block gets nothing from here but
+ * the names that `context` lists for it, so that a block which does not compile for its reader does not compile in
+ * the tests. Types only: nothing of this is ever run.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Express } from 'express'
+import type { Hono } from 'hono'
+import type { CreateSubscriptionInput, NotificationClient } from 'notification-subscriber'
+import type { Emulator } from 'notification-subscriber/emulator'
+import type { DeliveryReceiver } from 'notification-subscriber/webhooks'
+
+export { createServer } from 'node:http'
+
+// Of the client.
+export declare const client: NotificationClient
+export declare const clientId: string
+export declare const clientSecret: string
+export declare const subscriptionId: number
+export declare const wanted: CreateSubscriptionInput
+
+// Of the receiver.
+export declare const receiver: DeliveryReceiver
+export declare const body: string
+export declare const current: string
+export declare const next: string
+export declare const queue: { add(item: object): Promise<void> }
+
+// Of servers and platforms.
+export declare const server: Server
+export declare const parsedRequest: IncomingMessage & { body: unknown }
+export declare const response: ServerResponse
+export declare const webRequest: Request
+export declare const express: Express
+export declare const hono: Hono
+export declare const waitUntil: (promise: Promise<unknown>) => void
+export type Env = Record<string, unknown>
+export interface ExecutionContext {
+  waitUntil(promise: Promise<unknown>): void
+}
+
+// Of tests.
+export declare const emulator: Emulator
+
+/** By the name of a block: what it gets from here, `as` the name that it uses. A block that is not here gets nothing. */
+export const context: Readonly<Record<string, readonly string[]>> = {
+  'README.md: Errors': ['client', 'wanted'],
+  'README.md: Rotate a secret': ['client', 'subscriptionId', 'next', 'current'],
+  'README.md: Shut down': ['client', 'receiver', 'server'],
+  'src/client.ts: NotificationClient': ['clientId', 'clientSecret'],
+  'src/client.ts: tryCreateSubscription': ['client', 'wanted as input'],
+  'src/client.ts: updateSubscriptionParameters': ['client', 'subscriptionId', 'next as newToken'],
+  'src/emulator/emulator.ts: injectFault': ['emulator'],
+  'src/emulator/msw-handlers.ts: emulatorHandlers': ['emulator'],
+  'src/errors.ts: NotificationError': ['client', 'wanted as input'],
+  'src/webhooks/delivery-parser.ts: createDeliveryParser': ['body'],
+  'src/webhooks/delivery-parser.ts: parseDelivery': ['webRequest as request'],
+  'src/webhooks/receiver/delivery-receiver.ts: DeliveryReceiver': [
+    'createServer',
+    'current as currentToken',
+    'next as previousToken',
+    'queue',
+  ],
+  'src/webhooks/receiver/delivery-receiver.ts: drain': ['receiver', 'server'],
+  'src/webhooks/receiver/delivery-receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
+  'src/webhooks/receiver/node-handler.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
+  'src/webhooks/receiver/options.ts: secrets': ['current as currentToken', 'next as previousToken'],
+  'src/webhooks/receiver/web-handler.ts: toWebHandler': ['receiver', 'hono as app'],
+  'src/webhooks/receiver/web-handler.ts: waitUntil': [
+    'receiver',
+    'waitUntil',
+    'type Env',
+    'type ExecutionContext',
+  ],
+}

@@ -1,0 +1,39 @@
+/** From a code block to a module: what it imports by itself, and nothing else but what is listed for it. */
+import * as client from 'notification-subscriber'
+import * as emulator from 'notification-subscriber/emulator'
+import type { CodeBlock } from './code-blocks.js'
+import { context } from './context.js'
+
+/**
+ * The block as the text of a module, on the same lines. A docstring stands in the documentation of the package,
+ * so there its exports need no import; in the README they do.
+ */
+export function moduleOf(block: CodeBlock): string {
+  const given = context[block.name] ?? []
+  return [
+    'export {}',
+    ...(given.length > 0 ? [`import { ${given.join(', ')} } from '../context.js'`] : []),
+    ...(block.file.startsWith('src/') ? exportsUsedBy(block) : []),
+    block.code,
+  ].join('; ')
+}
+
+/** The name under which a block uses what it is given. */
+export function usedName(given: string): string {
+  return given.replace(/^type /, '').replace(/^\w+ as /, '')
+}
+
+export function uses(block: CodeBlock, name: string): boolean {
+  return new RegExp(`\\b${name}\\b`).test(block.code)
+}
+
+function exportsUsedBy(block: CodeBlock): string[] {
+  const doors = {
+    'notification-subscriber': client,
+    'notification-subscriber/emulator': emulator,
+  }
+  return Object.entries(doors).flatMap(([door, exported]) => {
+    const names = Object.keys(exported).filter((name) => uses(block, name))
+    return names.length === 0 ? [] : [`import { ${names.join(', ')} } from '${door}'`]
+  })
+}
