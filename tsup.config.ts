@@ -28,7 +28,7 @@ export default defineConfig([
         name: 'lazy require',
         // Jest's CommonJS sandbox has no dynamic import. esbuild can replace it too, but hides the `require`
         // in a function, where bundlers do not find it.
-        renderChunk: (code, { map }) => ({
+        renderChunk: (code, { map = null }) => ({
           code: code.replaceAll(/\bimport\(("[^"]+")\)/g, 'Promise.resolve().then(() => require($1))'),
           map,
         }),

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
 await writeThirdPartyLicenses()
-for (const declarations of ['emulator/index.d.ts', 'emulator/index.d.cts']) await makeMswOptional(declarations)
+for (const declarations of ['emulator/index.d.ts', 'emulator/index.d.cts'])
+  await makeMswOptional(declarations)
 
 /** The licences of the packages whose code the bundles contain demand that their texts come along. */
 async function writeThirdPartyLicenses(): Promise<void> {
@@ -53,7 +54,10 @@ async function bundledSources(): Promise<string[]> {
 async function makeMswOptional(declarations: string): Promise<void> {
   const path = join(dist, declarations)
   const text = await readFile(path, 'utf8')
-  const marked = text.replace(/^import .* from 'msw';$/m, '// @ts-ignore: msw is an optional peer dependency\n$&')
+  const marked = text.replace(
+    /^import .* from 'msw';$/m,
+    '// @ts-ignore: msw is an optional peer dependency\n$&',
+  )
   if (marked === text) throw new Error(`No import of msw in ${declarations}: remove this step or mend it`)
   await writeFile(path, marked)
 }
