@@ -1,4 +1,4 @@
-import { defineConfig } from 'tsup'
+import { defineConfig, type Options } from 'tsup'
 
 const shared = {
   entry: {
@@ -10,21 +10,33 @@ const shared = {
   target: 'node20.18',
   sourcemap: true,
   treeshake: true,
+  // What the doors have in common stands in chunks of its own: shipped once, loaded once.
+  splitting: true,
   // The webhooks door runs where `crypto` without `node:` is nothing.
   removeNodeProtocol: false,
 } as const
 
+const undiciOfNpm = rewrite(
+  // What Bun hands out under the bare name is a stand-in of its own, whose dispatchers send nothing.
+  /(\bfrom |\bimport\(|\brequire\()"undici"/g,
+  '$1"undici/index.js"',
+)
+
+const lazyRequire = rewrite(
+  // Jest's CommonJS sandbox has no dynamic import. esbuild can replace it too, but hides the `require` in a
+  // function, where bundlers do not find it.
+  /\bimport\(("[^"]+")\)/g,
+  'Promise.resolve().then(() => require($1))',
+)
+
 export default defineConfig([
-  { ...shared, format: 'esm' },
+  { ...shared, format: 'esm', plugins: [undiciOfNpm] },
   {
     ...shared,
     format: 'cjs',
     // p-memoize is ESM only: inlined, so that Jest and old tool chains can require the package.
     noExternal: ['p-memoize'],
-    esbuildOptions(options) {
-      // `import('undici')` becomes a lazy require: Jest's CommonJS sandbox has no dynamic import.
-      options.supported = { ...options.supported, 'dynamic-import': false }
-    },
+    plugins: [undiciOfNpm, lazyRequire],
   },
   {
     ...shared,
@@ -33,3 +45,11 @@ export default defineConfig([
     dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0' } },
   },
 ])
+
+/** A step of the build that changes every file of code. */
+function rewrite(pattern: RegExp, replacement: string): NonNullable<Options['plugins']>[number] {
+  return {
+    name: `rewrite ${pattern}`,
+    renderChunk: (code, { map = null }) => ({ code: code.replaceAll(pattern, replacement), map }),
+  }
+}

@@ -1,5 +1,6 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
-import { createRequire } from 'node:module'
+// Not `{ createRequire }`: webpack recognises that one, and would warn of msw wherever it is not installed.
+import nodeModule from 'node:module'
 import type * as Msw from 'msw'
 import { ConfigurationError } from '../errors.js'
 import type { Emulator } from './emulator.js'
@@ -38,7 +39,7 @@ export function emulatorHandlers(emulator: Emulator): Msw.HttpHandler[] {
 function loadMsw(): typeof Msw {
   try {
     // The CommonJS build has __filename; there, a browser-like test environment can falsify import.meta.url.
-    return createRequire(typeof __filename === 'string' ? __filename : import.meta.url)('msw')
+    return nodeModule.createRequire(typeof __filename === 'string' ? __filename : import.meta.url)('msw')
   } catch (cause) {
     const message = 'emulatorHandlers() needs msw, which cannot be loaded: npm install --save-dev msw'
     throw new ConfigurationError(message, { issues: [{ path: [], message }] }, { cause })

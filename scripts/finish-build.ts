@@ -1,0 +1,63 @@
+/** The last step of the build: what the bundler leaves to be done in `dist`. */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const dist = fileURLToPath(new URL('../dist', import.meta.url))
+
+await writeThirdPartyLicenses()
+for (const declarations of ['emulator/index.d.ts', 'emulator/index.d.cts'])
+  await makeMswOptional(declarations)
+
+/** The licences of the packages whose code the bundles contain demand that their texts come along. */
+async function writeThirdPartyLicenses(): Promise<void> {
+  const packages = new Map<string, string>()
+  for (const source of await bundledSources()) {
+    const folder = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(source)?.[0]
+    if (folder !== undefined) packages.set(folder.replace(/^.*\/node_modules\//, ''), folder)
+  }
+  const notices = [...packages].sort(([a], [b]) => (a < b ? -1 : 1)).map(notice)
+  const introduction =
+    'The files of this folder contain code of the packages below, each under the licence that stands with it.\n'
+  await writeFile(
+    join(dist, 'THIRD-PARTY-LICENSES.txt'),
+    [introduction, ...(await Promise.all(notices))].join('\n'),
+  )
+}
+
+async function notice([name, folder]: [string, string]): Promise<string> {
+  const { version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry))
+  if (file === undefined) throw new Error(`${name} is bundled but has no licence file`)
+  const text = (await readFile(join(folder, file), 'utf8')).trim()
+  return `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${text}\n`
+}
+
+/** Absolute paths of all the files that something in `dist` was made from. */
+async function bundledSources(): Promise<string[]> {
+  const files = await readdir(dist, { recursive: true })
+  const maps = files.filter((file) => file.endsWith('.map')).map((file) => join(dist, file))
+  const sources = await Promise.all(
+    maps.map(async (map) => {
+      const { sources }: { sources: string[] } = JSON.parse(await readFile(map, 'utf8'))
+      return sources.map((source) => resolve(dirname(map), source))
+    }),
+  )
+  return sources.flat()
+}
+
+/**
+ * msw is an optional peer: where it is not installed, the declarations must be sound all the same, and a
+ * structural type cannot stand in for msw's handlers, which have private members. The bundler of
+ * declarations drops the comment that does it, so it is put in here.
+ */
+async function makeMswOptional(declarations: string): Promise<void> {
+  const path = join(dist, declarations)
+  const text = await readFile(path, 'utf8')
+  const marked = text.replace(
+    /^import .* from 'msw';$/m,
+    '// @ts-ignore: msw is an optional peer dependency\n$&',
+  )
+  if (marked === text) throw new Error(`No import of msw in ${declarations}: remove this step or mend it`)
+  await writeFile(path, marked)
+}

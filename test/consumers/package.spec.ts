@@ -1,0 +1,88 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { node, project, tool } from './support/project.js'
+
+const installed = join(inject('bare'), 'node_modules/notification-subscriber')
+
+async function publishedFiles(): Promise<string[]> {
+  const entries = await readdir(installed, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+}
+
+test('the build and the documents of the root are published, nothing else', async () => {
+  expect((await readdir(installed)).sort()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'dist',
+    'package.json',
+  ])
+})
+
+test('with it come its three dependencies and what they need', async () => {
+  const lock = await readFile(join(inject('bare'), 'node_modules/.package-lock.json'), 'utf8')
+  expect(Object.keys(JSON.parse(lock).packages).sort()).toEqual([
+    'node_modules/mimic-function',
+    'node_modules/notification-subscriber',
+    'node_modules/p-memoize',
+    'node_modules/type-fest',
+    'node_modules/undici',
+    'node_modules/zod',
+  ])
+})
+
+test('unpacked it is smaller than 600 KB, source maps aside', async () => {
+  const files = (await publishedFiles()).filter((file) => !file.endsWith('.map'))
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size))
+  expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(600_000)
+})
+
+test('the webhooks door fits into 12 KB of a minified bundle, zod aside', async () => {
+  const folder = await project(['webhooks-door.mjs'])
+  await node(
+    folder,
+    tool('esbuild/bin/esbuild'),
+    'webhooks-door.mjs',
+    '--bundle',
+    '--minify',
+    '--platform=node',
+    '--format=esm',
+    '--external:zod',
+    '--log-level=warning',
+    '--outfile=bundle.mjs',
+  )
+  expect((await stat(join(folder, 'bundle.mjs'))).size).toBeLessThanOrEqual(12_288)
+})
+
+test('every file of code has a source map, which leads stack traces to the sources', async () => {
+  const files = await publishedFiles()
+  const code = files.filter((file) => /\.(js|cjs)$/.test(file))
+  expect(files).toEqual(expect.arrayContaining(code.map((file) => `${file}.map`)))
+
+  const folder = await project(['stack-trace.mjs', 'stack-trace.cjs'])
+  for (const program of ['stack-trace.mjs', 'stack-trace.cjs']) {
+    const printed = await node(folder, '--enable-source-maps', program)
+    expect(printed).toMatch(/^ConfigurationError: .*\n +at .*\bsrc\/[\w/-]+\.ts:\d+:\d+\)\n/)
+  }
+})
+
+test('the licence of every package whose code is bundled comes along', async () => {
+  const code = (await publishedFiles()).filter((file) => /\.(js|cjs)$/.test(file))
+  const texts = await Promise.all(code.map((file) => readFile(file, 'utf8')))
+  const bundled = texts.flatMap((text) =>
+    Array.from(text.matchAll(/^\/\/ (?:\S+\/)?node_modules\/((?:@[^/\s]+\/)?[^/\s]+)/gm), ([, name]) => name),
+  )
+  const licenses = await readFile(join(installed, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8')
+  const notices = licenses.split(`${'-'.repeat(80)}\n`).slice(1)
+  expect(notices.map((notice) => notice.split(' ')[0])).toEqual([...new Set(bundled)].sort())
+  for (const notice of notices) {
+    expect(notice).toMatch(/^Copyright \(c\) .+/m)
+    expect(notice).toContain('The above copyright notice and this permission notice shall be included')
+  }
+})
+
+test.each(['publint', 'attw'])('%s has nothing to object to', async (tool) => {
+  const folder = await project([`${tool}.mjs`])
+  expect(JSON.parse(await node(folder, `${tool}.mjs`, installed, inject('tarball')))).toEqual([])
+})

@@ -1,0 +1,54 @@
+/** An app whose own code is ESM and that uses a library which requires the package: both builds are loaded. */
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import * as main from 'notification-subscriber'
+import * as emulated from 'notification-subscriber/emulator'
+import * as webhooks from 'notification-subscriber/webhooks'
+
+const require = createRequire(import.meta.url)
+const required = {
+  main: require('notification-subscriber'),
+  webhooks: require('notification-subscriber/webhooks'),
+  emulated: require('notification-subscriber/emulator'),
+}
+
+// Else nothing of the below would be proved.
+assert.notEqual(main.NotificationError, required.main.NotificationError)
+
+const invalid = { imported: thrownBy(webhooks), required: thrownBy(required.webhooks) }
+for (const error of Object.values(invalid)) {
+  for (const doors of [main, webhooks, required.main, required.webhooks]) {
+    assert(error instanceof doors.InvalidDeliveryError)
+    assert(error instanceof doors.NotificationError)
+    assert(!(error instanceof doors.ConfigurationError))
+  }
+}
+assert(!(new TypeError() instanceof required.main.NotificationError))
+
+const errorClasses = classesOf(main)
+assert.deepEqual(Object.keys(errorClasses), Object.keys(classesOf(required.main)))
+for (const [name, requiredClass] of Object.entries(classesOf(required.main))) {
+  assert(Object.create(errorClasses[name].prototype) instanceof requiredClass)
+  assert(Object.create(requiredClass.prototype) instanceof errorClasses[name])
+}
+
+for (const [startEmulator, errors] of [
+  [emulated.startEmulator, required.main],
+  [required.emulated.startEmulator, main],
+]) {
+  await assert.rejects(startEmulator({ port: -1 }), (error) => error instanceof errors.ConfigurationError)
+}
+
+console.log('The story is over')
+
+function classesOf(door) {
+  return Object.fromEntries(Object.entries(door).filter(([name]) => name.endsWith('Error')))
+}
+
+function thrownBy({ parseDelivery }) {
+  try {
+    parseDelivery('{}')
+  } catch (error) {
+    return error
+  }
+}

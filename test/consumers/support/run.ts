@@ -1,0 +1,31 @@
+/** Runs a command to its end. */
+import { spawn } from 'node:child_process'
+
+/** What the tests' own runner sets would change what the programs under test do. */
+const ofTheRunner = /^(VITEST|NODE_ENV|NODE_OPTIONS|TEST$|DEV$|PROD$|MODE$|SSR$|BASE_URL$)/
+
+/** Resolves with what the command printed; rejects with it if the command failed. */
+export async function run(
+  command: string,
+  args: readonly string[],
+  folder: string,
+  variables: Record<string, string> = {},
+): Promise<string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
+  const child = spawn(command, args, {
+    cwd: folder,
+    env: { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  for (const output of [child.stdout, child.stderr]) {
+    output.setEncoding('utf8').on('data', (text) => {
+      printed += text
+    })
+  }
+  const [code] = await new Promise<[number | null]>((resolve, reject) => {
+    child.on('error', reject).on('close', (...how: [number | null]) => resolve(how))
+  })
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${printed}`)
+  return printed
+}

@@ -1,0 +1,55 @@
+import { describe, expect, inject, test } from 'vitest'
+import { end, node, project, tool, writeJson } from './support/project.js'
+
+const strictest = {
+  target: 'es2023',
+  lib: ['es2023'],
+  types: ['node'],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+  rootDir: '.',
+  outDir: 'compiled',
+}
+
+const settings = [
+  { module: 'nodenext', moduleResolution: 'nodenext', type: 'module' },
+  { module: 'nodenext', moduleResolution: 'nodenext', type: 'commonjs' },
+  { module: 'node16', moduleResolution: 'node16', type: 'module' },
+  { module: 'node16', moduleResolution: 'node16', type: 'commonjs' },
+  { module: 'preserve', moduleResolution: 'bundler', type: 'module' },
+]
+
+const compilers = [
+  {
+    typescript: 'typescript',
+    cases: [
+      ...settings,
+      { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0', type: 'commonjs' },
+    ],
+  },
+  // It knows no resolution but the modern ones any more.
+  { typescript: 'typescript-7', cases: settings },
+]
+
+describe.each(compilers)('a project that is compiled by $typescript', ({ typescript, cases }) => {
+  test.each(cases)('with module $module, resolution $moduleResolution, as $type', async (setting) => {
+    const { type, ...compilerOptions } = setting
+    const folder = await project(['typed.ts'])
+    await writeJson(folder, 'package.json', { type })
+    await writeJson(folder, 'tsconfig.json', { compilerOptions: { ...strictest, ...compilerOptions } })
+    await node(folder, tool(`${typescript}/bin/tsc`))
+    expect(await node(folder, 'compiled/typed.js')).toBe(`${end}\n`)
+  })
+})
+
+test('where msw is installed, the handlers have its types', async () => {
+  const folder = await project(['typed-msw.ts'], inject('withMsw'))
+  await writeJson(folder, 'package.json', { type: 'module' })
+  // The declarations of msw's own dependencies are not ours to check.
+  const compilerOptions = { ...strictest, module: 'nodenext', skipLibCheck: true }
+  await writeJson(folder, 'tsconfig.json', { compilerOptions })
+  await node(folder, tool('typescript/bin/tsc'))
+  expect(await node(folder, 'compiled/typed-msw.js')).toBe(`${end}\n`)
+})
