@@ -13,7 +13,7 @@ const limits: Readonly<Record<Exclude<TokenHolder, 'ours'>, Limit>> = {
 const holders = ['ours', ...Object.keys(limits)] as TokenHolder[]
 
 export function accessTokenRows(settings: Settings): Promise<Row[]> {
-  return withEach<TokenHolder, AccessTokenFunctions, Row[]>('access-token', holders, async (remotes) => {
+  return withEach<TokenHolder, AccessTokenFunctions, Row[]>('access-token', holders, [], async (remotes) => {
     const measured = await inTurns(shorter(settings), holders, (name, runMs) =>
       remotes[name].call('run', runMs),
     )

@@ -17,6 +17,7 @@ import { asMarkdown, asText, type Row } from './report.js'
 /** Loaded when the package is built and the peers are there. */
 const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promise<Row[]>>>> = {
   'access-token': async () => (await import('./access-token.js')).accessTokenRows,
+  create: async () => (await import('./create.js')).createRows,
   parse: async () => (await import('./parse.js')).parseRows,
 }
 

@@ -64,7 +64,7 @@ export interface Cost {
 }
 
 export const callsPerSecond = ({ calls, elapsedMs }: Cost) => (calls / elapsedMs) * 1_000
-export const cpuMicrosPerCall = ({ calls, cpuMicros }: Cost) => cpuMicros / calls
+export const cpuNanosecondsPerCall = ({ calls, cpuMicros }: Cost) => (cpuMicros / calls) * 1_000
 export const nanosecondsPerCall = ({ calls, elapsedMs }: Cost) => (elapsedMs / calls) * 1e6
 
 /** Measures what `work`, which resolves with the number of its calls, costs this process. */

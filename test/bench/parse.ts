@@ -19,7 +19,7 @@ const bodies = {
 } as const
 
 export function parseRows(settings: Settings): Promise<Row[]> {
-  return withEach<Parser, ParseFunctions, Row[]>('parse', parsers, async (remotes) => {
+  return withEach<Parser, ParseFunctions, Row[]>('parse', parsers, [], async (remotes) => {
     const rows: Row[] = []
     for (const [body, what] of Object.entries(bodies) as [keyof typeof bodies, string][]) {
       const measured = await inTurns(shorter(settings), parsers, (name, runMs) =>

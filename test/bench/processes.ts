@@ -75,15 +75,20 @@ export function serve(functions: Functions): void {
   send({ result: 'ready' })
 }
 
-/** Starts one process of a kind for each name, measures with them, and stops them whatever happens. */
+/**
+ * Starts one process of a kind for each name, measures with them, and stops them whatever happens.
+ *
+ * @param args - what each finds in `process.argv` after its name
+ */
 export async function withEach<Name extends string, F extends Functions, T>(
   file: string,
   names: readonly Name[],
+  args: readonly string[],
   work: (remotes: Readonly<Record<Name, Remote<F>>>) => Promise<T>,
 ): Promise<T> {
   const remotes: Partial<Record<Name, Remote<F>>> = {}
   try {
-    for (const name of names) remotes[name] = await start<F>(file, name)
+    for (const name of names) remotes[name] = await start<F>(file, name, ...args)
     return await work(remotes as Record<Name, Remote<F>>)
   } finally {
     await Promise.all(Object.values<Remote<F> | undefined>(remotes).map((remote) => remote?.stop()))
