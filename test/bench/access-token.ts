@@ -1,8 +1,8 @@
 /** `getAccessToken` while a token is held, against other clients that hold one. */
-import { inTurns, nanosecondsPerCall, type Settings, shorter } from './measure.js'
+import { inTurns, type Settings, shorter } from './measure.js'
 import type { AccessTokenFunctions, TokenHolder } from './processes/access-token.js'
 import { withEach } from './processes.js'
-import { comparisons, type Limit, type Row, units } from './report.js'
+import { comparisons, type Limit, type Row, timePerCall } from './report.js'
 
 const limits: Readonly<Record<Exclude<TokenHolder, 'ours'>, Limit>> = {
   'google-auth-library': { atMost: 1 },
@@ -13,10 +13,10 @@ const limits: Readonly<Record<Exclude<TokenHolder, 'ours'>, Limit>> = {
 const holders = ['ours', ...Object.keys(limits)] as TokenHolder[]
 
 export function accessTokenRows(settings: Settings): Promise<Row[]> {
-  return withEach<TokenHolder, AccessTokenFunctions, Row[]>('access-token', holders, [], async (remotes) => {
+  return withEach<TokenHolder, AccessTokenFunctions, Row[]>('access-token', holders, {}, async (remotes) => {
     const measured = await inTurns(shorter(settings), holders, (name, runMs) =>
       remotes[name].call('run', runMs),
     )
-    return comparisons('get a held access token', measured, limits, nanosecondsPerCall, units.duration)
+    return comparisons('get a held access token', measured, limits, [timePerCall])
   })
 }

@@ -1,75 +1,73 @@
 /** `createSubscription` against other ways to send the same request to the same server, and its use of memory. */
-import { callsPerSecond, cpuNanosecondsPerCall, inTurns, type Settings } from './measure.js'
+import { inTurns, type Settings } from './measure.js'
 import type { CreateFunctions, Creator } from './processes/create.js'
 import type { SubscriptionServerFunctions } from './processes/subscription-server.js'
-import { type Remote, start, withEach } from './processes.js'
-import { comparisons, fact, type Limit, type Row, units } from './report.js'
+import { type Remote, withEach, withProcess } from './processes.js'
+import { comparisons, cpuPerCall, fact, type Limit, type Row, speed, units } from './report.js'
 
 /** Connections of the client by default, and so of every peer. */
 const connections = 32
 
-const throughputLimits: Readonly<Record<Exclude<Creator, 'ours'>, Limit>> = {
+type Peer = Exclude<Creator, 'ours'>
+
+/** By HTTPS, as the service has it (interface.md section 5, rule 5). */
+const limits: Readonly<Record<Peer, Limit>> = {
   'undici pool.request': { atLeast: 0.85 },
   'ours on fetch': { atLeast: 4 },
   got: {},
   axios: {},
   ky: {},
 }
-const noLimits: typeof throughputLimits = {
-  ...throughputLimits,
-  'undici pool.request': {},
-  'ours on fetch': {},
-}
-const creators = ['ours', ...Object.keys(throughputLimits)] as Creator[]
+/** By plain HTTP, where no encryption hides what the client itself costs. */
+const limitsWithoutTls = { 'undici pool.request': { atLeast: 0.85 } } as const
 
 export async function createRows(settings: Settings): Promise<Row[]> {
   return [
-    ...(await withServer((server) =>
-      withCreators(server, creators, async (remotes) => [
-        ...(await speedRows(settings, remotes, 64)),
-        ...(await speedRows(settings, remotes, 256)),
-      ]),
-    )),
+    ...(await speedRows(settings, 'https', limits)),
+    ...(await speedRows(settings, 'http', limitsWithoutTls)),
     // A server of its own, whose sockets are all of this client.
-    ...(await withServer((server) =>
-      withCreators(server, ['ours'], (remotes) => memoryRows(settings, remotes.ours, server)),
-    )),
+    ...(await withCreators('https', ['ours'], ({ ours }, server) => memoryRows(settings, ours, server))),
   ]
+}
+
+function speedRows<Name extends Peer>(
+  settings: Settings,
+  scheme: 'http' | 'https',
+  limits: Readonly<Record<Name, Limit>>,
+): Promise<Row[]> {
+  const names: ('ours' | Name)[] = ['ours', ...(Object.keys(limits) as Name[])]
+  return withCreators(scheme, names, async (remotes) => {
+    const rows: Row[] = []
+    for (const concurrency of [64, 256]) {
+      const measured = await inTurns(settings, names, (name, runMs) =>
+        remotes[name].call('run', { runMs, concurrency }),
+      )
+      const what = `create by ${scheme}, ${concurrency} at once`
+      rows.push(...comparisons(what, measured, limits, [speed, cpuPerCall]))
+    }
+    return rows
+  })
 }
 
 type Server = Remote<SubscriptionServerFunctions>
 
-async function withServer(work: (server: Server) => Promise<Row[]>): Promise<Row[]> {
-  const server = await start<SubscriptionServerFunctions>('subscription-server')
-  try {
-    return await work(server)
-  } finally {
-    await server.stop()
-  }
-}
-
-async function withCreators<Name extends Creator>(
-  server: Server,
+function withCreators<Name extends Creator>(
+  scheme: 'http' | 'https',
   names: readonly Name[],
-  work: (remotes: Readonly<Record<Name, Remote<CreateFunctions>>>) => Promise<Row[]>,
+  work: (remotes: Readonly<Record<Name, Remote<CreateFunctions>>>, server: Server) => Promise<Row[]>,
 ): Promise<Row[]> {
-  const origin = await server.call('origin')
-  return withEach<Name, CreateFunctions, Row[]>('create', names, [origin, String(connections)], work)
-}
-
-async function speedRows(
-  settings: Settings,
-  remotes: Readonly<Record<Creator, Remote<CreateFunctions>>>,
-  concurrency: number,
-): Promise<Row[]> {
-  const what = `create, ${concurrency} at once over ${connections} connections`
-  const measured = await inTurns(settings, creators, (name, runMs) =>
-    remotes[name].call('run', { runMs, concurrency }),
+  return withProcess<SubscriptionServerFunctions, Row[]>(
+    'subscription-server',
+    { args: [scheme] },
+    async (server) => {
+      const { origin, caFile } = await server.call('address')
+      const args = [origin, String(connections)]
+      const env = { NODE_EXTRA_CA_CERTS: caFile }
+      return withEach<Name, CreateFunctions, Row[]>('create', names, { args, env }, (remotes) =>
+        work(remotes, server),
+      )
+    },
   )
-  return [
-    ...comparisons(what, measured, throughputLimits, callsPerSecond, units.perSecond),
-    ...comparisons(`${what}: CPU of the client`, measured, noLimits, cpuNanosecondsPerCall, units.duration),
-  ]
 }
 
 /** What many creates over one client leave behind, and whether each was answered with 201. */

@@ -1,5 +1,8 @@
 /** The callback that is measured (interface.md section 2.3), and bodies on which every parser must agree. */
 
+/** The secret that the sender and the receiver of callbacks share. */
+export const callbackToken = 'token-of-the-subscription'
+
 export interface DeliveryBody {
   readonly subscriptionId: unknown
   readonly notification: Readonly<Record<string, unknown>>

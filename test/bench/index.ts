@@ -19,6 +19,8 @@ const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promi
   'access-token': async () => (await import('./access-token.js')).accessTokenRows,
   create: async () => (await import('./create.js')).createRows,
   parse: async () => (await import('./parse.js')).parseRows,
+  receive: async () => (await import('./receive.js')).receiveRows,
+  import: async () => (await import('./import-time.js')).importRows,
 }
 
 const { values: options, positionals } = parseArgs({

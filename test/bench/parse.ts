@@ -1,8 +1,8 @@
 /** `parseDelivery` of a text, against what else reads and checks one. */
-import { inTurns, nanosecondsPerCall, type Settings, shorter } from './measure.js'
+import { inTurns, type Settings, shorter } from './measure.js'
 import type { ParseFunctions, Parser } from './processes/parse.js'
 import { withEach } from './processes.js'
-import { comparisons, type Limit, type Row, units } from './report.js'
+import { comparisons, type Limit, type Row, timePerCall } from './report.js'
 
 const limits: Readonly<Record<Exclude<Parser, 'ours'>, Limit>> = {
   'JSON.parse': { atMost: 1.5 },
@@ -19,13 +19,13 @@ const bodies = {
 } as const
 
 export function parseRows(settings: Settings): Promise<Row[]> {
-  return withEach<Parser, ParseFunctions, Row[]>('parse', parsers, [], async (remotes) => {
+  return withEach<Parser, ParseFunctions, Row[]>('parse', parsers, {}, async (remotes) => {
     const rows: Row[] = []
     for (const [body, what] of Object.entries(bodies) as [keyof typeof bodies, string][]) {
       const measured = await inTurns(shorter(settings), parsers, (name, runMs) =>
         remotes[name].call('run', { body, runMs }),
       )
-      rows.push(...comparisons(what, measured, limits, nanosecondsPerCall, units.duration))
+      rows.push(...comparisons(what, measured, limits, [timePerCall]))
     }
     return rows
   })

@@ -6,6 +6,13 @@ import { fileURLToPath } from 'node:url'
 /** What a process does on request, by name. */
 export type Functions = Readonly<Record<string, (argument: never) => unknown>>
 
+export interface StartOptions {
+  /** What it finds in `process.argv` after its own name. */
+  readonly args?: readonly string[]
+  /** Added to its environment. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
 /** Another process. */
 export interface Remote<F extends Functions> {
   call<Name extends keyof F & string>(
@@ -17,16 +24,15 @@ export interface Remote<F extends Functions> {
 
 type Answer = { readonly result: unknown } | { readonly error: string }
 
-/**
- * Starts `processes/<file>.ts`, which calls {@link serve}. Calls to one process must not overlap.
- *
- * @param args - what it finds in `process.argv` after its own name
- */
-export async function start<F extends Functions>(file: string, ...args: string[]): Promise<Remote<F>> {
+/** Starts `processes/<file>.ts`, which calls {@link serve}. Calls to one process must not overlap. */
+async function start<F extends Functions>(
+  file: string,
+  { args = [], env = {} }: StartOptions = {},
+): Promise<Remote<F>> {
   const child = fork(fileURLToPath(new URL(`processes/${file}.ts`, import.meta.url)), args, {
     // Those of this process make it run TypeScript.
     execArgv: [...process.execArgv, '--expose-gc'],
-    env: withoutProxies(process.env),
+    env: { ...withoutProxies(process.env), ...env },
   })
   const exited = once(child, 'exit')
   const answer = async (): Promise<Answer> => {
@@ -75,20 +81,30 @@ export function serve(functions: Functions): void {
   send({ result: 'ready' })
 }
 
-/**
- * Starts one process of a kind for each name, measures with them, and stops them whatever happens.
- *
- * @param args - what each finds in `process.argv` after its name
- */
+/** Starts a process, measures with it, and stops it whatever happens. */
+export async function withProcess<F extends Functions, T>(
+  file: string,
+  options: StartOptions,
+  work: (remote: Remote<F>) => Promise<T>,
+): Promise<T> {
+  const remote = await start<F>(file, options)
+  try {
+    return await work(remote)
+  } finally {
+    await remote.stop()
+  }
+}
+
+/** The same with one process of a kind for each name, which is the first of its arguments. */
 export async function withEach<Name extends string, F extends Functions, T>(
   file: string,
   names: readonly Name[],
-  args: readonly string[],
+  { args = [], env = {} }: StartOptions,
   work: (remotes: Readonly<Record<Name, Remote<F>>>) => Promise<T>,
 ): Promise<T> {
   const remotes: Partial<Record<Name, Remote<F>>> = {}
   try {
-    for (const name of names) remotes[name] = await start<F>(file, name, ...args)
+    for (const name of names) remotes[name] = await start<F>(file, { args: [name, ...args], env })
     return await work(remotes as Record<Name, Remote<F>>)
   } finally {
     await Promise.all(Object.values<Remote<F> | undefined>(remotes).map((remote) => remote?.stop()))

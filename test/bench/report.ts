@@ -1,5 +1,13 @@
 /** The table that is printed, for terminals and for Markdown. */
-import { median, type Ratio, ratioOf } from './measure.js'
+import {
+  type Cost,
+  callsPerSecond,
+  cpuNanosecondsPerCall,
+  median,
+  nanosecondsPerCall,
+  type Ratio,
+  ratioOf,
+} from './measure.js'
 
 /** One line of the table. */
 export interface Row {
@@ -30,22 +38,42 @@ export const units = {
   bytes: (figure: number) => `${(figure / 2 ** 20).toFixed(1)} MB`,
 } as const satisfies Record<string, Unit>
 
-/** One row for each peer: what of `ours` and of it was measured in the same rounds. */
+/** One side of what was measured. */
+export interface Aspect<T> {
+  readonly figureOf: (measurement: T) => number
+  readonly unit: Unit
+  /** Added to the figure, where the unit does not say it. */
+  readonly name?: string
+}
+
+export const speed: Aspect<Cost> = { figureOf: callsPerSecond, unit: units.perSecond }
+export const timePerCall: Aspect<Cost> = { figureOf: nanosecondsPerCall, unit: units.duration }
+export const cpuPerCall: Aspect<Cost> = {
+  figureOf: cpuNanosecondsPerCall,
+  unit: units.duration,
+  name: ' CPU',
+}
+
+/**
+ * One row for each peer: what of `ours` and of it was measured in the same rounds. The first aspect is
+ * compared, the others are only shown.
+ */
 export function comparisons<Peer extends string, T>(
   what: string,
   measured: Readonly<Record<'ours' | Peer, readonly T[]>>,
   limits: Readonly<Record<Peer, Limit>>,
-  figureOf: (measurement: T) => number,
-  unit: Unit,
+  [compared, ...shown]: readonly [Aspect<T>, ...Aspect<T>[]],
 ): Row[] {
-  const ours = measured.ours.map(figureOf)
+  const figures = (measurements: readonly T[]) =>
+    [compared, ...shown]
+      .map(({ figureOf, unit, name = '' }) => `${unit(median(measurements.map(figureOf)))}${name}`)
+      .join(', ')
   return (Object.keys(limits) as Peer[]).map((peer) => {
-    const theirs = measured[peer].map(figureOf)
-    const ratio = ratioOf(ours, theirs)
+    const ratio = ratioOf(measured.ours.map(compared.figureOf), measured[peer].map(compared.figureOf))
     return {
       what,
-      ours: unit(median(ours)),
-      peer: `${peer} ${unit(median(theirs))}`,
+      ours: figures(measured.ours),
+      peer: `${peer} ${figures(measured[peer])}`,
       ratio: `${significant(ratio.median)} (${significant(ratio.min)}..${significant(ratio.max)})`,
       ...verdict(limits[peer], ratio),
     }
