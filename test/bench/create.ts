@@ -8,16 +8,14 @@ import { comparisons, cpuPerCall, fact, type Limit, type Row, speed, units } fro
 /** Connections of the client by default, and so of every peer. */
 const connections = 32
 
-type Peer = Exclude<Creator, 'ours'>
-
 /** By HTTPS, as the service has it (interface.md section 5, rule 5). */
-const limits: Readonly<Record<Peer, Limit>> = {
+const limits = {
   'undici pool.request': { atLeast: 0.85 },
   'ours on fetch': { atLeast: 4 },
   got: {},
   axios: {},
   ky: {},
-}
+} as const
 /** By plain HTTP, where no encryption hides what the client itself costs. */
 const limitsWithoutTls = { 'undici pool.request': { atLeast: 0.85 } } as const
 
@@ -26,17 +24,19 @@ export async function createRows(settings: Settings): Promise<Row[]> {
     ...(await speedRows(settings, 'https', limits)),
     ...(await speedRows(settings, 'http', limitsWithoutTls)),
     // A server of its own, whose sockets are all of this client.
-    ...(await withCreators('https', ['ours'], ({ ours }, server) => memoryRows(settings, ours, server))),
+    ...(await withCreators('https', ['ours'], connections, ({ ours }, server) =>
+      memoryRows(settings, ours, server),
+    )),
   ]
 }
 
-function speedRows<Name extends Peer>(
+function speedRows<Name extends Exclude<Creator, 'ours'>>(
   settings: Settings,
   scheme: 'http' | 'https',
   limits: Readonly<Record<Name, Limit>>,
 ): Promise<Row[]> {
   const names: ('ours' | Name)[] = ['ours', ...(Object.keys(limits) as Name[])]
-  return withCreators(scheme, names, async (remotes) => {
+  return withCreators(scheme, names, connections, async (remotes) => {
     const rows: Row[] = []
     for (const concurrency of [64, 256]) {
       const measured = await inTurns(settings, names, (name, runMs) =>
@@ -51,9 +51,11 @@ function speedRows<Name extends Peer>(
 
 type Server = Remote<SubscriptionServerFunctions>
 
-function withCreators<Name extends Creator>(
+/** Starts a server, and a process for each way to create subscriptions on it. */
+export function withCreators<Name extends Creator>(
   scheme: 'http' | 'https',
   names: readonly Name[],
+  connections: number,
   work: (remotes: Readonly<Record<Name, Remote<CreateFunctions>>>, server: Server) => Promise<Row[]>,
 ): Promise<Row[]> {
   return withProcess<SubscriptionServerFunctions, Row[]>(

@@ -1,5 +1,5 @@
 /** `toNodeHandler` against other servers that receive the same callbacks, and what it does with very many. */
-import { inTurns, type Settings } from './measure.js'
+import { type Cost, inTurns, type Settings } from './measure.js'
 import type { CallbackLoadFunctions } from './processes/callback-load.js'
 import type { ReceiveFunctions, ReceivingServer } from './processes/receive.js'
 import { type Remote, withEach, withProcess } from './processes.js'
@@ -19,35 +19,58 @@ type Load = Remote<CallbackLoadFunctions>
 type Server = Remote<ReceiveFunctions>
 
 export function receiveRows(settings: Settings): Promise<Row[]> {
+  return withReceivers(servers, async (load, remotes) => {
+    const measured = await inTurns(settings, servers, (name, runMs) =>
+      costOfReceiving(load, remotes[name], connections, runMs),
+    )
+    return [
+      ...comparisons(`receive over ${connections} connections`, measured, limits, [speed, cpuPerCall]),
+      ...(await manyRows(settings, load, remotes.ours)),
+    ]
+  })
+}
+
+/** Starts servers and a sender, and lets each receive so much that it is compiled. */
+export function withReceivers<Name extends ReceivingServer>(
+  names: readonly Name[],
+  work: (load: Load, remotes: Readonly<Record<Name, Server>>) => Promise<Row[]>,
+): Promise<Row[]> {
   return withProcess<CallbackLoadFunctions, Row[]>('callback-load', {}, (load) =>
-    withEach<ReceivingServer, ReceiveFunctions, Row[]>('receive', servers, {}, async (remotes) => {
-      const measured = await inTurns(settings, servers, (name, runMs) =>
-        costOfReceiving(load, remotes[name], connections, runMs),
-      )
-      return [
-        ...comparisons(`receive over ${connections} connections`, measured, limits, [speed, cpuPerCall]),
-        ...(await manyRows(settings, load, remotes.ours)),
-      ]
+    withEach<Name, ReceiveFunctions, Row[]>('receive', names, {}, async (remotes) => {
+      for (const name of names) await deliverEach(load, remotes[name], 10_000)
+      return work(load, remotes)
     }),
   )
 }
 
 /** What a server makes of as many callbacks as it can take in some time. */
-export async function costOfReceiving(load: Load, server: Server, connections: number, runMs: number) {
-  const port = await server.call('port')
+export async function costOfReceiving(
+  load: Load,
+  server: Server,
+  count: number,
+  runMs: number,
+): Promise<Cost> {
+  await load.call('open', { port: await server.call('port'), count })
   await server.call('begin', 0)
-  const answered = await load.call('sendFor', { port, connections, runMs })
+  const answered = await load.call('sendFor', runMs)
   const cost = await server.call('cost')
+  await load.call('close')
   if (cost.calls !== answered) throw new Error(`${answered} were answered, and ${cost.calls} handled`)
   return cost
 }
 
+/** One delivery for each subscription id below `ids`. */
+async function deliverEach(load: Load, server: Server, ids: number): Promise<void> {
+  await load.call('open', { port: await server.call('port'), count: connections })
+  await server.call('begin', ids)
+  await load.call('sendEach', ids)
+  await load.call('close')
+}
+
 /** Whether each of very many deliveries is handled once, and what they leave behind. */
 async function manyRows({ manyCalls }: Settings, load: Load, server: Server): Promise<Row[]> {
-  const port = await server.call('port')
-  await server.call('begin', manyCalls)
   const before = await server.call('heap')
-  await load.call('sendEach', { port, connections, ids: manyCalls })
+  await deliverEach(load, server, manyCalls)
   const isDrained = await server.call('drain')
   const after = await server.call('heap')
   const { lost, doubled } = await server.call('account')

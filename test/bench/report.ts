@@ -60,7 +60,7 @@ export const cpuPerCall: Aspect<Cost> = {
  */
 export function comparisons<Peer extends string, T>(
   what: string,
-  measured: Readonly<Record<'ours' | Peer, readonly T[]>>,
+  measured: Readonly<Record<'ours' | NoInfer<Peer>, readonly T[]>>,
   limits: Readonly<Record<Peer, Limit>>,
   [compared, ...shown]: readonly [Aspect<T>, ...Aspect<T>[]],
 ): Row[] {

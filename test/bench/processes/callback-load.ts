@@ -6,11 +6,6 @@ import { callbackToken, delivery, deliveryOf } from '../deliveries.js'
 import { message, readMessages } from '../http-messages.js'
 import { serve } from '../processes.js'
 
-interface Target {
-  readonly port: number
-  readonly connections: number
-}
-
 /** The same bytes for every server, signed for the one that checks signatures. */
 const signed = request(delivery, {
   'x-github-event': 'push',
@@ -23,53 +18,74 @@ function request(body: string, headers: Readonly<Record<string, string>> = {}): 
   return message('POST /notifications HTTP/1.1', fields, body)
 }
 
-/**
- * Sends what `next` returns over every connection, one after the other, until that is undefined. Resolves when all
- * are answered, with how many there were.
- */
-async function send({ port, connections }: Target, next: () => string | undefined): Promise<number> {
-  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
-  let answered = 0
-  await Promise.all(
-    sockets.map(
-      (socket) =>
-        new Promise<void>((resolve, reject) => {
-          const sendNext = () => {
-            const text = next()
-            if (text === undefined) resolve()
-            else socket.write(text, 'latin1')
-          }
-          readMessages(socket, (head) => {
-            if (!/^HTTP\/1.1 20[04] /.test(head)) return reject(new Error(`answered ${head}`))
-            answered++
-            sendNext()
-          })
-          socket.on('error', reject)
-          socket.on('close', () => reject(new Error('the server closed a connection')))
-          sendNext()
-        }),
-    ),
-  )
-  for (const socket of sockets) socket.removeAllListeners('close').destroy()
-  return answered
+let connections: readonly Connection[] = []
+
+/** A connection with one request at a time. */
+class Connection {
+  readonly #socket: Socket
+  #onAnswer: (error?: Error) => void = () => {}
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    readMessages(socket, (head) => {
+      this.#onAnswer(/^HTTP\/1.1 20[04] /.test(head) ? undefined : new Error(`answered ${head}`))
+    })
+    socket.on('error', (error) => this.#onAnswer(error))
+    socket.on('close', () => this.#onAnswer(new Error('the server closed a connection')))
+  }
+
+  static async open(port: number): Promise<Connection> {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return new Connection(socket)
+  }
+
+  /** Sends what `next` returns, one after the other, until that is undefined; resolves with how many there were. */
+  send(next: () => string | undefined): Promise<number> {
+    let answered = 0
+    return new Promise((resolve, reject) => {
+      const sendNext = () => {
+        const text = next()
+        if (text === undefined) resolve(answered)
+        else this.#socket.write(text, 'latin1')
+      }
+      this.#onAnswer = (error) => {
+        if (error) return reject(error)
+        answered++
+        sendNext()
+      }
+      sendNext()
+    })
+  }
+
+  close(): void {
+    this.#onAnswer = () => {}
+    this.#socket.destroy()
+  }
 }
 
-async function open(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
-  await once(socket, 'connect')
-  return socket
+/** Sends over every connection; resolves when all are answered, with how many there were. */
+async function sendOverAll(next: () => string | undefined): Promise<number> {
+  const answered = await Promise.all(connections.map((connection) => connection.send(next)))
+  return answered.reduce((sum, count) => sum + count, 0)
 }
 
 const functions = {
+  open: async ({ port, count }: { port: number; count: number }) => {
+    connections = await Promise.all(Array.from({ length: count }, () => Connection.open(port)))
+  },
   /** Sends the same delivery for some time. */
-  sendFor: ({ runMs, ...target }: Target & { runMs: number }): Promise<number> => {
+  sendFor: (runMs: number): Promise<number> => {
     const endsAt = performance.now() + runMs
-    return send(target, () => (performance.now() < endsAt ? signed : undefined))
+    return sendOverAll(() => (performance.now() < endsAt ? signed : undefined))
   },
   /** Sends one delivery for each subscription id below `ids`. */
-  sendEach: ({ ids, ...target }: Target & { ids: number }): Promise<number> => {
+  sendEach: (ids: number): Promise<number> => {
     let id = 0
-    return send(target, () => (id < ids ? request(JSON.stringify(deliveryOf(id++))) : undefined))
+    return sendOverAll(() => (id < ids ? request(JSON.stringify(deliveryOf(id++))) : undefined))
+  },
+  close: () => {
+    for (const connection of connections) connection.close()
   },
 }
 export type CallbackLoadFunctions = typeof functions

@@ -5,7 +5,7 @@ import axios from 'axios'
 import got from 'got'
 import ky from 'ky'
 import { Agent, Pool, setGlobalDispatcher } from 'undici'
-import { NotificationClient } from '../../../dist/index.js'
+import { NotificationClient, type NotificationClientOptions } from '../../../dist/index.js'
 import { type Cost, callFor, callTimes, costOf, heapAfterCollection } from '../measure.js'
 import { serve } from '../processes.js'
 
@@ -41,6 +41,7 @@ export type Creator = keyof typeof creators
 
 const creators = {
   ours: (): Create => ourCreate({}),
+  'ours on an Agent': () => ourCreate({ dispatcher: new Agent({ connections: maxConnections }) }),
   'ours on fetch': () => {
     limitConnectionsOfFetch()
     return ourCreate({ fetch: globalThis.fetch })
@@ -76,7 +77,7 @@ const creators = {
   },
 } as const satisfies Record<string, () => Create>
 
-function ourCreate(options: { fetch?: typeof fetch }): Create {
+function ourCreate(options: Pick<NotificationClientOptions, 'dispatcher' | 'fetch'>): Create {
   const client = new NotificationClient({
     baseUrl: origin,
     auth: { authUrl: origin, domain: 'acme', clientId: 'client', clientSecret: 'client-secret' },
