@@ -37,7 +37,11 @@ export function withReceivers<Name extends ReceivingServer>(
 ): Promise<Row[]> {
   return withProcess<CallbackLoadFunctions, Row[]>('callback-load', {}, (load) =>
     withEach<Name, ReceiveFunctions, Row[]>('receive', names, {}, async (remotes) => {
-      for (const name of names) await deliverEach(load, remotes[name], 10_000)
+      for (const name of names) {
+        await load.call('open', { port: await remotes[name].call('port'), count: connections })
+        await load.call('sendTimes', 10_000)
+        await load.call('close')
+      }
       return work(load, remotes)
     }),
   )
@@ -59,19 +63,14 @@ export async function costOfReceiving(
   return cost
 }
 
-/** One delivery for each subscription id below `ids`. */
-async function deliverEach(load: Load, server: Server, ids: number): Promise<void> {
-  await load.call('open', { port: await server.call('port'), count: connections })
-  await server.call('begin', ids)
-  await load.call('sendEach', ids)
-  await load.call('close')
-}
-
 /** Whether each of very many deliveries is handled once, and what they leave behind. */
 async function manyRows({ manyCalls }: Settings, load: Load, server: Server): Promise<Row[]> {
   const before = await server.call('heap')
-  await deliverEach(load, server, manyCalls)
+  await load.call('open', { port: await server.call('port'), count: connections })
+  await server.call('begin', manyCalls)
+  await load.call('sendEach', manyCalls)
   const isDrained = await server.call('drain')
+  await load.call('close')
   const after = await server.call('heap')
   const { lost, doubled } = await server.call('account')
   const what = `${manyCalls.toLocaleString('en')} deliveries`

@@ -79,6 +79,11 @@ const functions = {
     const endsAt = performance.now() + runMs
     return sendOverAll(() => (performance.now() < endsAt ? signed : undefined))
   },
+  /** Sends the same delivery that many times. */
+  sendTimes: (times: number): Promise<number> => {
+    let left = times
+    return sendOverAll(() => (left-- > 0 ? signed : undefined))
+  },
   /** Sends one delivery for each subscription id below `ids`. */
   sendEach: (ids: number): Promise<number> => {
     let id = 0
