@@ -25,8 +25,8 @@ const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onA
   (_notification, { subscriptionId }) => handle(subscriptionId),
 )
 
-/** Long, so that a machine that is busy with something else breaks no connection. */
-const keepAliveTimeout = 60_000
+/** None, so that a machine that is busy with something else breaks no connection. */
+const keepAliveTimeout = 0
 
 /** Each answers a callback on any path, and listens on the port of its result. */
 const servers = {
