@@ -37,8 +37,11 @@ if (unknown.length > 0) {
   throw new Error(`there is no part ${unknown.join(', ')}: choose of ${Object.keys(parts).join(', ')}`)
 }
 
+const rounds = Number(options.rounds)
+if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a whole number of at least 1')
+
 const settings: Settings = {
-  rounds: Number(options.rounds),
+  rounds,
   runMs: options.quick ? 200 : 1_000,
   manyCalls: options.quick ? 10_000 : 100_000,
 }
@@ -50,5 +53,5 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
   const measure = await parts[name]?.()
   if (measure) rows.push(...(await measure(settings)))
 }
-const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, medians of ${settings.rounds} rounds`
+const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, medians of ${rounds} rounds`
 console.log(`${options.markdown ? asMarkdown(rows) : asText(rows)}\n\n${machine}`)

@@ -26,10 +26,11 @@ const form = {
   callback_url: 'https://app.example.com/notifications',
   token: 'token-of-the-subscription',
 }
+/** In the order of the client: pool.request sends the very same bytes. */
 const headers = {
   accept: 'application/json',
-  authorization: `Bearer ${'a'.repeat(800)}`,
   'content-type': 'application/x-www-form-urlencoded',
+  authorization: `Bearer ${'a'.repeat(800)}`,
 }
 
 const keepAlive = { keepAlive: true, maxSockets: maxConnections }
