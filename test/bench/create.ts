@@ -1,0 +1,111 @@
+/** `createSubscription` against other ways to send the same request to the same server, and its use of memory. */
+import { inTurns, type Settings } from './measure.js'
+import type { CreateFunctions, Creator } from './processes/create.js'
+import type { SubscriptionServerFunctions } from './processes/subscription-server.js'
+import { type Remote, withEach, withProcess } from './processes.js'
+import { comparisons, cpuPerCall, fact, type Limit, type Row, speed, units } from './report.js'
+
+/** Connections of the client by default, and so of every peer. */
+const connections = 32
+
+/** By HTTPS, as the service has it (interface.md section 5, rule 5). */
+const limits = {
+  'undici pool.request': { atLeast: 0.85 },
+  'ours on fetch': { atLeast: 4 },
+  got: {},
+  axios: {},
+  ky: {},
+} as const
+/** By plain HTTP, where no encryption hides what the client itself costs. */
+const limitsWithoutTls = { 'undici pool.request': { atLeast: 0.85 } } as const
+
+export async function createRows(settings: Settings): Promise<Row[]> {
+  return [
+    ...(await speedRows(settings, 'https', limits)),
+    ...(await speedRows(settings, 'http', limitsWithoutTls)),
+    // A server of its own, whose sockets are all of this client.
+    ...(await withCreators('https', ['ours'], connections, ({ ours }, server) =>
+      memoryRows(settings, ours, server),
+    )),
+  ]
+}
+
+function speedRows<Name extends Exclude<Creator, 'ours'>>(
+  settings: Settings,
+  scheme: 'http' | 'https',
+  limits: Readonly<Record<Name, Limit>>,
+): Promise<Row[]> {
+  const names: ('ours' | Name)[] = ['ours', ...(Object.keys(limits) as Name[])]
+  return withCreators(scheme, names, connections, async (remotes) => {
+    const rows: Row[] = []
+    for (const concurrency of [64, 256]) {
+      const measured = await inTurns(settings, names, (name, runMs) =>
+        remotes[name].call('run', { runMs, concurrency }),
+      )
+      const what = `create by ${scheme}, ${concurrency} at once`
+      rows.push(...comparisons(what, measured, limits, [speed, cpuPerCall]))
+    }
+    return rows
+  })
+}
+
+type Server = Remote<SubscriptionServerFunctions>
+
+/** Starts a server, and a process for each way to create subscriptions on it. */
+export function withCreators<Name extends Creator>(
+  scheme: 'http' | 'https',
+  names: readonly Name[],
+  connections: number,
+  work: (remotes: Readonly<Record<Name, Remote<CreateFunctions>>>, server: Server) => Promise<Row[]>,
+): Promise<Row[]> {
+  return withProcess<SubscriptionServerFunctions, Row[]>(
+    'subscription-server',
+    { args: [scheme] },
+    async (server) => {
+      const { origin, caFile } = await server.call('address')
+      const args = [origin, String(connections)]
+      const env = { NODE_EXTRA_CA_CERTS: caFile }
+      return withEach<Name, CreateFunctions, Row[]>('create', names, { args, env }, (remotes) =>
+        work(remotes, server),
+      )
+    },
+  )
+}
+
+/** What many creates over one client leave behind, and whether each was answered with 201. */
+async function memoryRows(
+  { manyCalls }: Settings,
+  client: Remote<CreateFunctions>,
+  server: Server,
+): Promise<Row[]> {
+  const concurrency = 256
+  const half = { count: manyCalls / 2, concurrency }
+  await server.call('counts')
+  const start = await client.call('heap')
+  const first = await client.call('runTimes', half)
+  const middle = await client.call('heap')
+  const second = await client.call('runTimes', half)
+  const end = await client.call('heap')
+  const { subscriptions, maxSockets } = await server.call('counts')
+  const what = `${manyCalls.toLocaleString('en')} creates by one client`
+  return [
+    fact(
+      `${what}: heap at the start, half way, at the end`,
+      [start, middle, end].map(units.bytes).join(', '),
+      'end ≤ half way + 1 MB',
+      end - middle <= 2 ** 20,
+    ),
+    fact(
+      `${what}: answered with 201`,
+      subscriptions.toLocaleString('en'),
+      'all',
+      subscriptions === manyCalls && first.calls + second.calls === manyCalls,
+    ),
+    fact(
+      `${what}: sockets that the server saw at once`,
+      `${maxSockets}`,
+      `≤ ${connections}`,
+      maxSockets <= connections,
+    ),
+  ]
+}

@@ -1,0 +1,114 @@
+/** Whether what one operation costs depends on how many subscriptions or connections there are. */
+import { withCreators } from './create.js'
+import { type Cost, inTurns, type Settings, shorter } from './measure.js'
+import type { GrowthFunctions } from './processes/growth.js'
+import { withEach, withProcess } from './processes.js'
+import { costOfReceiving, withReceivers } from './receive.js'
+import { comparisons, cpuPerCall, type Row, speed, timePerCall } from './report.js'
+
+const one = '1'
+const manyCounts = ['100', '10000', '100000'] as const
+const counts = [one, ...manyCounts] as const
+type Count = (typeof counts)[number]
+
+const connectionCounts = [1, 10, 100, 1_000] as const
+
+export async function growthRows(settings: Settings): Promise<Row[]> {
+  return [
+    ...(await createRows(settings)),
+    ...(await receiverRows(settings)),
+    ...(await emulatorRows(settings)),
+    ...(await clientConnectionRows(settings)),
+    ...(await serverConnectionRows(settings)),
+  ]
+}
+
+/** One client that has created many, and one that has not. */
+function createRows({ manyCalls, ...settings }: Settings): Promise<Row[]> {
+  const concurrency = 64
+  return withCreators('http', ['ours'], 32, ({ ours }) =>
+    withCreators('http', ['ours'], 32, async ({ ours: newcomer }) => {
+      await ours.call('runTimes', { count: manyCalls, concurrency })
+      const clients = { ours, 'a new client': newcomer } as const
+      const names = ['ours', 'a new client'] as const
+      const measured = await inTurns(settings, names, (name, runMs) =>
+        clients[name].call('run', { runMs, concurrency }),
+      )
+      const what = `create after ${shown(manyCalls)} creates`
+      return comparisons(what, measured, { 'a new client': {} }, [cpuPerCall])
+    }),
+  )
+}
+
+function receiverRows(settings: Settings): Promise<Row[]> {
+  return withProcess<GrowthFunctions, Row[]>('growth', {}, async (remote) => {
+    const measured = await inTurns(shorter(settings), counts, (count, runMs) =>
+      remote.call('receive', { ids: Number(count), runMs }),
+    )
+    return againstOne((count) => `receiver.handle for ${count} subscription ids`, measured)
+  })
+}
+
+/** One emulator for each number, because ending 100,000 subscriptions each time would take longest. */
+function emulatorRows(settings: Settings): Promise<Row[]> {
+  return withEach<Count, GrowthFunctions, Row[]>('growth', counts, {}, async (remotes) => {
+    for (const count of counts) await remotes[count].call('hold', Number(count))
+    const measured = await inTurns(shorter(settings), counts, (count, runMs) =>
+      remotes[count].call('subscribeAndEnd', runMs),
+    )
+    return againstOne((count) => `emulator: create and unsubscribe while it holds ${count}`, measured)
+  })
+}
+
+function againstOne(
+  what: (count: string) => string,
+  measured: Readonly<Record<Count, readonly Cost[]>>,
+): Row[] {
+  return manyCounts.flatMap((count) =>
+    comparisons(
+      what(shown(Number(count))),
+      { ours: measured[count], 'with one': measured[one] },
+      { 'with one': {} },
+      [timePerCall],
+    ),
+  )
+}
+
+async function clientConnectionRows(settings: Settings): Promise<Row[]> {
+  const names = ['ours on an Agent', 'undici pool.request'] as const
+  const rows: Row[] = []
+  for (const connections of connectionCounts) {
+    const part = await withCreators('http', names, connections, async (remotes) => {
+      const measured = await inTurns(settings, names, (name, runMs) =>
+        remotes[name].call('run', { runMs, concurrency: connections }),
+      )
+      return comparisons(
+        `create over ${shown(connections)} connections`,
+        { ...measured, ours: measured['ours on an Agent'] },
+        { 'undici pool.request': {} },
+        [cpuPerCall, speed],
+      )
+    })
+    rows.push(...part)
+  }
+  return rows
+}
+
+function serverConnectionRows(settings: Settings): Promise<Row[]> {
+  const names = ['ours', 'bare node:http'] as const
+  return withReceivers(names, async (load, remotes) => {
+    const rows: Row[] = []
+    for (const connections of connectionCounts) {
+      const measured = await inTurns(settings, names, (name, runMs) =>
+        costOfReceiving(load, remotes[name], connections, runMs),
+      )
+      const what = `receive over ${shown(connections)} connections`
+      rows.push(...comparisons(what, measured, { 'bare node:http': {} }, [cpuPerCall, speed]))
+    }
+    return rows
+  })
+}
+
+function shown(count: number): string {
+  return count.toLocaleString('en')
+}

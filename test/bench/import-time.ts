@@ -1,0 +1,46 @@
+/** How long importing takes in a process that has imported nothing yet. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { inTurns, type Settings } from './measure.js'
+import { benchFolder, packageFolder } from './prepare.js'
+import { type Aspect, comparisons, type Limit, type Row, units } from './report.js'
+
+const execute = promisify(execFile)
+
+const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration }
+
+/** Under the names that users import. */
+const doors: Readonly<Record<string, Readonly<Record<string, Limit>>>> = {
+  'notification-subscriber': {
+    zod: { atMost: 1.3 },
+    undici: {},
+    stripe: {},
+    openai: {},
+    '@octokit/webhooks': {},
+    '@twurple/eventsub-http': {},
+  },
+  'notification-subscriber/webhooks': { zod: { atMost: 1.15 } },
+}
+/** Resolved from here: what the package itself uses, and the package. */
+const ofThePackage = new Set(['zod', 'undici', ...Object.keys(doors)])
+
+export async function importRows({ rounds }: Settings): Promise<Row[]> {
+  const names = [...new Set(Object.entries(doors).flatMap(([door, peers]) => [door, ...Object.keys(peers)]))]
+  const measured = await inTurns({ rounds: Math.max(rounds * 2, 15), runMs: 0 }, names, importMillis)
+  return Object.entries(doors).flatMap(([door, limits]) =>
+    comparisons(`import '${door}'`, { ...measured, ours: measured[door] ?? [] }, limits, [importTime]),
+  )
+}
+
+async function importMillis(name: string): Promise<number> {
+  const program = `
+    const startedAt = performance.now()
+    await import('${name}')
+    process.stdout.write(String(performance.now() - startedAt))`
+  const { stdout } = await execute(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: ofThePackage.has(name) ? packageFolder : benchFolder,
+    // Whatever makes this process run TypeScript has no place there.
+    env: { PATH: process.env.PATH },
+  })
+  return Number(stdout)
+}

@@ -1,0 +1,57 @@
+/**
+ * Measures the built package side by side with its peers and prints one table of ratios. The peers have a
+ * package.json of their own here, which `npm ci` of the package does not install; undici, zod and p-memoize
+ * are the very copies that the package itself uses.
+ *
+ *   npm run bench                         everything
+ *   npm run bench -- parse receive        these parts
+ *   npm run bench -- --markdown           the table as it goes into the README
+ *   npm run bench -- --rounds 3 --quick   less exact, for looking whether a change does anything
+ */
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import type { Settings } from './measure.js'
+import { buildPackage, installPeers } from './prepare.js'
+import { asMarkdown, asText, type Row } from './report.js'
+
+/** Loaded when the package is built and the peers are there. */
+const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promise<Row[]>>>> = {
+  'access-token': async () => (await import('./access-token.js')).accessTokenRows,
+  create: async () => (await import('./create.js')).createRows,
+  parse: async () => (await import('./parse.js')).parseRows,
+  receive: async () => (await import('./receive.js')).receiveRows,
+  import: async () => (await import('./import-time.js')).importRows,
+  growth: async () => (await import('./growth.js')).growthRows,
+}
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    markdown: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '9' },
+  },
+})
+const unknown = positionals.filter((name) => !Object.hasOwn(parts, name))
+if (unknown.length > 0) {
+  throw new Error(`there is no part ${unknown.join(', ')}: choose of ${Object.keys(parts).join(', ')}`)
+}
+
+const rounds = Number(options.rounds)
+if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a whole number of at least 1')
+
+const settings: Settings = {
+  rounds,
+  runMs: options.quick ? 200 : 1_000,
+  manyCalls: options.quick ? 10_000 : 100_000,
+}
+buildPackage()
+installPeers()
+const rows: Row[] = []
+for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
+  console.error(`measuring ${name}`)
+  const measure = await parts[name]?.()
+  if (measure) rows.push(...(await measure(settings)))
+}
+const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, medians of ${rounds} rounds`
+console.log(`${options.markdown ? asMarkdown(rows) : asText(rows)}\n\n${machine}`)

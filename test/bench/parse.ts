@@ -1,0 +1,32 @@
+/** `parseDelivery` of a text, against what else reads and checks one. */
+import { inTurns, type Settings, shorter } from './measure.js'
+import type { ParseFunctions, Parser } from './processes/parse.js'
+import { withEach } from './processes.js'
+import { comparisons, type Limit, type Row, timePerCall } from './report.js'
+
+const limits: Readonly<Record<Exclude<Parser, 'ours'>, Limit>> = {
+  'JSON.parse': { atMost: 1.5 },
+  'JSON.parse + Ajv': { atMost: 1 },
+  'JSON.parse + Valibot': {},
+  'JSON.parse + ArkType': {},
+  'JSON.parse + zod': {},
+}
+const parsers = ['ours', ...Object.keys(limits)] as Parser[]
+
+const bodies = {
+  documented: 'parse a lowEnergyAgentOpened',
+  other: 'parse another type',
+} as const
+
+export function parseRows(settings: Settings): Promise<Row[]> {
+  return withEach<Parser, ParseFunctions, Row[]>('parse', parsers, {}, async (remotes) => {
+    const rows: Row[] = []
+    for (const [body, what] of Object.entries(bodies) as [keyof typeof bodies, string][]) {
+      const measured = await inTurns(shorter(settings), parsers, (name, runMs) =>
+        remotes[name].call('run', { body, runMs }),
+      )
+      rows.push(...comparisons(what, measured, limits, [timePerCall]))
+    }
+    return rows
+  })
+}

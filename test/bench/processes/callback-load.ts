@@ -1,0 +1,97 @@
+/** The service as far as callbacks need it: keep-alive connections that send the next as soon as one is answered. */
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { callbackToken, delivery, deliveryOf } from '../deliveries.js'
+import { message, readMessages } from '../http-messages.js'
+import { serve } from '../processes.js'
+
+/** The same bytes for every server, signed for the one that checks signatures. */
+const signed = request(delivery, {
+  'x-github-event': 'push',
+  'x-github-delivery': '6f1c3c1e-5a7c-4c3a-9f61-0b1f0f5b7a11',
+  'x-hub-signature-256': `sha256=${createHmac('sha256', callbackToken).update(delivery).digest('hex')}`,
+})
+
+function request(body: string, headers: Readonly<Record<string, string>> = {}): string {
+  const fields = { host: '127.0.0.1', 'content-type': 'application/json', token: callbackToken, ...headers }
+  return message('POST /notifications HTTP/1.1', fields, body)
+}
+
+let connections: readonly Connection[] = []
+
+/** A connection with one request at a time. */
+class Connection {
+  readonly #socket: Socket
+  #onAnswer: (error?: Error) => void = () => {}
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    readMessages(socket, (head) => {
+      this.#onAnswer(/^HTTP\/1.1 20[04] /.test(head) ? undefined : new Error(`answered ${head}`))
+    })
+    socket.on('error', (error) => this.#onAnswer(error))
+    socket.on('close', () => this.#onAnswer(new Error('the server closed a connection')))
+  }
+
+  static async open(port: number): Promise<Connection> {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return new Connection(socket)
+  }
+
+  /** Sends what `next` returns, one after the other, until that is undefined; resolves with how many there were. */
+  send(next: () => string | undefined): Promise<number> {
+    let answered = 0
+    return new Promise((resolve, reject) => {
+      const sendNext = () => {
+        const text = next()
+        if (text === undefined) resolve(answered)
+        else this.#socket.write(text, 'latin1')
+      }
+      this.#onAnswer = (error) => {
+        if (error) return reject(error)
+        answered++
+        sendNext()
+      }
+      sendNext()
+    })
+  }
+
+  close(): void {
+    this.#onAnswer = () => {}
+    this.#socket.destroy()
+  }
+}
+
+/** Sends over every connection; resolves when all are answered, with how many there were. */
+async function sendOverAll(next: () => string | undefined): Promise<number> {
+  const answered = await Promise.all(connections.map((connection) => connection.send(next)))
+  return answered.reduce((sum, count) => sum + count, 0)
+}
+
+const functions = {
+  open: async ({ port, count }: { port: number; count: number }) => {
+    connections = await Promise.all(Array.from({ length: count }, () => Connection.open(port)))
+  },
+  /** Sends the same delivery for some time. */
+  sendFor: (runMs: number): Promise<number> => {
+    const endsAt = performance.now() + runMs
+    return sendOverAll(() => (performance.now() < endsAt ? signed : undefined))
+  },
+  /** Sends the same delivery that many times. */
+  sendTimes: (times: number): Promise<number> => {
+    let left = times
+    return sendOverAll(() => (left-- > 0 ? signed : undefined))
+  },
+  /** Sends one delivery for each subscription id below `ids`. */
+  sendEach: (ids: number): Promise<number> => {
+    let id = 0
+    return sendOverAll(() => (id < ids ? request(JSON.stringify(deliveryOf(id++))) : undefined))
+  },
+  close: () => {
+    for (const connection of connections) connection.close()
+  },
+}
+export type CallbackLoadFunctions = typeof functions
+serve(functions)

@@ -1,0 +1,71 @@
+/** One way to read a callback's body, measured alone. */
+
+import { safeParse as valibotSafeParse } from 'valibot'
+import { parseDelivery } from '../../../dist/webhooks/index.js'
+import { delivery, otherDelivery, verdicts } from '../deliveries.js'
+import { type Cost, costOf } from '../measure.js'
+import { serve } from '../processes.js'
+import { arktypeDelivery, compiledAjv, valibotDelivery, zodDelivery } from '../validators.js'
+
+/** Reads a body, or throws. */
+type Parse = (body: string) => unknown
+
+export type Parser = keyof typeof parsers
+
+const parsers = {
+  ours: (): Parse => parseDelivery,
+  'JSON.parse': (): Parse => JSON.parse,
+  'JSON.parse + Ajv': () => {
+    const validate = compiledAjv()
+    return checked((value) => validate(value))
+  },
+  'JSON.parse + Valibot': () => checked((value) => valibotSafeParse(valibotDelivery, value).success),
+  'JSON.parse + ArkType': () => checked((value) => arktypeDelivery.allows(value)),
+  'JSON.parse + zod': () => checked((value) => zodDelivery.safeParse(value).success),
+} as const satisfies Record<string, () => Parse>
+
+function checked(isValid: (value: unknown) => boolean): Parse {
+  return (body) => {
+    const value: unknown = JSON.parse(body)
+    if (!isValid(value)) throw new Error('the body is no delivery')
+    return value
+  }
+}
+
+const bodies = { documented: delivery, other: otherDelivery } as const
+
+const name = process.argv[2] as Parser
+const parse = parsers[name]()
+
+if (name !== 'JSON.parse') {
+  for (const [body, isDelivery] of verdicts) {
+    if (isAccepted(body) !== isDelivery) throw new Error(`${name} has another verdict on ${body}`)
+  }
+}
+
+function isAccepted(body: string): boolean {
+  try {
+    parse(body)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const functions = {
+  run: ({ body, runMs }: { body: keyof typeof bodies; runMs: number }): Promise<Cost> =>
+    costOf(async () => parseFor(runMs, bodies[body])),
+}
+export type ParseFunctions = typeof functions
+serve(functions)
+
+/** Looks at the clock only now and then, because that costs as much as parsing. */
+function parseFor(runMs: number, body: string): number {
+  const endsAt = performance.now() + runMs
+  let calls = 0
+  while (performance.now() < endsAt) {
+    for (let index = 0; index < 500; index++) parse(body)
+    calls += 500
+  }
+  return calls
+}

@@ -1,0 +1,118 @@
+/** One server that receives callbacks, measured alone. */
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
+import express from 'express'
+import Fastify from 'fastify'
+import { DeliveryReceiver, toNodeHandler } from '../../../dist/webhooks/index.js'
+import { callbackToken } from '../deliveries.js'
+import { type Cost, heapAfterCollection } from '../measure.js'
+import { serve } from '../processes.js'
+import { deliveryJsonSchema, zodDelivery } from '../validators.js'
+
+/** Deliveries by the number that is their subscription id. */
+let received = new Uint8Array()
+let deliveries = 0
+
+/** What every server does with a delivery, and waits for. */
+async function handle(subscriptionId: number): Promise<void> {
+  deliveries++
+  if (subscriptionId < received.length) received[subscriptionId] = (received[subscriptionId] ?? 0) + 1
+}
+
+const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onAny(
+  (_notification, { subscriptionId }) => handle(subscriptionId),
+)
+
+/** None, so that a machine that is busy with something else breaks no connection. */
+const keepAliveTimeout = 0
+
+/** Each answers a callback on any path, and listens on the port of its result. */
+const servers = {
+  ours: () => listen(toNodeHandler(receiver)),
+  /** Reads and parses, and checks nothing. */
+  'bare node:http': () =>
+    listen((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', async () => {
+        await handle(JSON.parse(Buffer.concat(chunks).toString()).subscriptionId)
+        response.writeHead(204).end()
+      })
+    }),
+  '@octokit/webhooks': () => {
+    const webhooks = new Webhooks({ secret: callbackToken })
+    // Its payloads are typed as those of GitHub, and passed on as they come.
+    webhooks.onAny(({ payload }) => handle((payload as unknown as { subscriptionId: number }).subscriptionId))
+    return listen(createNodeMiddleware(webhooks, { path: '/notifications' }))
+  },
+  'Express + zod': () => {
+    const app = express()
+    app.post('/notifications', express.json(), async (request, response) => {
+      if (request.get('token') !== callbackToken) return void response.sendStatus(401)
+      const { data, error } = zodDelivery.safeParse(request.body)
+      if (error) return void response.sendStatus(400)
+      await handle(data.subscriptionId)
+      response.status(204).end()
+    })
+    return listen(app)
+  },
+  'Fastify + Ajv': async () => {
+    const app = Fastify({
+      keepAliveTimeout,
+      ajv: { customOptions: { strictRequired: false, coerceTypes: false } },
+    })
+    app.post<{ Body: { subscriptionId: number } }>(
+      '/notifications',
+      { schema: { body: deliveryJsonSchema } },
+      async (request, reply) => {
+        if (request.headers.token !== callbackToken) return reply.code(401).send()
+        await handle(request.body.subscriptionId)
+        return reply.code(204).send()
+      },
+    )
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    return (app.server.address() as AddressInfo).port
+  },
+} as const satisfies Record<string, () => Promise<number>>
+
+export type ReceivingServer = keyof typeof servers
+
+async function listen(listener: RequestListener): Promise<number> {
+  const server = createServer({ keepAliveTimeout }, listener)
+  server.listen({ host: '127.0.0.1', port: 0, backlog: 2_048 })
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+const port = await servers[process.argv[2] as ReceivingServer]()
+let since = { cpu: process.cpuUsage(), at: performance.now() }
+
+const functions = {
+  port: () => port,
+  /** Begins to count. Subscription ids below `ids` are counted each. */
+  begin: (ids: number) => {
+    received = new Uint8Array(ids)
+    deliveries = 0
+    since = { cpu: process.cpuUsage(), at: performance.now() }
+  },
+  /** What there was since it began. */
+  cost: (): Cost => {
+    const { user, system } = process.cpuUsage(since.cpu)
+    return { calls: deliveries, elapsedMs: performance.now() - since.at, cpuMicros: user + system }
+  },
+  /** How many subscription ids were not delivered, and how many more than once. */
+  account: () => ({
+    lost: received.filter((times) => times === 0).length,
+    doubled: received.filter((times) => times > 1).length,
+  }),
+  /** Resolves with `true` when the receiver has drained, with `false` when that takes more than 5 seconds. */
+  drain: () => {
+    const tooLate = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 5_000).unref())
+    return Promise.race([receiver.drain().then(() => true), tooLate])
+  },
+  heap: heapAfterCollection,
+}
+export type ReceiveFunctions = typeof functions
+serve(functions)

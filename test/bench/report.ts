@@ -1,0 +1,128 @@
+/** The table that is printed, for terminals and for Markdown. */
+import {
+  type Cost,
+  callsPerSecond,
+  cpuNanosecondsPerCall,
+  median,
+  nanosecondsPerCall,
+  type Ratio,
+  ratioOf,
+} from './measure.js'
+
+/** One line of the table. */
+export interface Row {
+  readonly what: string
+  readonly ours: string
+  readonly peer: string
+  readonly ratio: string
+  readonly limit: string
+  readonly ok: string
+}
+
+/** The bound of a ratio, ours to the peer's. */
+export interface Limit {
+  readonly atLeast?: number
+  readonly atMost?: number
+}
+
+/** A unit that figures are shown in. */
+export type Unit = (figure: number) => string
+
+export const units = {
+  perSecond: (figure: number) => `${Math.round(figure).toLocaleString('en')}/s`,
+  duration: (nanoseconds: number) => {
+    if (nanoseconds < 1_000) return `${significant(nanoseconds)} ns`
+    if (nanoseconds < 1e6) return `${significant(nanoseconds / 1_000)} µs`
+    return `${significant(nanoseconds / 1e6)} ms`
+  },
+  bytes: (figure: number) => `${(figure / 2 ** 20).toFixed(1)} MB`,
+} as const satisfies Record<string, Unit>
+
+/** One side of what was measured. */
+export interface Aspect<T> {
+  readonly figureOf: (measurement: T) => number
+  readonly unit: Unit
+  /** Added to the figure, where the unit does not say it. */
+  readonly name?: string
+}
+
+export const speed: Aspect<Cost> = { figureOf: callsPerSecond, unit: units.perSecond }
+export const timePerCall: Aspect<Cost> = { figureOf: nanosecondsPerCall, unit: units.duration }
+export const cpuPerCall: Aspect<Cost> = {
+  figureOf: cpuNanosecondsPerCall,
+  unit: units.duration,
+  name: ' CPU',
+}
+
+/**
+ * One row for each peer: what of `ours` and of it was measured in the same rounds. The first aspect is
+ * compared, the others are only shown.
+ */
+export function comparisons<Peer extends string, T>(
+  what: string,
+  measured: Readonly<Record<'ours' | NoInfer<Peer>, readonly T[]>>,
+  limits: Readonly<Record<Peer, Limit>>,
+  [compared, ...shown]: readonly [Aspect<T>, ...Aspect<T>[]],
+): Row[] {
+  const figures = (measurements: readonly T[]) =>
+    [compared, ...shown]
+      .map(({ figureOf, unit, name = '' }) => `${unit(median(measurements.map(figureOf)))}${name}`)
+      .join(', ')
+  return (Object.keys(limits) as Peer[]).map((peer) => {
+    const ratio = ratioOf(measured.ours.map(compared.figureOf), measured[peer].map(compared.figureOf))
+    return {
+      what,
+      ours: figures(measured.ours),
+      peer: `${peer} ${figures(measured[peer])}`,
+      ratio: `${significant(ratio.median)} (${significant(ratio.min)}..${significant(ratio.max)})`,
+      ...verdict(limits[peer], ratio),
+    }
+  })
+}
+
+/** States a figure of ours that has no peer, and whether it is as it must be. */
+export function fact(what: string, ours: string, limit: string, isOk: boolean): Row {
+  return { what, ours, peer: '', ratio: '', limit, ok: isOk ? 'yes' : 'NO' }
+}
+
+function verdict({ atLeast, atMost }: Limit, { median }: Ratio): Pick<Row, 'limit' | 'ok'> {
+  if (atLeast !== undefined) return { limit: `≥ ${atLeast}`, ok: median >= atLeast ? 'yes' : 'NO' }
+  if (atMost !== undefined) return { limit: `≤ ${atMost}`, ok: median <= atMost ? 'yes' : 'NO' }
+  return { limit: '', ok: '' }
+}
+
+function significant(figure: number): string {
+  return figure >= 100 ? figure.toFixed(0) : figure.toPrecision(figure < 1 ? 2 : 3)
+}
+
+const titles: Row = {
+  what: 'what',
+  ours: 'ours',
+  peer: 'peer',
+  ratio: 'ratio (min..max)',
+  limit: 'limit',
+  ok: 'ok',
+}
+const columns = Object.keys(titles) as (keyof Row)[]
+
+export function asText(rows: readonly Row[]): string {
+  const lines = [titles, ...rows]
+  const widths = columns.map((column) => Math.max(...lines.map((row) => row[column].length)))
+  return lines
+    .map((row) =>
+      columns
+        .map((column, index) => row[column].padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+export function asMarkdown(rows: readonly Row[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [
+    line(columns.map((column) => titles[column])),
+    line(columns.map(() => '---')),
+    ...rows.map((row) => line(columns.map((column) => row[column]))),
+  ].join('\n')
+}
