@@ -1,6 +1,7 @@
 import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { type LogLine, recordingLogger } from '../support/secrets.js'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -9,6 +10,9 @@ afterEach(() => {
   vi.useRealTimers()
   vi.restoreAllMocks()
 })
+
+const isFailedRefresh = ([, message]: LogLine) =>
+  message === 'Access token refresh failed; the old one serves on'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -256,6 +260,100 @@ describe('refresh ahead of the end', () => {
     expect([...seen]).toEqual(['token-1', 'token-new'])
     expect(service.tokenRequests).toHaveLength(3)
   })
+
+  test.each([
+    [32, [250, 500, 1_000, 1_000]],
+    [64, [500, 1_000, 2_000, 2_000]],
+    [3600, [500, 1_000, 2_000, 4_000]],
+  ])(
+    'a token of %i seconds: waits after failed refreshes double, and begin anew after one that worked',
+    async (seconds, expected) => {
+      vi.spyOn(Math, 'random').mockReturnValue(0)
+      const service = fakeService()
+      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
+      const { lines, ...logger } = recordingLogger()
+      const client = service.client({ logger })
+      await client.getAccessToken()
+      const down = () => new Response('', { status: 503 })
+      const callUntilRefreshFails = async (times: number) => {
+        const before = lines.length
+        const failures = () => lines.slice(before).filter(isFailedRefresh)
+        while (failures().length < times) {
+          await vi.advanceTimersByTimeAsync(10)
+          await client.getAccessToken()
+          await vi.advanceTimersByTimeAsync(0)
+        }
+        return failures().map(([fields]) => fields)
+      }
+      const failed = (delayMs: number) => ({
+        delayMs,
+        reason:
+          'The authorization server answered 503 to the token request. ' +
+          'The server is busy or out of order: try again later.',
+      })
+
+      await vi.advanceTimersByTimeAsync(seconds * 800)
+      service.onToken = down
+      expect(await callUntilRefreshFails(expected.length)).toEqual(expected.map(failed))
+      // One attempt each: the next refresh is the repeat.
+      expect(service.tokenRequests).toHaveLength(1 + expected.length)
+
+      service.onToken = () => tokenAnswer('token-new', seconds)
+      await vi.advanceTimersByTimeAsync(4_000)
+      await client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(seconds * 800)
+      service.onToken = down
+      expect(await callUntilRefreshFails(1)).toEqual([failed(expected[0] ?? 0)])
+    },
+  )
+
+  test('a refresh that hangs is given up after a third of the time that a call has', async () => {
+    const service = fakeService()
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ logger, timeoutMs: 30_000 })
+    await client.getAccessToken()
+    service.onToken = () => new Promise(() => {})
+    await vi.advanceTimersByTimeAsync(0.9 * hourMs)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect(lines.filter(isFailedRefresh)).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(lines.filter(isFailedRefresh).map(([fields]) => fields)).toMatchObject([
+      {
+        reason:
+          'The token request took longer than 10000 ms, retries included. ' +
+          'Repeat it, or allow more time with `timeoutMs`.',
+      },
+    ])
+  })
+
+  test.each([
+    [440, 'is waited for', 2],
+    [460, 'is taken for one that hangs', 3],
+  ])(
+    'without a token, a refresh under way for %i ms, where the last took 200 ms, %s',
+    async (ageMs, _verdict, requests) => {
+      const service = fakeService()
+      service.onToken = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        return tokenAnswer('token-1', 10)
+      }
+      const client = service.client()
+      const first = client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(200)
+      await first
+      await vi.advanceTimersByTimeAsync(9_700)
+      const refresh = deferred<Response>()
+      service.onToken = (_call, count) => (count === 2 ? refresh.promise : tokenAnswer('token-own'))
+      await client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(ageMs)
+      const waiting = client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(0)
+      expect(service.tokenRequests).toHaveLength(requests)
+      refresh.resolve(tokenAnswer('token-refreshed'))
+      expect(await waiting).toBe(requests === 2 ? 'token-refreshed' : 'token-own')
+    },
+  )
 
   test('who waits for a token does not fail with a background refresh that it joined', async () => {
     const service = fakeService()
