@@ -87,6 +87,65 @@ describe('one hierarchy', () => {
   })
 })
 
+test('each carries what it was made with, and its cause', () => {
+  const cause = new Error('why')
+  const details = {
+    issues: [{ path: ['a'], message: 'is wrong' }],
+    status: 409,
+    error: 'invalid_client',
+    errorDescription: 'Who are you?',
+    retryAfterMs: 5,
+    body: 'raw',
+    reason: 'partial-overlap',
+    subscriptionId: 7,
+    requestSent: true,
+    timeoutMs: 6,
+    request,
+  } as const
+  const { issues, status, body, retryAfterMs, reason } = details
+  const { error, errorDescription, subscriptionId, requestSent, timeoutMs } = details
+  const carried = [
+    [sdk.ConfigurationError, { issues }],
+    [sdk.InvalidRequestError, { issues }],
+    [sdk.TokenRequestError, { status, error, errorDescription, retryAfterMs }],
+    [sdk.ApiError, { status, body, retryAfterMs }],
+    [sdk.SubscriptionConflictError, { status, body, retryAfterMs, reason, request }],
+    [sdk.SubscriptionNotFoundError, { status, body, retryAfterMs, subscriptionId }],
+    [sdk.ConnectionError, { requestSent }],
+    [sdk.TimeoutError, { timeoutMs }],
+    [sdk.OutcomeUnknownError, { request }],
+    [sdk.ResponseValidationError, { status, body, issues }],
+    [sdk.InvalidDeliveryError, { issues }],
+  ] as const
+  for (const [Class, fields] of carried) {
+    const { code, ...made } = Object.assign({}, new Class('message', details, { cause }))
+    expect(made).toEqual(fields)
+    expect(code).toMatch(/^[A-Z_]+$/)
+    expect(new Class('message', details, { cause })).toMatchObject({ message: 'message', cause })
+  }
+})
+
+test('the name is the own one also where a minifier renamed the class, and can be set like that of any error', () => {
+  const error = new sdk.TimeoutError('m', { timeoutMs: 1 })
+  expect(Object.keys(error)).not.toContain('name')
+  error.name = 'Mine'
+  expect(error.name).toBe('Mine')
+  expect(Reflect.deleteProperty(error, 'name')).toBe(true)
+})
+
+test('what only looks like an error of this package is none', () => {
+  const impostor = Object.create({
+    constructor: { [Symbol.for('notification-subscriber.error-class')]: 'ApiError' },
+  })
+  for (const value of [
+    impostor,
+    Object.create({ constructor: undefined }),
+    Object.create({ constructor: 7 }),
+  ]) {
+    expect(value instanceof sdk.ApiError).toBe(false)
+  }
+})
+
 test('the body of an InvalidDeliveryError is there, but neither printed nor serialized', () => {
   const error = new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw-body' })
   expect(error.body).toBe('raw-body')
