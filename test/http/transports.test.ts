@@ -1,6 +1,6 @@
 /** design.md, "Requests": what a dispatcher and a `fetch` are given, and what is read of their answers. */
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type DispatcherLike, type FetchLike, NotificationClient } from 'notification-subscriber'
 import { Agent } from 'undici'
@@ -89,8 +89,8 @@ describe('on a loopback server', () => {
     await once(server, 'close')
   })
 
-  async function listen(...handler: Parameters<typeof createServer>): Promise<string> {
-    server = createServer(...handler)
+  async function listen(handler: RequestListener): Promise<string> {
+    server = createServer(handler)
     server.on('connection', (socket) => {
       open.add(socket)
       socket.once('close', () => open.delete(socket))
