@@ -112,7 +112,7 @@ const cases = Object.entries(echoes).flatMap(([name, script]) =>
   ),
 )
 
-describe('a server that sends back what it was sent', () => {
+describe.concurrent('a server that sends back what it was sent', () => {
   test.for(cases)('$name: $operation.name with $kind', async ({ script, operation, kind }) => {
     await using server = await ScriptedServer.listen(tls, script)
     const { client, logger } = clientFor(server, operation, kind)

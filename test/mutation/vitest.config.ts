@@ -35,6 +35,7 @@ const config = defineConfig({
       // Concurrent, so that it cannot be told which test reached which mutant; and slow.
       'test/faults/broken-connections.test.ts',
       'test/faults/dispatchers.test.ts',
+      'test/faults/echoes.test.ts',
       // Say of the package what the rest says already, in each framework.
       'test/frameworks/**',
     ],
