@@ -262,13 +262,14 @@ describe('refresh ahead of the end', () => {
   })
 
   test.each([
-    [32, [250, 500, 1_000, 1_000]],
-    [64, [500, 1_000, 2_000, 2_000]],
-    [3600, [500, 1_000, 2_000, 4_000]],
+    [32, 0, [250, 500, 1_000, 1_000]],
+    [64, 0, [500, 1_000, 2_000, 2_000]],
+    [3600, 1, [1_000, 2_000, 4_000, 8_000]],
   ])(
     'a token of %i seconds: waits after failed refreshes double, and begin anew after one that worked',
-    async (seconds, expected) => {
-      vi.spyOn(Math, 'random').mockReturnValue(0)
+    async (seconds, random, expected) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random)
+      const untilDueMs = seconds * (800 + 100 * random)
       const service = fakeService()
       service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
       const { lines, ...logger } = recordingLogger()
@@ -292,16 +293,16 @@ describe('refresh ahead of the end', () => {
           'The server is busy or out of order: try again later.',
       })
 
-      await vi.advanceTimersByTimeAsync(seconds * 800)
+      await vi.advanceTimersByTimeAsync(untilDueMs)
       service.onToken = down
       expect(await callUntilRefreshFails(expected.length)).toEqual(expected.map(failed))
       // One attempt each: the next refresh is the repeat.
       expect(service.tokenRequests).toHaveLength(1 + expected.length)
 
       service.onToken = () => tokenAnswer('token-new', seconds)
-      await vi.advanceTimersByTimeAsync(4_000)
+      await vi.advanceTimersByTimeAsync(2 * (expected.at(-1) ?? 0))
       await client.getAccessToken()
-      await vi.advanceTimersByTimeAsync(seconds * 800)
+      await vi.advanceTimersByTimeAsync(untilDueMs)
       service.onToken = down
       expect(await callUntilRefreshFails(1)).toEqual([failed(expected[0] ?? 0)])
     },
@@ -339,6 +340,7 @@ describe('refresh ahead of the end', () => {
         return tokenAnswer('token-1', 10)
       }
       const client = service.client()
+      await vi.advanceTimersByTimeAsync(1_000)
       const first = client.getAccessToken()
       await vi.advanceTimersByTimeAsync(200)
       await first
@@ -409,6 +411,26 @@ describe('a token endpoint that does not answer', () => {
     expect(await client.getAccessToken()).toBe('token-new')
   })
 
+  test('the late failure of a refresh that was given up leaves the request in its place alone', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const late = deferred<Response>()
+    service.onToken = () => late.promise
+    await vi.advanceTimersByTimeAsync(0.9999 * hourMs)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0.0001 * hourMs)
+    const own = deferred<Response>()
+    service.onToken = () => own.promise
+    const first = client.getAccessToken()
+    late.resolve(new Response('', { status: 500 }))
+    await vi.advanceTimersByTimeAsync(0)
+    const second = client.getAccessToken()
+    own.resolve(tokenAnswer('token-own'))
+    expect(await Promise.all([first, second])).toEqual(['token-own', 'token-own'])
+    expect(service.tokenRequests).toHaveLength(3)
+  })
+
   test('who joins a request that is about to give up has the whole of its own time', async () => {
     const service = fakeService()
     service.onToken = (_call, count) => (count === 1 ? new Promise(() => {}) : tokenAnswer('token-2'))
@@ -430,6 +452,19 @@ describe('a token endpoint that does not answer', () => {
     }
     const client = service.client({ timeoutMs: 100 })
     expect(await client.getAccessToken({ timeoutMs: 300 })).toBe('token')
+  })
+
+  test('a token request ends with the time of the call that began it', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const client = service.client({ timeoutMs: 100 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    const call = expect(client.getAccessToken({ timeoutMs: 300 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await vi.advanceTimersByTimeAsync(299)
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    await call
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(true)
   })
 })
 

@@ -25,6 +25,7 @@ describe('the request (interface 4.1)', () => {
     expect(request?.headers.get('authorization')).toBe(
       `Basic ${Buffer.from('id:s3cr:et/+%ü', 'utf8').toString('base64')}`,
     )
+    expect(request?.headers.get('accept')).toBe('application/json')
     expect(request?.body).toBe('grant_type=client_credentials')
   })
 
