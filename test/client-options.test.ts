@@ -322,11 +322,28 @@ describe('options that cannot work are refused with every problem listed', () =>
 
   test('the message shows the first five problems', () => {
     const options = { retry: 1, timeoutMs: 0, logger: 1, fetch: 1, routes: 1, baseUrl: 1, auth: {} }
-    expect(() => new NotificationClient(options as never)).toThrowErrorMatchingInlineSnapshot(`[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: Invalid input; logger: must be a logger with debug, info, warn and error; and 5 more.]`)
+    expect(() => new NotificationClient(options as never)).toThrowErrorMatchingInlineSnapshot(
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: Invalid input; logger: must be a logger with debug, info, warn and error; and 5 more.]`,
+    )
     const { routes: _routes, auth: _auth, ...five } = options
     expect(
       () => new NotificationClient({ ...five, auth: { getAccessToken: () => 'x' } } as never),
-    ).toThrowErrorMatchingInlineSnapshot(`[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: Invalid input; logger: must be a logger with debug, info, warn and error.]`)
+    ).toThrowErrorMatchingInlineSnapshot(
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: Invalid input; logger: must be a logger with debug, info, warn and error.]`,
+    )
+  })
+
+  test.each([
+    ['a\r\n\u0000b\u2028c', 'Unrecognized key: "a b c"'],
+    ['k'.repeat(280), `Unrecognized key: "${'k'.repeat(280)}"`],
+    ['k'.repeat(281), `Unrecognized key: "${'k'.repeat(281)}…`],
+    ['k'.repeat(9_999), `Unrecognized key: "${'k'.repeat(281)}…`],
+  ])('a problem is told on one line of bounded length: %#', (key, problem) => {
+    expect(() => new NotificationClient({ ...working, [key]: 1 } as never)).toThrow(
+      new ConfigurationError(`NotificationClient cannot be made from these options: ${problem}.`, {
+        issues: [expect.objectContaining({ path: [] })],
+      }),
+    )
   })
 
   test('the message names them all and shows no value', () => {
