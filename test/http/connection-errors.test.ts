@@ -150,11 +150,15 @@ describe('the cause', () => {
     ['a code that is no text', failed(networkError({ code: 7 })), undefined],
     ['a cause that is undefined', Object.assign(new TypeError('x'), { cause: undefined }), undefined],
   ])('is no deeper than that: %s', async (_name, thrown, code) => {
-    expect(((await errorAfter(thrown)).cause as { code?: string }).code).toBe(code)
+    const { cause } = await errorAfter(thrown)
+    expect((cause as { code?: string }).code).toBe(code)
+    expect(Object.keys(cause as object)).toEqual(code === undefined ? [] : ['code'])
   })
 
   test.each([
     ['text', 'p4ssword is wrong', '[redacted] is wrong'],
+    ['an error without a cause', Object.assign(new TypeError('x'), { cause: undefined }), 'x'],
+    ['an error that ends like a secret begins', new Error('bad p4ssw'), 'bad p4ssw'],
     ['null', null, 'null'],
     ['undefined', undefined, 'undefined'],
     ['an object', {}, '[object Object]'],
@@ -167,6 +171,7 @@ describe('the cause', () => {
     const { cause } = await errorAfter(thrown)
     expect(cause).toBeInstanceOf(Error)
     expect((cause as Error).message).toBe(message)
+    expect((cause as Error).stack).toContain(message)
     expect(JSON.stringify(cause) + (cause as Error).stack).not.toContain('p4ssword')
   })
 
