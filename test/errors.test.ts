@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import * as sdk from 'notification-subscriber'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 const request = {
   notificationTypes: ['behavioral'],
@@ -66,10 +66,14 @@ describe('one hierarchy', () => {
     }
   })
 
-  test('instances from another loaded copy of the package are instances', async () => {
-    const { vi } = await import('vitest')
+  // Loaded here and not in the test: what is loaded in a test is taken for covered by it alone (test/mutation).
+  let copy: typeof sdk
+  beforeAll(async () => {
     vi.resetModules()
-    const copy: typeof sdk = await import('notification-subscriber')
+    copy = await import('notification-subscriber')
+  })
+
+  test('instances from another loaded copy of the package are instances', () => {
     expect(copy.ApiError).not.toBe(sdk.ApiError)
     const foreign = new copy.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1 })
     expect(foreign).toBeInstanceOf(sdk.SubscriptionNotFoundError)
@@ -85,6 +89,65 @@ describe('one hierarchy', () => {
     expect(own).toBeInstanceOf(sdk.ApiError)
     expect(new sdk.ApiError('m', { status: 400, body: '' })).not.toBeInstanceOf(AppError)
   })
+})
+
+test('each carries what it was made with, and its cause', () => {
+  const cause = new Error('why')
+  const details = {
+    issues: [{ path: ['a'], message: 'is wrong' }],
+    status: 409,
+    error: 'invalid_client',
+    errorDescription: 'Who are you?',
+    retryAfterMs: 5,
+    body: 'raw',
+    reason: 'partial-overlap',
+    subscriptionId: 7,
+    requestSent: true,
+    timeoutMs: 6,
+    request,
+  } as const
+  const { issues, status, body, retryAfterMs, reason } = details
+  const { error, errorDescription, subscriptionId, requestSent, timeoutMs } = details
+  const carried = [
+    [sdk.ConfigurationError, { issues }],
+    [sdk.InvalidRequestError, { issues }],
+    [sdk.TokenRequestError, { status, error, errorDescription, retryAfterMs }],
+    [sdk.ApiError, { status, body, retryAfterMs }],
+    [sdk.SubscriptionConflictError, { status, body, retryAfterMs, reason, request }],
+    [sdk.SubscriptionNotFoundError, { status, body, retryAfterMs, subscriptionId }],
+    [sdk.ConnectionError, { requestSent }],
+    [sdk.TimeoutError, { timeoutMs }],
+    [sdk.OutcomeUnknownError, { request }],
+    [sdk.ResponseValidationError, { status, body, issues }],
+    [sdk.InvalidDeliveryError, { issues }],
+  ] as const
+  for (const [Class, fields] of carried) {
+    const { code, ...made } = Object.assign({}, new Class('message', details, { cause }))
+    expect(made).toEqual(fields)
+    expect(code).toMatch(/^[A-Z_]+$/)
+    expect(new Class('message', details, { cause })).toMatchObject({ message: 'message', cause })
+  }
+})
+
+test('the name is the own one also where a minifier renamed the class, and can be set like that of any error', () => {
+  const error = new sdk.TimeoutError('m', { timeoutMs: 1 })
+  expect(Object.keys(error)).not.toContain('name')
+  error.name = 'Mine'
+  expect(error.name).toBe('Mine')
+  expect(Reflect.deleteProperty(error, 'name')).toBe(true)
+})
+
+test('what only looks like an error of this package is none', () => {
+  const impostor = Object.create({
+    constructor: { [Symbol.for('notification-subscriber.error-class')]: 'ApiError' },
+  })
+  for (const value of [
+    impostor,
+    Object.create({ constructor: undefined }),
+    Object.create({ constructor: 7 }),
+  ]) {
+    expect(value instanceof sdk.ApiError).toBe(false)
+  }
 })
 
 test('the body of an InvalidDeliveryError is there, but neither printed nor serialized', () => {

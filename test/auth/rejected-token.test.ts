@@ -104,7 +104,14 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     const basic = Buffer.from('agent-desk:pä:ss', 'utf8').toString('base64')
     expect(authorizations(service.calls)).toEqual([`Basic ${basic}`])
     expect(service.tokenRequests).toHaveLength(0)
-    await expect(client.getAccessToken()).rejects.toBeInstanceOf(ConfigurationError)
+    const error = await client.getAccessToken().catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(error).toMatchObject({
+      message:
+        'auth is a user name and password: there is no access token to give. ' +
+        'Configure client credentials or `getAccessToken` instead.',
+      issues: [{ path: ['auth'], message: 'is a user name and password: there is no access token to give' }],
+    })
   })
 
   test('a 401 to user name and password is the answer', async () => {
@@ -138,7 +145,13 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     async (token) => {
       const service = fakeService()
       const client = service.client({ auth: { getAccessToken: () => token as string } })
-      await expect(client.createSubscription(subscription)).rejects.toBeInstanceOf(ConfigurationError)
+      const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+      expect(error).toBeInstanceOf(ConfigurationError)
+      const message = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
+      expect(error).toMatchObject({
+        message: `auth.getAccessToken ${message}.`,
+        issues: [{ path: ['auth', 'getAccessToken'], message }],
+      })
       expect(service.calls).toHaveLength(0)
     },
   )

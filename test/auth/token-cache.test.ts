@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { recordingLogger } from '../support/secrets.js'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -52,9 +53,17 @@ describe('tokenCache', () => {
     const service = fakeService()
     const store = keyValueStore()
     await clientWith(service, store).getAccessToken()
-    const [key, entry] = [...store.entries][0] ?? []
-    expect(entry?.expiresAt).toBe(Date.now() + 3_600_000)
-    expect(key).not.toContain('c1ient-s3cret')
+    const expiresAtMs = Date.now() + 3_600_000
+    expect([...store.entries]).toEqual([
+      [
+        'notification-subscriber https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token subscriber ',
+        {
+          expiresAt: expiresAtMs,
+          value: JSON.stringify({ accessToken: 'token-1', lifetimeMs: 3_600_000, expiresAtMs }),
+        },
+      ],
+    ])
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('an adopted token is used to its end and never past it', async () => {
@@ -96,6 +105,70 @@ describe('tokenCache', () => {
     await clientWith(service, store, { clientId: 'other' }).getAccessToken()
     await clientWith(service, store, { scope: 'read' }).getAccessToken()
     expect(service.tokenRequests).toHaveLength(3)
+    const otherTenant = { authUrl: 'https://auth.other.example.com' }
+    service.onCall = () => tokenAnswer('token-other')
+    expect(await clientWith(service, store, otherTenant).getAccessToken()).toBe('token-other')
+    expect(await clientWith(service, store, { domain: 'other' }).getAccessToken()).toBe('token-other')
+    expect(store.entries.size).toBe(5)
+  })
+
+  test('a token that is due for a refresh is not taken over: one that is fetched now serves every process', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_300_000)
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('a stored token that ends before the one at hand is not taken over', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const client = clientWith(service, store)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_300_000)
+    const [key = ''] = store.entries.keys()
+    const shorter = { accessToken: 'shorter', lifetimeMs: 250_000, expiresAtMs: Date.now() + 249_000 }
+    await store.set(key, JSON.stringify(shorter), 249_000)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await client.getAccessToken()).toBe('token-2')
+  })
+
+  test('a token that is over when it arrives is not stored', async () => {
+    const service = fakeService()
+    service.onToken = () => tokenAnswer('token', 0)
+    const store = keyValueStore()
+    const { lines, ...logger } = recordingLogger()
+    const auth = { ...credentials, tokenCache: store }
+    await service.client({ auth, logger }).getAccessToken()
+    expect(store.entries.size).toBe(0)
+    expect(lines).not.toContainEqual([expect.anything(), 'Access token obtained'])
+  })
+
+  test('a store that keeps an entry beyond its end does not prolong the token', async () => {
+    const service = fakeService()
+    const values = new Map<string, unknown>()
+    await clientWith(service, values).getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_600_000)
+    expect(await clientWith(service, values).getAccessToken()).toBe('token-2')
+  })
+
+  test('a rejected token that the store cannot let go of is not taken over again', async () => {
+    const service = fakeService()
+    const store = { ...keyValueStore(), delete: () => false, set() {} }
+    const expiresAtMs = Date.now() + 60_000
+    store.get = async () => JSON.stringify({ accessToken: 'revoked', lifetimeMs: 60_000, expiresAtMs })
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer revoked'
+        ? new Response('', { status: 401 })
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    await clientWith(service, store).createSubscription(subscription)
+    expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
+      'Bearer revoked',
+      'Bearer token-1',
+    ])
   })
 
   test('a rejected token is removed for everybody and not taken over again', async () => {
@@ -125,7 +198,9 @@ describe('tokenCache', () => {
         : Response.json({ subscription_id: 1 }, { status: 201 })
     await first.createSubscription(subscription)
     await second.createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(0)
     expect(service.tokenRequests).toHaveLength(2)
+    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
   })
 
   test('a slow delete of the rejected token does not hit the new one', async () => {
@@ -186,6 +261,42 @@ describe('tokenCache', () => {
     expect(service.tokenRequests).toHaveLength(1)
     expect(lines.join()).not.toContain('token-1')
   })
+
+  test.each([
+    ['an Error', new RangeError('redis://:passw0rd@cache'), 'RangeError'],
+    ['something else', 'redis://:passw0rd@cache', 'string'],
+  ])(
+    'every failure of a store is logged; of %s that it throws, only what it is',
+    async (_name, thrown, reason) => {
+      const service = fakeService()
+      service.onCall = (_call, count) =>
+        count === 1
+          ? new Response('', { status: 401 })
+          : Response.json({ subscription_id: 1 }, { status: 201 })
+      const fails = async () => {
+        throw thrown
+      }
+      const { lines, ...logger } = recordingLogger()
+      // To be deleted, it must have been read.
+      let stored: string | undefined
+      const tokenCache = {
+        get: async () => stored ?? fails(),
+        set: async (_key: string, value: string) => {
+          stored ??= value
+          return fails()
+        },
+        delete: fails,
+      }
+      const client = service.client({ auth: { ...credentials, tokenCache }, logger })
+      await client.getAccessToken()
+      await client.createSubscription(subscription)
+      await vi.advanceTimersByTimeAsync(0)
+      const message = 'Token cache failed; going on without it'
+      expect(lines.filter((line) => line[1] === message)).toEqual(
+        ['read', 'write', 'delete', 'write'].map((operation) => [{ operation, reason }, message]),
+      )
+    },
+  )
 
   test('a store that hangs is passed over', async () => {
     const service = fakeService()

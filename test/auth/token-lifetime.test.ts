@@ -1,6 +1,7 @@
 import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { type LogLine, recordingLogger } from '../support/secrets.js'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -9,6 +10,9 @@ afterEach(() => {
   vi.useRealTimers()
   vi.restoreAllMocks()
 })
+
+const isFailedRefresh = ([, message]: LogLine) =>
+  message === 'Access token refresh failed; the old one serves on'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -257,6 +261,102 @@ describe('refresh ahead of the end', () => {
     expect(service.tokenRequests).toHaveLength(3)
   })
 
+  test.each([
+    [32, 0, [250, 500, 1_000, 1_000]],
+    [64, 0, [500, 1_000, 2_000, 2_000]],
+    [3600, 1, [1_000, 2_000, 4_000, 8_000]],
+  ])(
+    'a token of %i seconds: waits after failed refreshes double, and begin anew after one that worked',
+    async (seconds, random, expected) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random)
+      const untilDueMs = seconds * (800 + 100 * random)
+      const service = fakeService()
+      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
+      const { lines, ...logger } = recordingLogger()
+      const client = service.client({ logger })
+      await client.getAccessToken()
+      const down = () => new Response('', { status: 503 })
+      const callUntilRefreshFails = async (times: number) => {
+        const before = lines.length
+        const failures = () => lines.slice(before).filter(isFailedRefresh)
+        while (failures().length < times) {
+          await vi.advanceTimersByTimeAsync(10)
+          await client.getAccessToken()
+          await vi.advanceTimersByTimeAsync(0)
+        }
+        return failures().map(([fields]) => fields)
+      }
+      const failed = (delayMs: number) => ({
+        delayMs,
+        reason:
+          'The authorization server answered 503 to the token request. ' +
+          'The server is busy or out of order: try again later.',
+      })
+
+      await vi.advanceTimersByTimeAsync(untilDueMs)
+      service.onToken = down
+      expect(await callUntilRefreshFails(expected.length)).toEqual(expected.map(failed))
+      // One attempt each: the next refresh is the repeat.
+      expect(service.tokenRequests).toHaveLength(1 + expected.length)
+
+      service.onToken = () => tokenAnswer('token-new', seconds)
+      await vi.advanceTimersByTimeAsync(2 * (expected.at(-1) ?? 0))
+      await client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(untilDueMs)
+      service.onToken = down
+      expect(await callUntilRefreshFails(1)).toEqual([failed(expected[0] ?? 0)])
+    },
+  )
+
+  test('a refresh that hangs is given up after a third of the time that a call has', async () => {
+    const service = fakeService()
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ logger, timeoutMs: 30_000 })
+    await client.getAccessToken()
+    service.onToken = () => new Promise(() => {})
+    await vi.advanceTimersByTimeAsync(0.9 * hourMs)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect(lines.filter(isFailedRefresh)).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(lines.filter(isFailedRefresh).map(([fields]) => fields)).toMatchObject([
+      {
+        reason:
+          'The token request took longer than 10000 ms, retries included. ' +
+          'Repeat it, or allow more time with `timeoutMs`.',
+      },
+    ])
+  })
+
+  test.each([
+    [440, 'is waited for', 2],
+    [460, 'is taken for one that hangs', 3],
+  ])(
+    'without a token, a refresh under way for %i ms, where the last took 200 ms, %s',
+    async (ageMs, _verdict, requests) => {
+      const service = fakeService()
+      service.onToken = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        return tokenAnswer('token-1', 10)
+      }
+      const client = service.client()
+      await vi.advanceTimersByTimeAsync(1_000)
+      const first = client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(200)
+      await first
+      await vi.advanceTimersByTimeAsync(9_700)
+      const refresh = deferred<Response>()
+      service.onToken = (_call, count) => (count === 2 ? refresh.promise : tokenAnswer('token-own'))
+      await client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(ageMs)
+      const waiting = client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(0)
+      expect(service.tokenRequests).toHaveLength(requests)
+      refresh.resolve(tokenAnswer('token-refreshed'))
+      expect(await waiting).toBe(requests === 2 ? 'token-refreshed' : 'token-own')
+    },
+  )
+
   test('who waits for a token does not fail with a background refresh that it joined', async () => {
     const service = fakeService()
     const client = service.client({ retry: false })
@@ -311,6 +411,26 @@ describe('a token endpoint that does not answer', () => {
     expect(await client.getAccessToken()).toBe('token-new')
   })
 
+  test('the late failure of a refresh that was given up leaves the request in its place alone', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const late = deferred<Response>()
+    service.onToken = () => late.promise
+    await vi.advanceTimersByTimeAsync(0.9999 * hourMs)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0.0001 * hourMs)
+    const own = deferred<Response>()
+    service.onToken = () => own.promise
+    const first = client.getAccessToken()
+    late.resolve(new Response('', { status: 500 }))
+    await vi.advanceTimersByTimeAsync(0)
+    const second = client.getAccessToken()
+    own.resolve(tokenAnswer('token-own'))
+    expect(await Promise.all([first, second])).toEqual(['token-own', 'token-own'])
+    expect(service.tokenRequests).toHaveLength(3)
+  })
+
   test('who joins a request that is about to give up has the whole of its own time', async () => {
     const service = fakeService()
     service.onToken = (_call, count) => (count === 1 ? new Promise(() => {}) : tokenAnswer('token-2'))
@@ -332,6 +452,19 @@ describe('a token endpoint that does not answer', () => {
     }
     const client = service.client({ timeoutMs: 100 })
     expect(await client.getAccessToken({ timeoutMs: 300 })).toBe('token')
+  })
+
+  test('a token request ends with the time of the call that began it', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const client = service.client({ timeoutMs: 100 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    const call = expect(client.getAccessToken({ timeoutMs: 300 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await vi.advanceTimersByTimeAsync(299)
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    await call
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(true)
   })
 })
 

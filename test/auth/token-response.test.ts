@@ -25,6 +25,7 @@ describe('the request (interface 4.1)', () => {
     expect(request?.headers.get('authorization')).toBe(
       `Basic ${Buffer.from('id:s3cr:et/+%ü', 'utf8').toString('base64')}`,
     )
+    expect(request?.headers.get('accept')).toBe('application/json')
     expect(request?.body).toBe('grant_type=client_credentials')
   })
 
@@ -106,6 +107,35 @@ describe('the answer (interface 2.1)', () => {
     expect(inspect(error, { depth: null })).not.toContain('eyJ')
   })
 
+  test.each([
+    [
+      '{"access_token":"a\\"b","refresh_token" : "c","id_token":"d',
+      '{"access_token":"[redacted]","refresh_token" : "[redacted]","id_token":"[redacted]',
+    ],
+    [
+      'access_token=ab/c&refresh_token=d&expires_in=60\nid_token=e f',
+      'access_token=[redacted]&refresh_token=[redacted]&expires_in=60\nid_token=[redacted] f',
+    ],
+    [
+      '<b>eyJhbGciOiJub25lIn0.eyJqdGkiOiIx_In0.c2ln-YQ</b> eyJhbGciOiJub25lIn0.eyJ',
+      '<b>[redacted]</b> [redacted]',
+    ],
+    ['eyJ.1.2.3.4 of a JWE', '[redacted] of a JWE'],
+    [
+      `at the token endpoint, ${credentials.clientSecret} is right`,
+      'at the token endpoint, [redacted] is right',
+    ],
+  ])('a body that is no token is shown without what looks like one: %s', async (body, shown) => {
+    const service = fakeService()
+    service.onToken = () => new Response(body)
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toMatchObject({ body: shown, issues: [{ path: [], message: 'is not JSON' }] })
+    expect((error as Error).message).toBe(
+      'The token endpoint answered 200 with a body that is no access token (is not JSON). ' +
+        'Check that `authUrl` and `domain` name the authorization server.',
+    )
+  })
+
   test('the schema is exported and agrees', () => {
     expect(
       accessTokenResponseSchema.safeParse({ access_token: 'a', token_type: 'BEARER', expires_in: 0 }).success,
@@ -176,19 +206,55 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     const service = fakeService()
     service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
     const error = await failure(service.client().getAccessToken())
-    expect((error as Error).message).toContain('Check `scope`')
+    expect((error as Error).message).toBe(
+      'The authorization server answered 400 to the token request (invalid_scope). ' +
+        'Check `scope`: it is unknown there, or not granted to this client.',
+    )
+  })
+
+  test('each status says what to check or to do', async () => {
+    const messages = []
+    for (const status of [201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503]) {
+      const service = fakeService()
+      service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
+      const error = await failure(service.client({ retry: false }).getAccessToken())
+      expect(error).toBeInstanceOf(TokenRequestError)
+      expect(error).toMatchObject({ status, error: undefined, errorDescription: undefined })
+      messages.push((error as Error).message)
+    }
+    expect(messages).toMatchInlineSnapshot(`
+      [
+        "The authorization server answered 201 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 302 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 400 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 401 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 403 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 404 to the token request. Check \`authUrl\` and \`domain\`: there is no token endpoint at that address.",
+        "The authorization server answered 418 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 429 to the token request. The server is busy or out of order: try again later.",
+        "The authorization server answered 499 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 500 to the token request. The server is busy or out of order: try again later.",
+        "The authorization server answered 503 to the token request. The server is busy or out of order: try again later.",
+      ]
+    `)
   })
 
   test.each([
-    [302, 'redirects are not followed'],
-    [404, '`authUrl`'],
-    [400, '`clientId`'],
-  ])('status %i without a usable body still says what to do', async (status, words) => {
+    [{ error: 'invalid_client' }, ' (invalid_client). '],
+    [{ error_description: 'Who are you?' }, ' (Who are you?). '],
+    [{ error: 'invalid_client', error_description: 'Who are you?' }, ' (invalid_client: Who are you?). '],
+    [{ error: 7, error_description: ['Who'] }, ' to the token request. '],
+  ])("the server's words are part of the message: %j", async (body, words) => {
     const service = fakeService()
-    service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
+    service.onToken = () => Response.json(body, { status: 400 })
     const error = await failure(service.client().getAccessToken())
-    expect(error).toBeInstanceOf(TokenRequestError)
-    expect(error).toMatchObject({ status, error: undefined })
-    expect((error as Error).message).toContain(words)
+    expect((error as Error).message).toContain(`${words}Check`)
+  })
+
+  test('Retry-After is read', async () => {
+    const service = fakeService()
+    service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })
+    const error = await failure(service.client({ retry: false }).getAccessToken())
+    expect(error).toMatchObject({ retryAfterMs: 7_000 })
   })
 })

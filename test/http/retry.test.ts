@@ -1,13 +1,24 @@
-import { ConnectionError, OutcomeUnknownError, TimeoutError } from 'notification-subscriber'
+import {
+  ConnectionError,
+  OutcomeUnknownError,
+  type RetryOptions,
+  TimeoutError,
+} from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
+import { type LogLine, recordingLogger } from '../support/secrets.js'
 
 beforeEach(() => {
   vi.useFakeTimers()
 })
 afterEach(() => {
   vi.useRealTimers()
+  vi.restoreAllMocks()
 })
+
+const url = `${baseUrl}/api/subscriptions`
+
+const isRepeat = ([, message]: LogLine) => message === 'Request will be repeated'
 
 const refused = () => {
   throw Object.assign(new TypeError('fetch failed'), {
@@ -175,6 +186,80 @@ describe('waiting between attempts', () => {
     expect(Math.max(...waits)).toBeGreaterThan(1_000)
   })
 
+  test('the bound doubles from the first wait to the longest', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    const service = fakeService()
+    service.onCall = answer(503)
+    const { lines, ...logger } = recordingLogger()
+    const retry = { maxAttempts: 5, baseDelayMs: 200, maxDelayMs: 1_000 }
+    await settled(service.client({ retry, logger }).createSubscription(create))
+    expect(lines.filter(isRepeat)).toEqual(
+      [100, 200, 400, 500].map((delayMs, index) => [
+        { method: 'POST', url, attempt: index + 1, delayMs },
+        'Request will be repeated',
+      ]),
+    )
+  })
+
+  test('the defaults: 3 attempts, 250 ms at most before the second, 8 s at most before any', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const waits = async (retry?: RetryOptions) => {
+      const service = fakeService()
+      service.onCall = answer(503)
+      const { lines, ...logger } = recordingLogger()
+      await settled(service.client({ retry, logger }).createSubscription(create))
+      return lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)
+    }
+    expect(await waits()).toEqual([250, 500])
+    expect(await waits({})).toEqual([250, 500])
+    expect(await waits({ maxAttempts: 2 })).toEqual([250])
+    expect(await waits({ baseDelayMs: 5_000 })).toEqual([5_000, 8_000])
+    expect(await waits({ maxDelayMs: 300 })).toEqual([250, 300])
+  })
+
+  test.each([
+    ['7', 7_000],
+    ['  7\t', 7_000],
+    ['0', 0],
+    ['9999999999', 9_999_999_999_000],
+    ['99999999999', undefined],
+    ['1.5', undefined],
+    ['-1', undefined],
+    ['7 s', undefined],
+    ['in 7', undefined],
+    ['', undefined],
+    ['Sat, 21 Nov 2026 12:00:05 GMT', 5_000],
+    [' Sat, 21 Nov 2026 12:00:05 GMT ', 5_000],
+    ['Saturday, 21-Nov-26 12:00:05 GMT', 5_000],
+    ['Sat Nov 21 12:00:05 2026', 5_000],
+    ['Sat, 21 Nov 2026 11:59:55 GMT', 0],
+    ['Sat, 99 Nov 2026 12:00:00 GMT', undefined],
+    ['21 Nov 2026 12:00:05 GMT', undefined],
+    ['x Sat, 21 Nov 2026 12:00:05 GMT', undefined],
+    ['sat, 21 nov 2026 12:00:05 gmt', undefined],
+    ['2026-11-21T12:00:05Z', undefined],
+  ])('Retry-After: %j is %o ms', async (value, retryAfterMs) => {
+    vi.setSystemTime('2026-11-21T12:00:00Z')
+    const service = fakeService()
+    const headers = { get: (name: string) => (name === 'retry-after' ? value : null) }
+    const fetch = async () => ({ status: 429, headers, text: async () => '' })
+    const auth = { getAccessToken: () => 'token' }
+    const error = await settled(service.client({ fetch, auth, retry: false }).unsubscribe(1))
+    expect(error).toMatchObject({ status: 429, retryAfterMs })
+  })
+
+  test('many attempts of one call leave no listeners behind, of which Node.js would warn as a leak', async () => {
+    const warn = vi.spyOn(process, 'emitWarning')
+    for (const respond of [answer(503), refused]) {
+      const service = fakeService()
+      service.onCall = respond
+      const retry = { maxAttempts: 20, maxDelayMs: 1 }
+      await settled(service.client({ retry }).createSubscription(create))
+      expect(service.calls).toHaveLength(20)
+    }
+    expect(warn).not.toHaveBeenCalled()
+  })
+
   test('retry: false tries once', async () => {
     const service = fakeService()
     service.onCall = answer(503)
@@ -189,7 +274,12 @@ describe('one deadline over everything', () => {
     service.onToken = () => new Promise(() => {})
     const error = await settled(service.client({ timeoutMs: 1_000 }).createSubscription(create))
     expect(error).toBeInstanceOf(TimeoutError)
-    expect(error).toMatchObject({ code: 'TIMEOUT', timeoutMs: 1_000 })
+    expect(error).toMatchObject({
+      code: 'TIMEOUT',
+      timeoutMs: 1_000,
+      message:
+        'The call took longer than 1000 ms, retries included. Repeat it, or allow more time with `timeoutMs`.',
+    })
     expect(service.calls).toHaveLength(0)
   })
 
@@ -226,9 +316,9 @@ describe('one deadline over everything', () => {
     await vi.advanceTimersByTimeAsync(2_000)
     abort.abort('stop')
     expect(await caught).toBe('stop')
+    expect(vi.getTimerCount()).toBe(0)
     await vi.advanceTimersByTimeAsync(20_000)
     expect(service.calls).toHaveLength(1)
-    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('no timer is left behind by a call that succeeded', async () => {

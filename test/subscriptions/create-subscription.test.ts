@@ -114,7 +114,12 @@ describe('409 Conflict (interface 3 and 7)', () => {
       reason: 'duplicate-or-overlap',
       request: { ...subscription, recreateIfExists: false },
     })
-    expect((error as Error).message).toContain('recreateIfExists: true')
+    expect((error as Error).message).toBe(
+      'An existing subscription covers behavioral for alice to https://app.example.com/notifications, ' +
+        'wholly or in part. Nothing was created. ' +
+        'If it is identical, set `recreateIfExists: true` to replace it and get its new id; ' +
+        'if that is answered with 409 too, it overlaps only in part and must be unsubscribed first.',
+    )
   })
 
   test('with recreateIfExists it can only be a partial overlap', async () => {
@@ -122,7 +127,12 @@ describe('409 Conflict (interface 3 and 7)', () => {
       client().createSubscription({ ...subscription, ...secrets, recreateIfExists: true }),
     )
     expect(error).toMatchObject({ reason: 'partial-overlap', request: { recreateIfExists: true } })
-    expect((error as Error).message).toContain('Unsubscribe the existing subscription first')
+    expect((error as Error).message).toBe(
+      'An existing subscription covers part of behavioral for alice to https://app.example.com/notifications, ' +
+        'and recreateIfExists replaces identical ones only. Nothing was created or deleted. ' +
+        'Unsubscribe the existing subscription first, or ask only for the users ' +
+        'and types that it does not cover, or use another callback URL.',
+    )
   })
 
   test('tryCreateSubscription returns it instead', async () => {
@@ -149,6 +159,31 @@ describe('409 Conflict (interface 3 and 7)', () => {
     expect((error as Error).message.length).toBeLessThan(600)
     expect(error).toMatchObject({ request: { usernames } })
   })
+
+  test.each([
+    [['alice', 'bob', 'carol'], 'behavioral, call-score for alice, bob, carol to https'],
+    [['alice', 'bob', 'carol', 'dave'], 'behavioral, call-score for alice, bob, carol and 1 more to https'],
+  ])('%j are named as far as they are few', async (usernames, words) => {
+    const error = await failure(
+      client().createSubscription({
+        ...subscription,
+        notificationTypes: ['behavioral', 'call-score'],
+        usernames,
+      }),
+    )
+    expect((error as Error).message).toContain(words)
+  })
+
+  test('the error keeps what was asked for, even if the caller changes it meanwhile', async () => {
+    const usernames = ['alice']
+    const notificationTypes = ['behavioral' as const]
+    const call = failure(client().createSubscription({ ...subscription, usernames, notificationTypes }))
+    usernames.push('bob')
+    notificationTypes.pop()
+    expect(await call).toMatchObject({
+      request: { usernames: ['alice'], notificationTypes: ['behavioral'] },
+    })
+  })
 })
 
 describe('other answers', () => {
@@ -170,7 +205,20 @@ describe('other answers', () => {
     const error = await failure(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 201, body })
-    expect((error as Error).message).toContain('recreateIfExists: true')
+    expect((error as Error).message).toMatch(
+      /^The service answered 201, but the body holds no usable subscription_id \(.+\)\. A subscription probably exists now: the body is in error\.body, and creating again with `recreateIfExists: true` replaces the subscription and returns its id\.$/,
+    )
+  })
+
+  test('a 201 without an id is reported as such, also when an answer before it was lost', async () => {
+    let count = 0
+    answer(() => new HttpResponse('<html>', { status: ++count === 1 ? 502 : 201 }))
+    const retry = { baseDelayMs: 0 }
+    const error = await failure(
+      client({ retry }).createSubscription({ ...subscription, recreateIfExists: true }),
+    )
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ status: 201, body: '<html>' })
   })
 
   test('the largest and smallest safe ids are ids', async () => {
@@ -190,30 +238,54 @@ describe('other answers', () => {
     const error = await failure(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect((error as ResponseValidationError).body).toHaveLength(1024 * 1024)
+    expect(error).toMatchObject({ issues: [{ path: [], message: 'is incomplete or too long' }] })
   })
 
-  test.each([
-    [400, 'error.body'],
-    [401, 'credentials'],
-    [403, 'permit'],
-    [404, '`baseUrl`'],
-    [302, 'Redirects are not followed'],
-    [429, 'busy'],
-    [503, 'busy'],
-  ])('%i is an ApiError that says what to do', async (status, words) => {
-    answer(() => new HttpResponse('the body', { status, headers: { location: 'https://other.example' } }))
-    const error = await failure(client().createSubscription(subscription))
-    expect(error).toBeInstanceOf(ApiError)
-    expect(error).toMatchObject({ code: 'API', status, body: 'the body' })
-    expect((error as Error).message).toContain(words)
-    expect(seen).toHaveLength(1)
+  test('a body of 1 MiB to the byte is read', async () => {
+    const start = '{"subscription_id": 1, "padding": "'
+    const padding = 'x'.repeat(1024 * 1024 - start.length - 2)
+    answer(() => new HttpResponse(`${start}${padding}"}`, { status: 201 }))
+    expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: 1 })
+  })
+
+  test('each status is an ApiError that says what to do', async () => {
+    const messages = []
+    for (const status of [199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 503]) {
+      const error = await failure(
+        client({
+          auth: { username: 'u', password: 'p' },
+          fetch: async () => ({ status, text: async () => 'the body' }),
+        }).createSubscription(subscription),
+      )
+      expect(error).toBeInstanceOf(ApiError)
+      expect(error).toMatchObject({ code: 'API', status, body: 'the body' })
+      messages.push((error as Error).message)
+    }
+    expect(messages).toMatchInlineSnapshot(`
+      [
+        "Could not create the subscription: the service answered 199. What it says about that is in error.body.",
+        "Could not create the subscription: the service answered 300. Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: the service answered 302. Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: the service answered 399. Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: the service answered 400. What it says about that is in error.body.",
+        "Could not create the subscription: the service answered 401. It does not accept the credentials: check \`auth\`, and that access was activated.",
+        "Could not create the subscription: the service answered 403. The credentials are known but do not permit this: ask for access to be extended.",
+        "Could not create the subscription: the service answered 404. Check \`baseUrl\`: there is no subscription service at that address.",
+        "Could not create the subscription: the service answered 418. What it says about that is in error.body.",
+        "Could not create the subscription: the service answered 429. It is busy: try again later.",
+        "Could not create the subscription: the service answered 501. It failed: try again later.",
+        "Could not create the subscription: the service answered 503. It is busy: try again later.",
+      ]
+    `)
   })
 
   test('Retry-After is read in seconds', async () => {
     answer(() => new HttpResponse('', { status: 429, headers: { 'retry-after': '7' } }))
     const error = await failure(client().createSubscription(subscription))
     expect(error).toMatchObject({ retryAfterMs: 7_000 })
-    expect((error as Error).message).toContain('in 7 s')
+    expect((error as Error).message).toBe(
+      'Could not create the subscription: the service answered 429. It is busy: try again in 7 s.',
+    )
   })
 
   test.each([500, 502, 504])('%i leaves the outcome unknown', async (status) => {
@@ -225,7 +297,11 @@ describe('other answers', () => {
       cause: { status },
       request: { usernames: ['alice'] },
     })
-    expect((error as Error).message).toContain('recreateIfExists: true')
+    expect((error as Error).message).toBe(
+      'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
+        'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
+        `(Could not create the subscription: the service answered ${status}. It failed: try again later.)`,
+    )
   })
 
   test('a connection that breaks leaves the outcome unknown', async () => {

@@ -1,4 +1,9 @@
-import { ApiError, SubscriptionNotFoundError } from 'notification-subscriber'
+import {
+  ApiError,
+  type NotificationClient,
+  ResponseValidationError,
+  SubscriptionNotFoundError,
+} from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { baseUrl, fakeService } from '../support/fake-service.js'
 
@@ -27,6 +32,9 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
       status: 404,
       subscriptionId: 42,
       body: 'gone',
+      message:
+        'There is no active subscription 42: it was unsubscribed or replaced, or the service ended it ' +
+        'after three failed callbacks in a row. Create a new one if notifications are still wanted.',
     })
   })
 
@@ -80,6 +88,55 @@ describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
   )
 })
 
+describe('an answer that is neither', () => {
+  const calls = [
+    ['unsubscribe', (client: NotificationClient) => client.unsubscribe(7)],
+    [
+      'update the subscription',
+      (client: NotificationClient) => client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }),
+    ],
+  ] as const
+
+  test.each(calls)(
+    '%s: an error status after an answer was lost says that it may have worked',
+    async (attempt, call) => {
+      for (const lost of [true, false]) {
+        const service = fakeService()
+        service.onCall = (_call, count) => new Response('no', { status: count === 1 && lost ? 502 : 400 })
+        await expect(call(service.client({ retry: { baseDelayMs: 0 } }))).rejects.toMatchObject({
+          code: 'API',
+          status: 400,
+          body: 'no',
+          message:
+            `Could not ${attempt}: the service answered 400. What it says about that is in error.body.` +
+            (lost ? ' It may have taken effect all the same; repeating it is safe.' : ''),
+        })
+      }
+    },
+  )
+
+  test.each(calls)('%s: a page is not from the service', async (attempt, call) => {
+    const service = fakeService()
+    service.onCall = () => new Response('\n <html>log in', { status: 200 })
+    const error = await call(service.client()).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({
+      status: 200,
+      body: '\n <html>log in',
+      issues: [{ path: [], message: 'is a page of HTML or XML' }],
+      message:
+        `Could not ${attempt}: something answered 200 with a page, probably a proxy or a login in between, ` +
+        'and not the service. Check `baseUrl` and the network.',
+    })
+  })
+
+  test.each(calls)('%s: a success may have any other body', async (_attempt, call) => {
+    const service = fakeService()
+    service.onCall = () => new Response('{"text":"a < b"}', { status: 299 })
+    await expect(call(service.client())).resolves.toBeUndefined()
+  })
+})
+
 test('routes override method and path of both', async () => {
   const service = fakeService()
   service.onCall = () => new Response(null, { status: 204 })
@@ -91,8 +148,14 @@ test('routes override method and path of both', async () => {
   })
   await client.unsubscribe(1)
   await client.updateSubscriptionParameters(2, { parameters: { token: 'next' } })
+  const post = service.client({ routes: { update: { method: 'POST' } } })
+  await post.updateSubscriptionParameters(3, { parameters: { token: 'next' } })
   expect(service.calls.map(({ method, url }) => `${method} ${url}`)).toEqual([
     `POST ${baseUrl}/v2/subscriptions/1/end`,
     `PUT ${baseUrl}/v2/subscriptions/2/token`,
+    `POST ${baseUrl}/api/subscriptions/3`,
   ])
+  expect(service.calls.map(({ headers }) => headers.get('accept'))).toEqual(
+    service.calls.map(() => 'application/json'),
+  )
 })

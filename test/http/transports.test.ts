@@ -1,0 +1,202 @@
+/** design.md, "Requests": what a dispatcher and a `fetch` are given, and what is read of their answers. */
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type DispatcherLike, type FetchLike, NotificationClient } from 'notification-subscriber'
+import { Agent } from 'undici'
+import { Agent as Agent6 } from 'undici6'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { baseUrl, fakeService } from '../support/fake-service.js'
+
+const auth = { getAccessToken: () => 'token' }
+
+async function* bodyOf(text: string) {
+  yield new TextEncoder().encode(text)
+}
+
+type DispatchedRequest = Parameters<DispatcherLike['request']>[0]
+type DispatchedAnswer = Awaited<ReturnType<DispatcherLike['request']>>
+
+/** A client on a dispatcher that answers, or fails, as told. */
+function clientOn(answer: () => Partial<DispatchedAnswer>, more: object = {}) {
+  const requests: DispatchedRequest[] = []
+  const dispatcher: DispatcherLike = {
+    ...more,
+    async request(options) {
+      requests.push(options)
+      return { statusCode: 204, headers: {}, body: bodyOf(''), ...answer() }
+    },
+  }
+  const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
+  return { requests, client: new NotificationClient({ baseUrl, auth, dispatcher, routes, retry: false }) }
+}
+
+describe('a dispatcher', () => {
+  test('is given origin, path with query, method, headers and body', async () => {
+    const { client, requests } = clientOn(() => ({}))
+    await client.unsubscribe(7)
+    await client.updateSubscriptionParameters(7, { parameters: { token: 'a b' } })
+    const headers = { accept: 'application/json', authorization: 'Bearer token' }
+    expect(requests.map(({ signal: _signal, ...rest }) => rest)).toEqual([
+      { origin: baseUrl, path: '/api/7/end?now=yes', method: 'DELETE', headers, body: null },
+      {
+        origin: baseUrl,
+        path: '/api/subscriptions/7',
+        method: 'PUT',
+        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'token=a+b',
+      },
+    ])
+  })
+
+  test.each([
+    [{ 'retry-after': '7' }, 7_000],
+    [{ 'retry-after': ['7', '8'] }, 7_000],
+    [{}, undefined],
+  ])('answers with the headers %j', async (headers, retryAfterMs) => {
+    const { client } = clientOn(() => ({ statusCode: 429, headers, body: bodyOf('busy') }))
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
+  })
+
+  test.each([
+    ['that does not show when a request begins', {}, true],
+    ['that began none', { dispatch: () => true }, false],
+  ])('%s: was the request sent? %o', async (_name, more, requestSent) => {
+    const fails = () => {
+      throw new Error('broken')
+    }
+    await expect(clientOn(fails, more).client.unsubscribe(7)).rejects.toMatchObject({
+      code: 'CONNECTION',
+      requestSent,
+    })
+  })
+
+  test('is not closed by the client', async () => {
+    const close = vi.fn()
+    const { client } = clientOn(() => ({}), { close, destroy: close })
+    await client.unsubscribe(7)
+    await client.close()
+    expect(close).not.toHaveBeenCalled()
+  })
+})
+
+describe('on a loopback server', () => {
+  let server: Server
+  const open = new Set<object>()
+  afterEach(async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+
+  async function listen(handler: RequestListener): Promise<string> {
+    server = createServer(handler)
+    server.on('connection', (socket) => {
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  const clientOf = (address: string, options: object = {}) =>
+    new NotificationClient({
+      baseUrl: address,
+      auth,
+      allowInsecureLoopback: true,
+      retry: false,
+      ...options,
+    })
+
+  test('a burst of calls waits in line for 32 connections, and close() leaves none', async () => {
+    const waiting: (() => void)[] = []
+    let allBusy = false
+    const address = await listen((_request, response) => {
+      waiting.push(() => response.writeHead(204).end())
+      // None is answered before 32 are under way; the others come on the same connections.
+      allBusy ||= waiting.length === 32
+      if (allBusy) for (const answer of waiting.splice(0)) answer()
+    })
+    let connections = 0
+    server.on('connection', () => connections++)
+    const client = clientOf(address)
+    await Promise.all(Array.from({ length: 80 }, (_, id) => client.unsubscribe(id)))
+    expect(connections).toBe(32)
+    await client.close()
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+
+  test.each([
+    ['undici 7', () => new Agent()],
+    ['undici 6', () => new Agent6()],
+  ])('whether a request was sent is known with a dispatcher of %s', async (_name, newAgent) => {
+    const address = await listen((request) => request.socket.resetAndDestroy())
+    const dispatcher = newAgent()
+    const client = clientOf(address, { dispatcher })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
+    const closedPort = await listenAndClose()
+    await expect(clientOf(closedPort, { dispatcher }).unsubscribe(1)).rejects.toMatchObject({
+      code: 'CONNECTION',
+      requestSent: false,
+    })
+    await dispatcher.destroy()
+  })
+
+  test("a caller's abort ends the request, with the caller's reason", async () => {
+    const abort = new AbortController()
+    const address = await listen(() => abort.abort('enough'))
+    await expect(clientOf(address).unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+})
+
+/** An address where nothing listens any more. */
+async function listenAndClose(): Promise<string> {
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return `http://127.0.0.1:${port}`
+}
+
+describe('a fetch', () => {
+  test('is called without a receiver, with the request and nothing else', async () => {
+    const calls: [unknown, string, object][] = []
+    const fetch: FetchLike = async function (this: unknown, url, { signal, ...init }) {
+      expect(signal).toBeInstanceOf(AbortSignal)
+      calls.push([this, url, init])
+      return new Response(null, { status: 204 })
+    }
+    const client = new NotificationClient({ baseUrl, auth, fetch })
+    await client.unsubscribe(7)
+    await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
+    const headers = { accept: 'application/json', authorization: 'Bearer token' }
+    const url = `${baseUrl}/api/subscriptions/7`
+    expect(calls).toEqual([
+      [undefined, url, { method: 'DELETE', headers, redirect: 'manual' }],
+      [
+        undefined,
+        url,
+        {
+          method: 'PUT',
+          headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+          body: 'token=x',
+          redirect: 'manual',
+        },
+      ],
+    ])
+  })
+
+  test("is told of a caller's abort, with the caller's reason", async () => {
+    const service = fakeService()
+    const abort = new AbortController()
+    service.onCall = ({ signal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('as fetch does')))
+        abort.abort('enough')
+      })
+    await expect(service.client().unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
+    expect(service.calls[0]?.signal).toMatchObject({ aborted: true, reason: 'enough' })
+  })
+})

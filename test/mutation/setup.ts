@@ -1,0 +1,4 @@
+import { beforeEach } from 'vitest'
+import { beginTest } from './zod.js'
+
+beforeEach(beginTest)

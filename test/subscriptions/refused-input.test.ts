@@ -1,0 +1,328 @@
+import { InvalidRequestError } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { fakeService, subscription } from '../support/fake-service.js'
+
+describe('input that is refused before anything is sent', () => {
+  const refused: Record<string, object> = {
+    'no types': { notificationTypes: [] },
+    'types that are no list': { notificationTypes: 'behavioral' },
+    'an unknown type': { notificationTypes: ['lowEnergyAgentOpened'] },
+    'a type twice': { notificationTypes: ['behavioral', 'call-score', 'behavioral'] },
+    'no users': { usernames: [] },
+    'users that are no list': { usernames: 'alice' },
+    'a username that is no string': { usernames: [7] },
+    'a username with a comma': { usernames: ['ok', 'a,b'] },
+    'an empty username': { usernames: [''] },
+    'a username twice': { usernames: ['a', 'b', 'a'] },
+    'a username after white space': { usernames: [' a'] },
+    'a username before white space': { usernames: ['a '] },
+    'a username with a line break inside': { usernames: ['a\nb'] },
+    'half a surrogate pair': { usernames: ['a\ud800'] },
+    'no callback URL': { callbackUrl: undefined },
+    'a callback URL that is a number': { callbackUrl: 7 },
+    'an http: callback URL': { callbackUrl: 'http://app.example.com' },
+    'another scheme': { callbackUrl: 'ftp://app.example.com' },
+    'a relative callback URL': { callbackUrl: '/notifications' },
+    'a callback URL with a line break': { callbackUrl: 'https://app.example\n.com' },
+    'a callback URL with half a surrogate pair': { callbackUrl: 'https://app.example.com/\ud800' },
+    'a callback URL with a user name': { callbackUrl: 'https://u@app.example.com' },
+    'a callback URL with a password': { callbackUrl: 'https://:p@app.example.com' },
+    'a string for a boolean': { recreateIfExists: 'true' },
+    'parameters that are a list': { parameters: ['a'] },
+    'headers that are null': { headers: null },
+    'parameters that are text': { parameters: 'a=b' },
+    'a value with a line break': { parameters: { token: 'a\r\nb' } },
+    'a value beyond ASCII': { parameters: { token: 'é' } },
+    'a value with white space around it': { headers: { token: ' a' } },
+    'a value that is undefined': { parameters: { token: undefined } },
+    'a name that is no header name': { parameters: { 'my token': 'a' } },
+    'an empty name': { headers: { '': 'a' } },
+    'a name that is a form field': { parameters: { Username: 'a' } },
+    'a parameter that breaks callbacks': { parameters: { 'Content-Length': '1' } },
+    'a header of the request itself': { headers: { Authorization: 'a' } },
+    'a name twice in different case': { parameters: { token: 'a', Token: 'b' } },
+    'a name in both kinds': { parameters: { token: 'a' }, headers: { TOKEN: 'b' } },
+    '__proto__ as a name': { parameters: JSON.parse('{"__proto__":"a"}') },
+    'a field with a typing error': { callbackURL: 'https://app.example.com' },
+  }
+  test('each problem is told with its place and its reason', async () => {
+    const problems: Record<string, string[]> = {}
+    for (const [name, change] of Object.entries(refused)) {
+      const service = fakeService()
+      const error = await service
+        .client()
+        .createSubscription({ ...subscription, ...change })
+        .catch((reason: unknown) => reason)
+      expect(error).toBeInstanceOf(InvalidRequestError)
+      const { issues, message } = error as InvalidRequestError
+      problems[name] = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+      expect(message).toMatch(/^createSubscription sent nothing: .+\.$/)
+      expect(service.tokenRequests).toHaveLength(0)
+    }
+    expect(problems).toMatchInlineSnapshot(`
+      {
+        "__proto__ as a name": [
+          "parameters.__proto__: the name is reserved: objects take it for their prototype",
+        ],
+        "a callback URL that is a number": [
+          "callbackUrl: must be a URL",
+        ],
+        "a callback URL with a line break": [
+          "callbackUrl: must not contain white space or control characters",
+        ],
+        "a callback URL with a password": [
+          "callbackUrl: must not contain a user name or password: addresses are shown in errors",
+        ],
+        "a callback URL with a user name": [
+          "callbackUrl: must not contain a user name or password: addresses are shown in errors",
+        ],
+        "a callback URL with half a surrogate pair": [
+          "callbackUrl: must not contain white space or control characters",
+        ],
+        "a field with a typing error": [
+          ": Unrecognized key: "callbackURL"",
+        ],
+        "a header of the request itself": [
+          "headers.Authorization: the name is reserved: is a header of the request itself",
+        ],
+        "a name in both kinds": [
+          "headers.TOKEN: the name is a parameter, too: on callbacks both would be the same header",
+        ],
+        "a name that is a form field": [
+          "parameters.Username: the name is reserved: is a field of the request itself",
+        ],
+        "a name that is no header name": [
+          "parameters.my token: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
+        ],
+        "a name twice in different case": [
+          "parameters.Token: the name is given twice: header names are the same in any case",
+        ],
+        "a parameter that breaks callbacks": [
+          "parameters.Content-Length: the name is reserved: as a header it would break the callback",
+        ],
+        "a relative callback URL": [
+          "callbackUrl: must be an absolute URL",
+        ],
+        "a string for a boolean": [
+          "recreateIfExists: expected boolean, received string",
+        ],
+        "a type twice": [
+          "notificationTypes.2: is listed twice",
+        ],
+        "a username after white space": [
+          "usernames.0: must not begin or end with white space",
+        ],
+        "a username before white space": [
+          "usernames.0: must not begin or end with white space",
+        ],
+        "a username that is no string": [
+          "usernames.0: expected string, received number",
+        ],
+        "a username twice": [
+          "usernames.2: is listed twice",
+        ],
+        "a username with a comma": [
+          "usernames.1: must not contain a comma: the service reads it as two usernames",
+        ],
+        "a username with a line break inside": [
+          "usernames.0: must not contain control characters",
+        ],
+        "a value beyond ASCII": [
+          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+        ],
+        "a value that is undefined": [
+          "parameters.token: the value must be a string",
+        ],
+        "a value with a line break": [
+          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+        ],
+        "a value with white space around it": [
+          "headers.token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+        ],
+        "an empty name": [
+          "headers.: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
+        ],
+        "an empty username": [
+          "usernames.0: must not be empty",
+        ],
+        "an http: callback URL": [
+          "callbackUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
+        ],
+        "an unknown type": [
+          "notificationTypes.0: Invalid option: expected one of "behavioral"|"call-score"|"conversation-ai"",
+        ],
+        "another scheme": [
+          "callbackUrl: must be an https: URL",
+        ],
+        "half a surrogate pair": [
+          "usernames.0: must not contain half a surrogate pair: it cannot be encoded",
+        ],
+        "headers that are null": [
+          "headers: must be an object of names and values",
+        ],
+        "no callback URL": [
+          "callbackUrl: must be a URL",
+        ],
+        "no types": [
+          "notificationTypes: must name at least one notification type",
+        ],
+        "no users": [
+          "usernames: must name at least one user",
+        ],
+        "parameters that are a list": [
+          "parameters: must be an object of names and values",
+        ],
+        "parameters that are text": [
+          "parameters: must be an object of names and values",
+        ],
+        "types that are no list": [
+          "notificationTypes: expected array, received string",
+        ],
+        "users that are no list": [
+          "usernames: expected array, received string",
+        ],
+      }
+    `)
+  })
+
+  test('the names that are reserved, in any case', async () => {
+    const names = [
+      ...['notification_type', 'username', 'callback_url', 'recreateIfExists', 'accept', 'authorization'],
+      ...['connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host', 'keep-alive'],
+      ...['proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
+      ...['transfer-encoding', 'upgrade'],
+    ]
+    const reasonsAgainst = async (kind: 'parameters' | 'headers') => {
+      const values = Object.fromEntries(names.map((name) => [name.toUpperCase(), 'x']))
+      const error = await fakeService()
+        .client()
+        .createSubscription({ ...subscription, [kind]: values })
+        .catch((reason: unknown) => reason)
+      return Object.fromEntries(
+        (error as InvalidRequestError).issues.map(({ path, message }) => [path.join('.'), message]),
+      )
+    }
+    expect({
+      ...(await reasonsAgainst('parameters')),
+      ...(await reasonsAgainst('headers')),
+    }).toMatchInlineSnapshot(`
+      {
+        "headers.ACCEPT": "the name is reserved: is a header of the request itself",
+        "headers.AUTHORIZATION": "the name is reserved: is a header of the request itself",
+        "headers.CONNECTION": "the name is reserved: is a header of the request itself",
+        "headers.CONTENT-ENCODING": "the name is reserved: is a header of the request itself",
+        "headers.CONTENT-LENGTH": "the name is reserved: is a header of the request itself",
+        "headers.CONTENT-TYPE": "the name is reserved: is a header of the request itself",
+        "headers.EXPECT": "the name is reserved: is a header of the request itself",
+        "headers.HOST": "the name is reserved: is a header of the request itself",
+        "headers.KEEP-ALIVE": "the name is reserved: is a header of the request itself",
+        "headers.PROXY-AUTHENTICATE": "the name is reserved: is a header of the request itself",
+        "headers.PROXY-AUTHORIZATION": "the name is reserved: is a header of the request itself",
+        "headers.PROXY-CONNECTION": "the name is reserved: is a header of the request itself",
+        "headers.TE": "the name is reserved: is a header of the request itself",
+        "headers.TRAILER": "the name is reserved: is a header of the request itself",
+        "headers.TRANSFER-ENCODING": "the name is reserved: is a header of the request itself",
+        "headers.UPGRADE": "the name is reserved: is a header of the request itself",
+        "parameters.CALLBACK_URL": "the name is reserved: is a field of the request itself",
+        "parameters.CONNECTION": "the name is reserved: as a header it would break the callback",
+        "parameters.CONTENT-ENCODING": "the name is reserved: as a header it would break the callback",
+        "parameters.CONTENT-LENGTH": "the name is reserved: as a header it would break the callback",
+        "parameters.CONTENT-TYPE": "the name is reserved: as a header it would break the callback",
+        "parameters.EXPECT": "the name is reserved: as a header it would break the callback",
+        "parameters.HOST": "the name is reserved: as a header it would break the callback",
+        "parameters.KEEP-ALIVE": "the name is reserved: as a header it would break the callback",
+        "parameters.NOTIFICATION_TYPE": "the name is reserved: is a field of the request itself",
+        "parameters.PROXY-AUTHENTICATE": "the name is reserved: as a header it would break the callback",
+        "parameters.PROXY-AUTHORIZATION": "the name is reserved: as a header it would break the callback",
+        "parameters.PROXY-CONNECTION": "the name is reserved: as a header it would break the callback",
+        "parameters.RECREATEIFEXISTS": "the name is reserved: is a field of the request itself",
+        "parameters.TE": "the name is reserved: as a header it would break the callback",
+        "parameters.TRAILER": "the name is reserved: as a header it would break the callback",
+        "parameters.TRANSFER-ENCODING": "the name is reserved: as a header it would break the callback",
+        "parameters.UPGRADE": "the name is reserved: as a header it would break the callback",
+        "parameters.USERNAME": "the name is reserved: is a field of the request itself",
+      }
+    `)
+  })
+
+  test('names that are much like those are not', async () => {
+    const parameters = { accept: 'a', authorization: 'b', 'proxy-user': 'c', tee: 'd', toString: 'e' }
+    const headers = { notification_type: 'a', username: 'b', callback_url: 'c', recreateIfExists: 'd' }
+    const service = fakeService()
+    await service.client().createSubscription({ ...subscription, parameters, headers })
+    expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
+    expect(service.calls[0]?.headers.get('username')).toBe('b')
+    expect(service.calls[0]?.body).toContain('accept=a&authorization=b&proxy-user=c&tee=d&toString=e')
+  })
+
+  test('every problem is listed at once', async () => {
+    const error = await fakeService()
+      .client()
+      .createSubscription({
+        notificationTypes: [],
+        usernames: ['a,b', ''],
+        callbackUrl: 'ftp://x',
+        parameters: { Host: '' },
+      })
+      .catch((reason: unknown) => reason)
+    expect((error as InvalidRequestError).issues.map(({ path }) => path.join('.'))).toEqual([
+      'notificationTypes',
+      'usernames.0',
+      'usernames.1',
+      'callbackUrl',
+      'parameters.Host',
+    ])
+  })
+
+  test('a value that is refused is not shown', async () => {
+    const error = await fakeService()
+      .client()
+      .createSubscription({ ...subscription, parameters: { token: 's3cret\n' } })
+      .catch((reason: unknown) => reason)
+    expect(JSON.stringify(error) + String(error)).not.toContain('s3cret')
+  })
+
+  test.each([undefined, null, 42, 'text', [], () => {}])('no object at all: %s', async (given) => {
+    const service = fakeService()
+    const client = service.client()
+    await expect(client.createSubscription(given as never)).rejects.toBeInstanceOf(InvalidRequestError)
+    await expect(client.tryCreateSubscription(given as never)).rejects.toBeInstanceOf(InvalidRequestError)
+    await expect(client.updateSubscriptionParameters(1, given as never)).rejects.toBeInstanceOf(
+      InvalidRequestError,
+    )
+    expect(service.tokenRequests).toHaveLength(0)
+  })
+
+  test.each([undefined, null, '12', 1.5, Number.NaN, 2 ** 53])(
+    'a subscription id that is none: %s',
+    async (id) => {
+      const service = fakeService()
+      const error = await service
+        .client()
+        .unsubscribe(id as never)
+        .catch((reason: unknown) => reason)
+      expect(error).toBeInstanceOf(InvalidRequestError)
+      expect((error as Error).message).toMatch(/^unsubscribe sent nothing: .+\.$/)
+      expect(service.tokenRequests).toHaveLength(0)
+    },
+  )
+
+  test.each([
+    { timeoutMs: 0 },
+    { timeoutMs: Number.NaN },
+    { timeoutMs: 2 ** 31 },
+    { signal: 'x' },
+    { signal: { aborted: false } },
+    { signal: { addEventListener() {} } },
+    { timeout: 5 },
+    7,
+  ])('call options that cannot work: %j', async (options) => {
+    const service = fakeService()
+    const client = service.client()
+    await expect(client.createSubscription(subscription, options as never)).rejects.toBeInstanceOf(
+      InvalidRequestError,
+    )
+    await expect(client.getAccessToken(options as never)).rejects.toBeInstanceOf(InvalidRequestError)
+    expect(service.tokenRequests).toHaveLength(0)
+  })
+})

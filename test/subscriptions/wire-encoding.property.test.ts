@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import { type CreateSubscriptionInput, InvalidRequestError, notificationTypes } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { fakeService } from '../support/fake-service.js'
+
+/** Values that a service can be asked for, values that break an encoding, and everything in between. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string({ unit: 'binary' }),
+  fc.string({
+    unit: fc.constantFrom(
+      'a',
+      'Z',
+      '0',
+      ',',
+      '&',
+      '=',
+      '+',
+      '%',
+      ' ',
+      '\t',
+      '\r',
+      '\n',
+      ';',
+      'ü',
+      '\u0000',
+      '😀',
+      '\ud800',
+    ),
+  }),
+)
+const headerText = fc.string({
+  unit: fc.constantFrom(
+    'a',
+    'Z',
+    '7',
+    '-',
+    '_',
+    '+',
+    '%',
+    '&',
+    '=',
+    ' ',
+    ',',
+    ';',
+    ':',
+    '"',
+    '\u00e9',
+    '\r',
+    '\n',
+  ),
+})
+const headerName = fc.oneof(
+  fc.string({ unit: fc.constantFrom('a', 'B', '-', '_', '1'), minLength: 1, maxLength: 8 }),
+  fc.constantFrom(
+    'token',
+    'Token',
+    'X-Region',
+    '__proto__',
+    'constructor',
+    'username',
+    'Host',
+    'content-type',
+    'authorization',
+  ),
+  anyText,
+)
+const pairs = fc.dictionary(headerName, fc.oneof(headerText, anyText), { maxKeys: 4 })
+const input = fc.record(
+  {
+    notificationTypes: fc.array(fc.constantFrom(...notificationTypes), { maxLength: 4 }),
+    usernames: fc.array(fc.oneof(fc.constantFrom('alice', 'bob', 'o’hara', 'user@example.com'), anyText), {
+      maxLength: 4,
+    }),
+    callbackUrl: fc.oneof(
+      fc.webUrl({ validSchemes: ['https'], withQueryParameters: true, withFragments: true }),
+      fc.constantFrom(
+        'https://app.example.com/a b',
+        'http://app.example.com',
+        'https://u:p@app.example.com',
+        'nonsense',
+      ),
+    ),
+    recreateIfExists: fc.boolean(),
+    parameters: pairs,
+    headers: pairs,
+  },
+  { requiredKeys: ['notificationTypes', 'usernames', 'callbackUrl'] },
+)
+
+const friendlyInput: fc.Arbitrary<CreateSubscriptionInput> = fc.record(
+  {
+    notificationTypes: fc.uniqueArray(fc.constantFrom(...notificationTypes), { minLength: 1 }),
+    usernames: fc.uniqueArray(
+      fc
+        .string({ unit: 'grapheme', minLength: 1 })
+        .filter((name) => !/,|\p{Cc}/u.test(name) && name.trim() === name),
+      { minLength: 1, maxLength: 5 },
+    ),
+    callbackUrl: fc.webUrl({ validSchemes: ['https'], withQueryParameters: true }),
+    recreateIfExists: fc.boolean(),
+    parameters: fc.dictionary(
+      fc.stringMatching(/^x-[a-z]{1,5}$/),
+      fc.stringMatching(/^[!-~]([ -~]{0,20}[!-~])?$/),
+    ),
+  },
+  { requiredKeys: ['notificationTypes', 'usernames', 'callbackUrl'] },
+)
+
+describe('the wire encoding (interface 2.2 and 4.2)', () => {
+  test('whatever is accepted decodes back to the same values; everything else is refused before it is sent', async () => {
+    let accepted = 0
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(friendlyInput, input), async (given) => {
+        const service = fakeService()
+        try {
+          await service.client().createSubscription(given)
+        } catch (error) {
+          expect(error).toBeInstanceOf(InvalidRequestError)
+          expect((error as InvalidRequestError).issues.length).toBeGreaterThan(0)
+          expect(service.tokenRequests).toHaveLength(0)
+          expect(service.calls).toHaveLength(0)
+          return
+        }
+        accepted++
+        const [call] = service.calls
+        if (call === undefined) expect.fail('nothing was sent')
+        const {
+          notification_type,
+          username,
+          callback_url,
+          recreateIfExists = undefined,
+          ...parameters
+        } = Object.fromEntries(new URLSearchParams(call.body))
+        expect(notification_type?.split(',')).toEqual(given.notificationTypes)
+        expect(username?.split(',')).toEqual(given.usernames)
+        expect(callback_url).toBe(given.callbackUrl)
+        expect(recreateIfExists).toBe(given.recreateIfExists?.toString())
+        expect(parameters).toEqual({ ...given.parameters })
+        for (const [name, value] of Object.entries(given.headers ?? {}))
+          expect(call.headers.get(name)).toBe(value)
+      }),
+      { numRuns: 2_000 },
+    )
+    expect(accepted).toBeGreaterThan(500)
+  })
+
+  test('what the service can take is accepted', async () => {
+    await fc.assert(
+      fc.asyncProperty(friendlyInput, async (given) => {
+        await fakeService().client().createSubscription(given)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('an update decodes back to the same pairs, or is refused', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({ parameters: pairs, headers: pairs }, { requiredKeys: [] }),
+        async (given) => {
+          const service = fakeService()
+          try {
+            await service.client().updateSubscriptionParameters(5, given)
+          } catch (error) {
+            expect(error).toBeInstanceOf(InvalidRequestError)
+            expect(service.tokenRequests).toHaveLength(0)
+            return
+          }
+          const [call] = service.calls
+          expect(call?.method).toBe('PUT')
+          expect(Object.fromEntries(new URLSearchParams(call?.body))).toEqual({ ...given.parameters })
+          for (const [name, value] of Object.entries(given.headers ?? {}))
+            expect(call?.headers.get(name)).toBe(value)
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+  })
+})
