@@ -281,11 +281,20 @@ describe('everything else is answered with 204', () => {
     })
     expect((await receiver.handle(post())).status).toBe(204)
     expect((await receiver.handle({ ...post(), body: '{' })).status).toBe(204)
-    expect(lines.map(({ level, message }) => [level, message.split(' ')[0]])).toEqual([
-      ['error', 'onError'],
-      ['error', 'onInvalid'],
+    const err = new Error('callback broke')
+    const { id, type } = lowEnergyDelivery().notification
+    expect(lines).toEqual([
+      {
+        level: 'error',
+        fields: { subscriptionId: 4711, id, type, err },
+        message: 'onError failed for the failure of a notification handler',
+      },
+      {
+        level: 'error',
+        fields: { err, issues: [{ path: [], message: expect.stringContaining('not JSON') }] },
+        message: 'onInvalid failed for a body that is no delivery',
+      },
     ])
-    expect(inspect(lines, { depth: 5 })).toContain('callback broke')
   })
 })
 
@@ -302,12 +311,26 @@ describe('the log', () => {
     await receiver.handle(post({}))
     await receiver.handle({ ...post(), method: 'GET' })
     await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
-    expect(lines).toMatchObject([
-      { level: 'error', fields: { subscriptionId: 4711, type: 'bad', err: { message: 'handler broke' } } },
-      { level: 'error', fields: { issues: [{ path: [] }] }, message: expect.stringContaining('not JSON') },
-      { level: 'warn', fields: { status: 401 } },
-      { level: 'warn', fields: { status: 405 } },
-      { level: 'warn', fields: { status: 413 } },
+    const { id } = deliveryOf('bad', {}).notification
+    const refused = (status: number, reason: string) => ({
+      level: 'warn',
+      fields: { status, reason },
+      message: 'Callback refused',
+    })
+    expect(lines).toEqual([
+      {
+        level: 'error',
+        fields: { subscriptionId: 4711, id, type: 'bad', err: new Error('handler broke') },
+        message: 'Notification handler failed',
+      },
+      {
+        level: 'error',
+        fields: { issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }] },
+        message: expect.stringMatching(/^Not a notification delivery: the body is not JSON/),
+      },
+      refused(401, 'a secret header is missing, wrong or there more than once'),
+      refused(405, 'the method is not POST'),
+      refused(413, 'the body is larger than maxBodyBytes'),
     ])
   })
 
