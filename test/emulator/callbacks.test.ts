@@ -99,6 +99,7 @@ describe('section 6: who is notified', () => {
     const received = receiver.callbacks.map(({ body }) => body.notification.id)
     expect(new Set(received).size).toBe(500)
     expect(received).toHaveLength(500)
+    expect(receiver.mostConnections).toBeLessThanOrEqual(64)
     expect(emulator.subscriptions).toMatchObject([{ subscriptionId: id, consecutiveFailures: 0 }])
   })
 
