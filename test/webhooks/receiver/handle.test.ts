@@ -15,6 +15,12 @@ const post = (headers: CallbackHeaders = authenticated) => ({ method: 'POST', he
 const open = { allowUnauthenticated: true } as const
 
 type Then = (resolve: () => void, reject: (error: Error) => void) => void
+function revokedProxy() {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
 const thenable = (then: Then) => Object.fromEntries([['then', then]])
 
 describe('only what is not from the service is refused', () => {
@@ -39,6 +45,8 @@ describe('only what is not from the service is refused', () => {
   test.each<[string, unknown]>([
     ['missing', {}],
     ['wrong', { token: 'current-secreT' }],
+    ['wrong in its last character, the longest one', { token: 'previous-secreT' }],
+    ['wrong in its first character', { token: 'Current-secret' }],
     ['a prefix', { token: 'current-secre' }],
     ['longer', { token: 'current-secret1' }],
     ['padded', { token: 'current-secret\0\0' }],
@@ -77,11 +85,19 @@ describe('only what is not from the service is refused', () => {
     for (const headers of [
       { 'x-token': 'a', UserData: 'b, c' },
       { 'X-TOKEN': 'a', userdata: 'b, c', other: ['x', 'y'], absent: undefined },
+      { 'x-token': 'a', 'X-Token': undefined, userdata: 'b, c', UserData: null },
+      { 'x-token': 'a', userdata: 'b, c', get: 'a header of this name' },
+      { get: (name: string) => ({ 'x-token': 'a', userdata: 'b, c' })[name] ?? null },
       new Headers({ 'x-token': 'a', userData: 'b, c' }),
       Object.assign(Object.create(null), { 'x-token': 'a', userdata: 'b, c' }),
     ]) {
-      expect((await receiver.handle(post(headers))).status).toBe(204)
+      expect((await receiver.handle(post(headers as CallbackHeaders))).status).toBe(204)
     }
+  })
+
+  test('methods are the same in any case, as some frameworks write them', async () => {
+    const receiver = new DeliveryReceiver({ secrets })
+    expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)
   })
 
   test('every header that is named must be right', async () => {
@@ -154,8 +170,9 @@ describe('everything else is answered with 204', () => {
           throw new Error('no')
         },
       },
-      'the body cannot be read',
+      'the body cannot be read (no)',
     ],
+    ['a proxy without an object', revokedProxy(), 'the body cannot be read'],
   ])('%s goes to onInvalid, with the body', async (_, invalid, problem) => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())

@@ -452,7 +452,14 @@ describe('unusual requests and responses', () => {
     }
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end }
     toNodeHandler(new DeliveryReceiver({ secrets, logger }))(request, response)
-    expect(lines).toMatchObject([{ level: 'warn' }, { level: 'error', fields: { status: 405 } }])
+    expect(lines).toMatchObject([
+      { level: 'warn' },
+      {
+        level: 'error',
+        fields: { status: 405, err: new Error('broken') },
+        message: 'Callback could not be answered',
+      },
+    ])
   })
 
   test('over node:http2', async () => {
