@@ -138,18 +138,22 @@ describe('closing', () => {
     await Promise.all([emulator.close(), once(silent, 'close'), delayed, direct])
   })
 
-  test('aborts callbacks that nobody answers', async () => {
+  test('aborts callbacks that nobody answers, and those that wait for a connection', async () => {
     const emulator = await startEmulator({ callbackTimeoutMs: 1_000_000 })
     await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
-    receiver.reactions.push('hang')
-    const arrived = new Promise((resolve) => {
-      receiver.onCallback = () => resolve(undefined)
-    })
-    const notified = emulator.notify(lowEnergy)
-    await arrived
+    receiver.reactions.push(...new Array(100).fill('hang'))
+    const notified = Promise.all(Array.from({ length: 100 }, () => emulator.notify(lowEnergy)))
+    await vi.waitFor(() => expect(receiver.callbacks).toHaveLength(64), { timeout: 10_000 })
     await emulator.close()
-    expect((await notified)[0]?.error?.message).toMatch(/emulator was closed/)
+    const messages = (await notified).flat().map(({ error }) => error?.message)
+    const closed = 'The emulator was closed before the callback was answered'
+    expect(messages).toHaveLength(100)
+    expect(messages.slice(0, 64)).toEqual(new Array(64).fill(closed))
+    // Three of those are failures in a row, and there may be nothing to send any more.
+    const ended = 'The subscription ended before this callback was sent'
+    expect([closed, ended]).toEqual(expect.arrayContaining(messages.slice(64)))
+    expect(receiver.callbacks).toHaveLength(64)
   })
 
   test('can be done twice; afterwards nothing listens and nothing is sent', async () => {
