@@ -91,7 +91,8 @@ describe('section 3: states and transitions', () => {
     ['other users too', { ...both, users: 'bob,carol' }],
     ['fewer types', { ...both, types: 'call-score' }],
     ['more types', { ...both, types: 'behavioral,call-score,conversation-ai' }],
-    ['one pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
+    ['the first pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
+    ['the last pair of many', { types: 'conversation-ai,call-score', users: 'carol,bob' }],
   ])('a partial overlap (%s) gets 409 with and without recreateIfExists', async (_, overlapping) => {
     const first = await created(emulator, { ...both, url })
     const message = `Subscription ${first} covers some of the users and types at this callback URL`
@@ -219,8 +220,20 @@ describe('section 4.2: the create request', () => {
     const json = await create(emulator, { url, headers: { 'content-type': 'application/json' } })
     const message = 'Content-Type must be application/x-www-form-urlencoded'
     expect(refusalOf(json)).toEqual([415, { error: 'unsupported_media_type', message }])
-    const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
+    const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded ; charset=utf-8' }
     expect((await create(emulator, { url, headers })).status).toBe(201)
+    const none = await send(emulator, 'POST', '/api/subscriptions', {
+      headers: { authorization: apiAuthorization(emulator) },
+      body: 'a=1',
+    })
+    expect(refusalOf(none)).toEqual([415, { error: 'unsupported_media_type', message }])
+  })
+
+  test('takes a field without an equals sign, and leaves out what is between two ampersands', async () => {
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    const fields = `&notification_type=behavioral&username=a&&callback_url=${encodeURIComponent(url)}&flag&`
+    expect((await send(emulator, 'POST', '/api/subscriptions', { headers, body: fields })).status).toBe(201)
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ flag: '' })
   })
 
   test('answers 413 to a body over 1 MiB, and keeps the connection usable', async () => {
@@ -228,6 +241,32 @@ describe('section 4.2: the create request', () => {
     const message = 'The request body is over 1048576 bytes'
     expect(refusalOf(answer)).toEqual([413, { error: 'content_too_large', message }])
     expect((await create(emulator, { url, fields: { token: 'x'.repeat(1000 * 1000) } })).status).toBe(201)
+    for (const [size, status] of [
+      [1024 * 1024, 401],
+      [1024 * 1024 + 1, 413],
+    ] as const) {
+      const body = 'x'.repeat(size)
+      expect((await send(emulator, 'POST', '/api/subscriptions', { body })).status).toBe(status)
+    }
+  })
+
+  test('reads no more of a body than shows that it is too long', async () => {
+    await using fresh = await startEmulator()
+    let pulls = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        pulls += 1
+        controller.enqueue(new TextEncoder().encode('x'.repeat(400 * 1024)))
+      },
+    })
+    const request = new Request(`${fresh.baseUrl}/api/subscriptions`, {
+      method: 'POST',
+      body,
+      duplex: 'half',
+    })
+    expect((await fresh.fetch(request)).status).toBe(413)
+    expect(fresh.requests[0]?.body).toHaveLength(1200 * 1024)
+    expect(pulls).toBeLessThan(6)
   })
 
   test('every further field becomes a parameter, and so do the permitted headers, in any case', async () => {
@@ -414,6 +453,7 @@ describe('what arrived', () => {
     const id = await created(fresh, { url, headers: { 'X-Mark': '1' } })
     await send(fresh, 'DELETE', `/api/subscriptions/${id}?why=not`)
     await send(fresh, 'PATCH', '/nowhere')
+    await send(fresh, 'PATCH', '/api/subscriptions')
     expect(fresh.requests).toEqual([
       {
         operation: 'create',
@@ -429,8 +469,9 @@ describe('what arrived', () => {
         status: 401,
       }),
       expect.objectContaining({ operation: 'unknown', method: 'PATCH', path: '/nowhere', status: 404 }),
+      expect.objectContaining({ operation: 'unknown', path: '/api/subscriptions', status: 405 }),
     ])
-    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 1 })
+    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 2 })
   })
 
   test('the last 1,000 requests are kept, and all are counted', async () => {
