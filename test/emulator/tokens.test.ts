@@ -88,7 +88,7 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
       expect(answer.status).toBe(401)
       expect(JSON.parse(answer.body)).toEqual({
         error: 'invalid_client',
-        error_description: expect.any(String),
+        error_description: 'Client ID or secret is missing or wrong',
       })
       expect(answer.headers['www-authenticate']).toBe('Basic realm="acme \\"north\\""')
       expect(answer.headers['cache-control']).toBe('no-store')
@@ -151,6 +151,8 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
       expect((await ask(right)).status).toBe(200)
       expect((await ask(wrong)).status).toBe(401)
       expect((await ask(`${right}x`)).status).toBe(401)
+      expect((await requestToken(emulator, { authorization: basic('wrong', right) })).status).toBe(401)
+      expect((await requestToken(emulator, { authorization: 'Bearer x' })).status).toBe(401)
       // Without a colon there is no client ID, and no percent-encoding with a % alone.
       for (const credentials of [right, emulator.clientId, '%:%']) {
         const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
