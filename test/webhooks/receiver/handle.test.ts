@@ -66,6 +66,7 @@ describe('only what is not from the service is refused', () => {
     ],
     ['in empty Headers', new Headers()],
     ['a number', { token: 5 }],
+    ['in another header, whose name is as long', { taken: 'current-secret' }],
     ['on the prototype', Object.create({ token: 'current-secret' })],
     ['no headers', undefined],
     ['null', null],
@@ -86,6 +87,7 @@ describe('only what is not from the service is refused', () => {
       { 'x-token': 'a', UserData: 'b, c' },
       { 'X-TOKEN': 'a', userdata: 'b, c', other: ['x', 'y'], absent: undefined },
       { 'x-token': 'a', 'X-Token': undefined, userdata: 'b, c', UserData: null },
+      { 'y-token': 'a', 'x-token': 'a', usertype: 'x', userdata: 'b, c' },
       { 'x-token': 'a', userdata: 'b, c', get: 'a header of this name' },
       { get: (name: string) => ({ 'x-token': 'a', userdata: 'b, c' })[name] ?? null },
       new Headers({ 'x-token': 'a', userData: 'b, c' }),
@@ -99,6 +101,14 @@ describe('only what is not from the service is refused', () => {
     const receiver = new DeliveryReceiver({ secrets })
     expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)
   })
+
+  test.each([undefined, null, 'token: a', 5, () => {}, []])(
+    'headers of %j are no reason to refuse where no secret is asked for',
+    async (headers) => {
+      const receiver = new DeliveryReceiver(open)
+      expect((await receiver.handle({ ...post(), headers: headers as never })).status).toBe(204)
+    },
+  )
 
   test('every header that is named must be right', async () => {
     const receiver = new DeliveryReceiver({ secrets: { first: 'a', second: ['b', 'c'] } })
