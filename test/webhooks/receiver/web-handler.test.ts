@@ -141,6 +141,7 @@ describe('toWebHandler', () => {
     expect((await encoded(deflateSync(delivery), 'deflate')).status).toBe(204)
     expect(received).toHaveLength(2)
     expect((await encoded(gzipSync('x'.repeat(20_000_000)), 'gzip')).status).toBe(413)
+    expect((await encoded(Buffer.alloc(2 ** 20 + 1), 'gzip')).status).toBe(413)
     expect((await encoded(Buffer.from(delivery), 'zstd')).status).toBe(204)
     expect(problems()).toEqual(['the body is encoded with "zstd", not with gzip or deflate'])
   })
@@ -185,6 +186,17 @@ describe('waitUntil', () => {
     const waitUntil = vi.fn()
     await toWebHandler(receiver, { waitUntil })(post(delivery))
     expect(waitUntil).not.toHaveBeenCalled()
+  })
+
+  test('is not needed: a handler that goes on after the answer is nothing to log', async () => {
+    const { logger, lines } = recordingLogger()
+    const { receiver, handler } = receive({ ackTimeoutMs: 1, logger })
+    const { promise, resolve } = deferred()
+    receiver.onAny(() => promise)
+    expect((await handler(post(delivery))).status).toBe(204)
+    expect(lines).toEqual([])
+    resolve()
+    await receiver.drain()
   })
 
   const tooLate = () => {
