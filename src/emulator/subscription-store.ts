@@ -170,10 +170,9 @@ export class SubscriptionStore {
   }
 }
 
-/** Rule 2: the whole set of types and the whole set of users are equal, at the same callback URL. */
+/** Rule 2, for two with the same callback URL: the whole set of types and the whole set of users are equal. */
 function isDuplicate(existing: Subscription, request: SubscriptionRequest): boolean {
   return (
-    existing.callbackUrl === request.callbackUrl &&
     areEqual(existing.notificationTypes, request.notificationTypes) &&
     areEqual(existing.usernames, request.usernames)
   )

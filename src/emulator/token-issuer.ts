@@ -17,7 +17,7 @@ export class TokenIssuer {
     const nowMs = Date.now()
     const expiresAtMs = nowMs + this.#lifetimeSeconds * 1000
     // `exp` counts whole seconds: the exact moment stands in a claim of its own, and `exp` is never earlier.
-    const claims = { azp: clientId, exp_ms: expiresAtMs, ...(scope === undefined ? {} : { scope }) }
+    const claims = { azp: clientId, exp_ms: expiresAtMs, scope }
     const accessToken = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
       .setIssuer(this.#issuer)

@@ -99,6 +99,7 @@ describe('section 6: who is notified', () => {
     const received = receiver.callbacks.map(({ body }) => body.notification.id)
     expect(new Set(received).size).toBe(500)
     expect(received).toHaveLength(500)
+    expect(receiver.mostConnections).toBeLessThanOrEqual(64)
     expect(emulator.subscriptions).toMatchObject([{ subscriptionId: id, consecutiveFailures: 0 }])
   })
 
@@ -108,29 +109,37 @@ describe('section 6: who is notified', () => {
     const refused = emulator.notify(wrong as unknown as EmulatedNotification)
     await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
     await expect(refused).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^This notification cannot be delivered: type: .*; category: .*; payload: expected record, received array\.$/,
+      ),
       issues: [{ path: ['type'] }, { path: ['category'] }, { path: ['payload'] }],
     })
   })
 })
 
 describe('section 3: failed callbacks', () => {
-  const failures: [string, Reaction][] = [
-    ['an answer of 500', 500],
-    ['an answer of 404', 404],
-    ['a redirect, which is not followed', { redirectTo: '/elsewhere' }],
-    ['a broken connection', 'break'],
-    ['no answer in time', 'hang'],
-    ['an answer that does not end in time', 'half'],
+  const failures: [string, Reaction, string | RegExp][] = [
+    ['an answer of 500', 500, 'The callback was answered with status 500'],
+    ['an answer of 404', 404, 'The callback was answered with status 404'],
+    [
+      'a redirect, which is not followed',
+      { redirectTo: '/elsewhere' },
+      'The callback was answered with status 307',
+    ],
+    ['a broken connection', 'break', /closed|reset|disconnected/],
+    ['no answer in time', 'hang', 'The callback was not answered within 1000 ms'],
+    ['an answer that does not end in time', 'half', 'The callback was not answered within 1000 ms'],
   ]
-  test.each(failures)('%s is a failure and is not retried', async (_, reaction) => {
+  test.each(failures)('%s is a failure and is not retried', async (_, reaction, message) => {
     const timesOut = reaction === 'hang' || reaction === 'half'
     await using emulator = await startEmulator({ callbackTimeoutMs: timesOut ? 1_000 : 10_000 })
     await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
     receiver.reactions.push(reaction)
     const [result] = await emulator.notify(lowEnergy)
-    expect(result?.error).toBeInstanceOf(Error)
+    expect(result?.error?.message).toMatch(message)
     expect(result?.error instanceof TimeoutError).toBe(timesOut)
+    if (result?.error instanceof TimeoutError) expect(result.error.timeoutMs).toBe(1_000)
     expect(result?.status).toBe(
       typeof reaction === 'object' ? 307 : typeof reaction === 'number' ? reaction : undefined,
     )
@@ -231,6 +240,10 @@ describe('section 3: failed callbacks', () => {
     expect(receiver.callbacks.length).toBeGreaterThanOrEqual(3)
     expect(receiver.callbacks.length).toBeLessThan(300)
     expect(results.filter(({ status }) => status === 500)).toHaveLength(receiver.callbacks.length)
+    const unsent = results.filter(({ status }) => status === undefined)
+    expect(new Set(unsent.map(({ error }) => error?.message))).toEqual(
+      new Set(['The subscription ended before this callback was sent']),
+    )
   })
 
   test('a callback that fails after its subscription was unsubscribed ends nothing else', async () => {

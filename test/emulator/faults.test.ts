@@ -14,6 +14,8 @@ describe('injected faults', () => {
     }
     expect(emulator.subscriptions).toEqual([])
     expect((await create(emulator)).status).toBe(201)
+    emulator.injectFault('create', { status: 500 })
+    expect(await create(emulator)).toMatchObject({ status: 500, body: '' })
   })
 
   test('it happens once unless told otherwise, to its own endpoint, in the order of injection', async () => {
@@ -26,6 +28,10 @@ describe('injected faults', () => {
     const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
     expect((await create(emulator)).status).toBe(500)
     expect(await create(emulator)).toMatchObject({ status: 204, body: '' })
+    for (const status of [205, 304]) {
+      emulator.injectFault('create', { status, body: 'neither has this' })
+      expect(await create(emulator)).toMatchObject({ status, body: '' })
+    }
     const id = await created(emulator)
     expect((await requestToken(emulator)).status).toBe(429)
     expect((await requestToken(emulator)).status).toBe(200)
@@ -67,7 +73,10 @@ describe('injected faults', () => {
     const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
     const refused = emulator.fetch(request)
     await expect(refused).rejects.toBeInstanceOf(TypeError)
-    await expect(refused).rejects.toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } })
+    await expect(refused).rejects.toMatchObject({
+      message: 'fetch failed',
+      cause: { code: 'ECONNRESET', message: 'read ECONNRESET' },
+    })
   })
 
   test('through emulator.fetch a delay ends with the abort of its request', async () => {
@@ -110,21 +119,30 @@ describe('injected faults', () => {
     expect((await create(emulator)).status).toBe(201)
   })
 
-  test.each<[unknown, unknown, number]>([
-    ['tokens', { status: 500 }, 1],
-    ['create', { status: 99 }, 1],
-    ['create', { status: 500, reset: 'before-processing' }, 1],
-    ['create', { status: 500, headers: { 'not a name': 'x' } }, 1],
-    ['create', { delayMs: -1 }, 1],
-    ['create', { reset: 'sometimes' }, 1],
-    ['create', {}, 1],
-    ['create', { status: 500 }, 0],
-    ['unsubscribe', { malformedBody: true }, 1],
-  ])('one that could never happen is refused: %j %j times %j', async (operation, fault, times) => {
+  test.each<[unknown, unknown, number, string]>([
+    ['tokens', { status: 500 }, 1, 'operation: '],
+    ['create', { status: 199 }, 1, 'fault.status: '],
+    ['create', { status: 600 }, 1, 'fault.status: '],
+    ['create', { status: 500, reset: 'before-processing' }, 1, 'fault: '],
+    ['create', { status: 500, headers: { 'not a name': 'x' } }, 1, 'fault.headers: are not HTTP headers.'],
+    ['create', { delayMs: -1 }, 1, 'fault.delayMs: '],
+    ['create', { delayMs: 2 ** 31 }, 1, 'fault.delayMs: '],
+    ['create', { reset: 'sometimes' }, 1, 'fault: '],
+    ['create', { malformedBody: false }, 1, 'fault: '],
+    ['create', {}, 1, 'fault: '],
+    ['create', { status: 500 }, 0, 'times: '],
+    ['create', { status: 500 }, 1.5, 'times: '],
+    [
+      'unsubscribe',
+      { malformedBody: true },
+      1,
+      'fault.malformedBody: is not possible for unsubscribe: its answer, 204, cannot have a body.',
+    ],
+  ])('one that could never happen is refused: %j %j times %j', async (operation, fault, times, sentence) => {
     await using emulator = await startEmulator()
-    expect(() => emulator.injectFault(operation as EmulatorOperation, fault as Fault, { times })).toThrow(
-      InvalidRequestError,
-    )
+    const inject = () => emulator.injectFault(operation as EmulatorOperation, fault as Fault, { times })
+    expect(inject).toThrow(InvalidRequestError)
+    expect(inject).toThrow(`The fault cannot be injected: ${sentence}`)
     expect((await create(emulator)).status).toBe(201)
   })
 })

@@ -19,6 +19,9 @@ describe('starting', () => {
     for (const property of ['baseUrl', 'ca', 'clientSecret', 'password'] as const) {
       expect(first[property]).not.toBe(second[property])
     }
+    expect([first.username, first.domain]).toEqual(['emulator-user', 'emulator'])
+    // 24 random bytes.
+    for (const secret of [first.clientSecret, first.password]) expect(secret).toMatch(/^[\w-]{32}$/)
     expect(first.clientOptions).toEqual({
       baseUrl: first.baseUrl,
       auth: {
@@ -40,22 +43,40 @@ describe('starting', () => {
     await created(emulator)
   })
 
-  test.each<[string, unknown]>([
-    ['domain', { domain: '' }],
-    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }],
-    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }],
-    ['permittedHeaders.0', { permittedHeaders: ['Content-Type'] }],
-    ['permittedHeaders.0', { permittedHeaders: ['not a name'] }],
-    ['username', { username: 'a:b' }],
-    ['callbackCa', { callbackCa: 'no certificate' }],
-    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }],
-    ['credentialsEncoding', { credentialsEncoding: 'base64' }],
-    ['port', { port: 65_536 }],
-    ['', { prot: 1 }],
-  ])('refuses what cannot work, at %s: %j', async (path, options) => {
+  test.each<[string, unknown, string]>([
+    ['domain', { domain: '' }, 'domain: must be printable ASCII and not empty'],
+    ['domain', { domain: 'a\nb' }, 'domain: must be printable ASCII and not empty'],
+    ['clientId', { clientId: 'ä' }, 'clientId: must be printable ASCII and not empty'],
+    ['clientSecret', { clientSecret: '' }, 'clientSecret: '],
+    ['password', { password: '' }, 'password: '],
+    ['username', { username: '' }, 'username: '],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }, 'tokenLifetimeSeconds: '],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }, 'tokenLifetimeSeconds: '],
+    [
+      'permittedHeaders.0',
+      { permittedHeaders: ['Content-Type'] },
+      'permittedHeaders[0]: belongs to the callback request itself',
+    ],
+    ['permittedHeaders.0', { permittedHeaders: ['not a name'] }, 'permittedHeaders[0]: is not a header name'],
+    [
+      'username',
+      { username: 'a:b' },
+      'username: cannot contain a colon: Basic ends the user name there (RFC 7617)',
+    ],
+    ['callbackCa', { callbackCa: 'no certificate' }, 'callbackCa: is not a PEM certificate'],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }, 'callbackTimeoutMs: '],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 2 ** 31 }, 'callbackTimeoutMs: '],
+    ['credentialsEncoding', { credentialsEncoding: 'base64' }, 'credentialsEncoding: '],
+    ['port', { port: 65_536 }, 'port: '],
+    ['port', { port: -1 }, 'port: '],
+    ['', { prot: 1 }, 'Unrecognized key: "prot"'],
+  ])('refuses what cannot work, at %s: %j', async (path, options, sentence) => {
     const refused = startEmulator(options as EmulatorOptions)
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
-    await expect(refused).rejects.toMatchObject({ issues: [{ path: path === '' ? [] : expectedPath(path) }] })
+    await expect(refused).rejects.toMatchObject({
+      issues: [{ path: path === '' ? [] : expectedPath(path) }],
+      message: expect.stringContaining(`The emulator cannot start with these options: ${sentence}`),
+    })
   })
 
   test('refuses a port that is taken', async () => {
@@ -117,18 +138,22 @@ describe('closing', () => {
     await Promise.all([emulator.close(), once(silent, 'close'), delayed, direct])
   })
 
-  test('aborts callbacks that nobody answers', async () => {
+  test('aborts callbacks that nobody answers, and those that wait for a connection', async () => {
     const emulator = await startEmulator({ callbackTimeoutMs: 1_000_000 })
     await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
-    receiver.reactions.push('hang')
-    const arrived = new Promise((resolve) => {
-      receiver.onCallback = () => resolve(undefined)
-    })
-    const notified = emulator.notify(lowEnergy)
-    await arrived
+    receiver.reactions.push(...new Array(100).fill('hang'))
+    const notified = Promise.all(Array.from({ length: 100 }, () => emulator.notify(lowEnergy)))
+    await vi.waitFor(() => expect(receiver.callbacks).toHaveLength(64), { timeout: 10_000 })
     await emulator.close()
-    expect((await notified)[0]?.error?.message).toMatch(/emulator was closed/)
+    const messages = (await notified).flat().map(({ error }) => error?.message)
+    const closed = 'The emulator was closed before the callback was answered'
+    expect(messages).toHaveLength(100)
+    expect(messages.slice(0, 64)).toEqual(new Array(64).fill(closed))
+    // Three of those are failures in a row, and there may be nothing to send any more.
+    const ended = 'The subscription ended before this callback was sent'
+    expect([closed, ended]).toEqual(expect.arrayContaining(messages.slice(64)))
+    expect(receiver.callbacks).toHaveLength(64)
   })
 
   test('can be done twice; afterwards nothing listens and nothing is sent', async () => {
@@ -138,7 +163,12 @@ describe('closing', () => {
     await emulator.close()
     await expect(send(emulator, 'GET', '/')).rejects.toThrow()
     await expect(undiciFetch(emulator.baseUrl)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
-    await expect(emulator.notify(lowEnergy)).rejects.toBeInstanceOf(InvalidRequestError)
+    const refused = emulator.notify(lowEnergy)
+    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
+    await expect(refused).rejects.toMatchObject({
+      message: 'Nothing was sent: the emulator is closed',
+      issues: [{ path: [], message: 'the emulator is closed' }],
+    })
   })
 
   test.each([[[]], [['--disallow-code-generation-from-strings']]])(

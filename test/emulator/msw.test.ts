@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module'
 import { http } from 'msw'
 import { setupServer } from 'msw/node'
 import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { ConfigurationError } from '../../src/errors.js'
 import { apiAuthorization, basic, lowEnergy, Receiver, tokenPath } from './support.js'
 
 let emulator: Emulator
@@ -75,5 +77,31 @@ describe('emulatorHandlers', () => {
     const answer = await fetch('https://other.example/api/subscriptions')
     expect(await answer.text()).toBe('somebody else')
     expect(emulator.requestCounts.unknown).toBe(0)
+  })
+
+  test('without an msw that can be loaded the error says what to install', () => {
+    const require = createRequire(import.meta.url)
+    const path = require.resolve('msw')
+    const loaded = require.cache[path]
+    const cause = new Error('no such package')
+    // Stands for a package that is not there: Node looks here first.
+    require.cache[path] = Object.defineProperty(
+      Object.assign(Object.create(null), { loaded: true }),
+      'exports',
+      {
+        get() {
+          throw cause
+        },
+      },
+    )
+    try {
+      const load = () => emulatorHandlers(emulator)
+      const message = 'emulatorHandlers() needs msw, which cannot be loaded: npm install --save-dev msw'
+      expect(load).toThrow(ConfigurationError)
+      expect(load).toThrow(expect.objectContaining({ message, issues: [{ path: [], message }], cause }))
+    } finally {
+      if (loaded) require.cache[path] = loaded
+      else delete require.cache[path]
+    }
   })
 })

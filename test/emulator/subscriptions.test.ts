@@ -1,6 +1,15 @@
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { accessToken, apiAuthorization, create, created, form, type Subscription, send } from './support.js'
+import {
+  type Answer,
+  accessToken,
+  apiAuthorization,
+  create,
+  created,
+  form,
+  type Subscription,
+  send,
+} from './support.js'
 
 let emulator: Emulator
 beforeAll(async () => {
@@ -31,6 +40,9 @@ function unsubscribe(id: number | string) {
   })
 }
 
+/** The answer that says what was wrong, in two parts: a code, and a sentence for a person. */
+const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
+
 describe('section 3: states and transitions', () => {
   const both: Subscription = { types: 'behavioral,call-score', users: 'alice,bob' }
 
@@ -59,7 +71,9 @@ describe('section 3: states and transitions', () => {
 
   test.each([undefined, 'false'])('an identical one with recreateIfExists %s gets 409', async (recreate) => {
     const first = await created(emulator, { ...both, url })
-    expect((await create(emulator, { ...both, url, recreate } as Subscription)).status).toBe(409)
+    const refused = await create(emulator, { ...both, url, recreate } as Subscription)
+    const message = `Subscription ${first} is identical; recreateIfExists=true would replace it`
+    expect(refusalOf(refused)).toEqual([409, { error: 'duplicate_subscription', message }])
     expect(ids()).toEqual([first])
   })
 
@@ -77,11 +91,15 @@ describe('section 3: states and transitions', () => {
     ['other users too', { ...both, users: 'bob,carol' }],
     ['fewer types', { ...both, types: 'call-score' }],
     ['more types', { ...both, types: 'behavioral,call-score,conversation-ai' }],
-    ['one pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
+    ['the first pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
+    ['the last pair of many', { types: 'conversation-ai,call-score', users: 'carol,bob' }],
   ])('a partial overlap (%s) gets 409 with and without recreateIfExists', async (_, overlapping) => {
     const first = await created(emulator, { ...both, url })
-    expect((await create(emulator, { ...overlapping, url })).status).toBe(409)
-    expect((await create(emulator, { ...overlapping, url, recreate: 'true' })).status).toBe(409)
+    const message = `Subscription ${first} covers some of the users and types at this callback URL`
+    for (const recreate of ['false', 'true', 'TRUE']) {
+      const refused = await create(emulator, { ...overlapping, url, recreate })
+      expect(refusalOf(refused)).toEqual([409, { error: 'partial_overlap', message }])
+    }
     expect(ids()).toEqual([first])
   })
 
@@ -111,7 +129,8 @@ describe('section 3: states and transitions', () => {
     const answer = await unsubscribe(first)
     expect([answer.status, answer.body]).toEqual([204, ''])
     expect(ids()).toEqual([])
-    expect((await unsubscribe(first)).status).toBe(404)
+    const message = `There is no active subscription ${first}`
+    expect(refusalOf(await unsubscribe(first))).toEqual([404, { error: 'not_found', message }])
     await created(emulator, { url })
   })
 })
@@ -123,56 +142,131 @@ describe('section 4.2: the create request', () => {
   })
 
   test('without good credentials it is 401, whatever the form says', async () => {
-    const { status } = await create(emulator, {
-      url,
-      types: 'nonsense',
-      headers: { authorization: 'Basic eA==' },
-    })
-    expect(status).toBe(401)
+    for (const headers of [{ authorization: 'Basic eA==' }, { 'content-type': 'text/plain' }]) {
+      const refused = await create(emulator, {
+        url,
+        types: 'nonsense',
+        headers: { authorization: '', ...headers },
+      })
+      const message = 'Credentials or access token are missing, wrong, expired or revoked'
+      expect(refusalOf(refused)).toEqual([401, { error: 'unauthorized', message }])
+      expect(refused.headers['cache-control']).toBe('no-store')
+    }
   })
 
+  const rest = 'username=a&callback_url=https://a.example/'
+  const typeAndUser = 'notification_type=behavioral&username=a'
   test.each([
-    ['no notification type', 'username=a&callback_url=https://a.example/'],
-    ['an empty notification type', 'notification_type=&username=a&callback_url=https://a.example/'],
-    ['an unknown type', 'notification_type=behavioural&username=a&callback_url=https://a.example/'],
-    ['an empty type in the list', 'notification_type=behavioral,&username=a&callback_url=https://a.example/'],
-    ['no user', 'notification_type=behavioral&callback_url=https://a.example/'],
+    ['no notification type', rest, 'notification_type is missing'],
+    ['an empty notification type', `notification_type=&${rest}`, 'notification_type is missing'],
     [
-      'an empty user in the list',
-      'notification_type=behavioral&username=a,,b&callback_url=https://a.example/',
+      'an unknown type',
+      `notification_type=behavioural&${rest}`,
+      'notification_type "behavioural" does not exist',
     ],
-    ['a space after the comma', 'notification_type=behavioral&username=a,+b&callback_url=https://a.example/'],
-    ['no callback URL', 'notification_type=behavioral&username=a'],
-    ['a relative callback URL', 'notification_type=behavioral&username=a&callback_url=/a'],
-    ['an http: callback URL', 'notification_type=behavioral&username=a&callback_url=http://a.example/'],
-    ['http: on loopback', 'notification_type=behavioral&username=a&callback_url=http://127.0.0.1/'],
-    ['another boolean', 'notification_type=behavioral&username=a&callback_url=https://a/&recreateIfExists=1'],
-    ['a user twice', 'notification_type=behavioral&username=a&username=b&callback_url=https://a.example/'],
-    ['bad percent-encoding', 'notification_type=behavioral&username=%zz&callback_url=https://a.example/'],
-    ['bad UTF-8', 'notification_type=behavioral&username=%ff&callback_url=https://a.example/'],
-    ['a field without name', 'notification_type=behavioral&username=a&callback_url=https://a.example/&=x'],
-    ['JSON in place of a form', '{"notification_type":["behavioral"]}'],
-  ])('answers 400 to %s', async (_, body) => {
+    [
+      'an empty type in the list',
+      `notification_type=behavioral,&${rest}`,
+      'notification_type has an empty item',
+    ],
+    ['no user', 'notification_type=behavioral&callback_url=https://a.example/', 'username is missing'],
+    ['an empty user in the list', `${typeAndUser},,b`, 'username has an empty item'],
+    ['a space after the comma', `${typeAndUser},+b`, 'username has spaces around an item'],
+    ['no callback URL', typeAndUser, 'callback_url is missing'],
+    ['a relative callback URL', `${typeAndUser}&callback_url=/a`, 'callback_url is not an absolute URL'],
+    [
+      'an http: callback URL',
+      `${typeAndUser}&callback_url=http://a.example/`,
+      'callback_url must begin with https:',
+    ],
+    [
+      'http: on loopback',
+      `${typeAndUser}&callback_url=http://127.0.0.1/`,
+      'callback_url must begin with https:',
+    ],
+    [
+      'another boolean',
+      `notification_type=behavioral&${rest}&recreateIfExists=1`,
+      'recreateIfExists must be true or false',
+    ],
+    [
+      'a user twice',
+      `${typeAndUser}&${rest}`,
+      'The form cannot be read: the field username is given more than once',
+    ],
+    [
+      'bad percent-encoding',
+      'notification_type=behavioral&username=%zz',
+      'The form cannot be read: it is not percent-encoded UTF-8',
+    ],
+    [
+      'bad UTF-8',
+      'notification_type=behavioral&username=%ff',
+      'The form cannot be read: it is not percent-encoded UTF-8',
+    ],
+    ['a bad name', `${typeAndUser}&%zz=1`, 'The form cannot be read: it is not percent-encoded UTF-8'],
+    ['a field without name', `${typeAndUser}&=x`, 'The form cannot be read: a field has no name'],
+    ['JSON in place of a form', '{"notification_type":["behavioral"]}', 'notification_type is missing'],
+  ])('answers 400 to %s', async (_, body, message) => {
     const before = emulator.subscriptions.length
     const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
     const answer = await send(emulator, 'POST', '/api/subscriptions', { headers, body })
     expect(answer.status).toBe(400)
-    expect(JSON.parse(answer.body)).toEqual({ error: 'invalid_request', message: expect.any(String) })
+    expect(JSON.parse(answer.body)).toEqual({ error: 'invalid_request', message })
     expect(emulator.subscriptions).toHaveLength(before)
   })
 
   test('answers 415 to another content type and takes one with a charset', async () => {
-    expect((await create(emulator, { url, headers: { 'content-type': 'application/json' } })).status).toBe(
-      415,
-    )
-    const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
+    const json = await create(emulator, { url, headers: { 'content-type': 'application/json' } })
+    const message = 'Content-Type must be application/x-www-form-urlencoded'
+    expect(refusalOf(json)).toEqual([415, { error: 'unsupported_media_type', message }])
+    const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded ; charset=utf-8' }
     expect((await create(emulator, { url, headers })).status).toBe(201)
+    const none = await send(emulator, 'POST', '/api/subscriptions', {
+      headers: { authorization: apiAuthorization(emulator) },
+      body: 'a=1',
+    })
+    expect(refusalOf(none)).toEqual([415, { error: 'unsupported_media_type', message }])
+  })
+
+  test('takes a field without an equals sign, and leaves out what is between two ampersands', async () => {
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    const fields = `&notification_type=behavioral&username=a&&callback_url=${encodeURIComponent(url)}&flag&`
+    expect((await send(emulator, 'POST', '/api/subscriptions', { headers, body: fields })).status).toBe(201)
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ flag: '' })
   })
 
   test('answers 413 to a body over 1 MiB, and keeps the connection usable', async () => {
     const answer = await create(emulator, { url, fields: { token: 'x'.repeat(1024 * 1024) } })
-    expect([answer.status, JSON.parse(answer.body).error]).toEqual([413, 'content_too_large'])
+    const message = 'The request body is over 1048576 bytes'
+    expect(refusalOf(answer)).toEqual([413, { error: 'content_too_large', message }])
     expect((await create(emulator, { url, fields: { token: 'x'.repeat(1000 * 1000) } })).status).toBe(201)
+    for (const [size, status] of [
+      [1024 * 1024, 401],
+      [1024 * 1024 + 1, 413],
+    ] as const) {
+      const body = 'x'.repeat(size)
+      expect((await send(emulator, 'POST', '/api/subscriptions', { body })).status).toBe(status)
+    }
+  })
+
+  test('reads no more of a body than shows that it is too long', async () => {
+    await using fresh = await startEmulator()
+    let pulls = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        pulls += 1
+        controller.enqueue(new TextEncoder().encode('x'.repeat(400 * 1024)))
+      },
+    })
+    const request = new Request(`${fresh.baseUrl}/api/subscriptions`, {
+      method: 'POST',
+      body,
+      duplex: 'half',
+    })
+    expect((await fresh.fetch(request)).status).toBe(413)
+    expect(fresh.requests[0]?.body).toHaveLength(1200 * 1024)
+    expect(pulls).toBeLessThan(6)
   })
 
   test('every further field becomes a parameter, and so do the permitted headers, in any case', async () => {
@@ -187,24 +281,45 @@ describe('section 4.2: the create request', () => {
   })
 
   test.each([
-    ['Content-Type', 'text/plain'],
-    ['content-length', '3'],
-    ['Host', 'evil.example'],
-    ['connection', 'close'],
-    ['Transfer-Encoding', 'chunked'],
-    ['expect', '100-continue'],
-    ['upgrade', 'x'],
-    ['not a token', 'x'],
-    ['line', 'a\r\nb: c'],
-    ['beyond', 'Ā'],
-  ])('answers 400 to a parameter that cannot be a header of the callback: %s', async (name, value) => {
-    expect((await create(emulator, { url, fields: { [name]: value } })).status).toBe(400)
-    expect((await create(emulator, { url, fields: { fine: value.replace(/[^ -~]/g, '') } })).status).toBe(201)
+    'Connection',
+    'content-length',
+    'Content-Type',
+    'expect',
+    'Host',
+    'keep-alive',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'Transfer-Encoding',
+    'upgrade',
+  ])('answers 400 to a parameter that says how the callback itself is sent: %s', async (name) => {
+    const message = `${name} belongs to the callback request itself`
+    const refused = await create(emulator, { url, fields: { [name]: '1' } })
+    expect(refusalOf(refused)).toEqual([400, { error: 'invalid_request', message }])
   })
 
+  test.each([
+    ['a name with a space', 'not a token', 'x', '"not a token" cannot be the name of a header'],
+    ['a name that ends in a letter of none', 'tokén', 'x', '"tokén" cannot be the name of a header'],
+    ['a value of two lines', 'line', 'a\r\nb: c', 'the value of line cannot be sent in a header'],
+    ['a value that begins with a line feed', 'line', '\na', 'the value of line cannot be sent in a header'],
+    ['a value beyond Latin-1', 'beyond', 'Ā', 'the value of beyond cannot be sent in a header'],
+  ])(
+    'answers 400 to a parameter that cannot be a header of the callback: %s',
+    async (_, name, value, message) => {
+      const refused = await create(emulator, { url, fields: { [name]: value } })
+      expect(refusalOf(refused)).toEqual([400, { error: 'invalid_request', message }])
+      expect((await create(emulator, { url, fields: { fine: value.replace(/[^ -~]/g, '') } })).status).toBe(
+        201,
+      )
+    },
+  )
+
   test('answers 400 to one parameter twice: in two spellings, or as field and header', async () => {
-    expect((await create(emulator, { url, fields: { token: '1', Token: '2' } })).status).toBe(400)
-    const twice = { url, fields: { UserData: '1' }, headers: { UserData: '2' } }
+    const spellings = await create(emulator, { url, fields: { token: '1', Token: '2' } })
+    const message = 'Token is given more than once'
+    expect(refusalOf(spellings)).toEqual([400, { error: 'invalid_request', message }])
+    const twice = { url, fields: { userdata: '1' }, headers: { UserData: '2' } }
     expect((await create(emulator, twice)).status).toBe(400)
   })
 
@@ -213,9 +328,17 @@ describe('section 4.2: the create request', () => {
     for (const host of ['127.0.0.1:80', 'localhost', '[::1]:8080', 'app.localhost']) {
       expect((await create(lenient, { url: `http://${host}/` })).status).toBe(201)
     }
-    for (const host of ['app.example.com', '127.0.0.1.example.com', '128.0.0.1']) {
+    for (const host of [
+      'app.example.com',
+      '127.0.0.1.example.com',
+      'x127.0.0.1',
+      '128.0.0.1',
+      'localhost.example',
+      'notlocalhost',
+    ]) {
       expect((await create(lenient, { url: `http://${host}/` })).status).toBe(400)
     }
+    expect((await create(lenient, { url: 'ftp://localhost/' })).status).toBe(400)
   })
 })
 
@@ -237,11 +360,17 @@ describe('section 4.3: the update request', () => {
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ 'X-Site': 'south' })
   })
 
-  test('answers 400 without a parameter, to a reserved name and to fields that are no parameters', async () => {
+  test.each([
+    ['no parameter', '', 'at least one parameter must be given'],
+    ['a reserved name', 'host=x', 'host belongs to the callback request itself'],
+    ['the users', 'username=bob', 'username is no parameter and cannot be changed'],
+    ['the types', 'notification_type=x', 'notification_type is no parameter and cannot be changed'],
+    ['the callback URL', 'callback_url=x', 'callback_url is no parameter and cannot be changed'],
+    ['recreateIfExists', 'recreateIfExists=1', 'recreateIfExists is no parameter and cannot be changed'],
+    ['a name twice', 'a=1&a=2', 'The form cannot be read: the field a is given more than once'],
+  ])('answers 400 to %s', async (_, body, message) => {
     const id = await created(emulator, { url })
-    for (const body of ['', 'host=x', 'username=bob', 'callback_url=https%3A%2F%2Fb.example', 'a=1&a=2']) {
-      expect((await update(id, body)).status).toBe(400)
-    }
+    expect(refusalOf(await update(id, body))).toEqual([400, { error: 'invalid_request', message }])
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
   })
 
@@ -250,7 +379,10 @@ describe('section 4.3: the update request', () => {
     expect((await update(id, 'a=1', { 'content-type': 'text/plain' })).status).toBe(415)
     expect((await update(id, 'a=1', { authorization: 'Basic eA==' })).status).toBe(401)
     await unsubscribe(id)
-    expect((await update(id, 'a=1')).status).toBe(404)
+    const message = `There is no active subscription ${id}`
+    for (const body of ['a=1', 'a=1&a=2', '']) {
+      expect(refusalOf(await update(id, body))).toEqual([404, { error: 'not_found', message }])
+    }
   })
 })
 
@@ -261,17 +393,29 @@ describe('section 4: paths and methods', () => {
     ['GET', '/api/subscriptions/1', 'PUT, DELETE'],
     ['POST', '/api/subscriptions/1', 'PUT, DELETE'],
   ])('%s %s is 405 with Allow: %s', async (method, path, allow) => {
-    const { status, headers } = await send(emulator, method, path)
-    expect([status, headers.allow]).toEqual([405, allow])
+    const answer = await send(emulator, method, path)
+    const message = `Only ${allow} will do here`
+    expect(refusalOf(answer)).toEqual([405, { error: 'method_not_allowed', message }])
+    expect(answer.headers.allow).toBe(allow)
   })
 
-  test.each(['/', '/api', '/api/subscriptions/', '/api/subscriptions/x', '/api/subscriptions/1/x', '//x'])(
-    '%s is 404',
-    async (path) => {
-      const { status, body } = await send(emulator, 'POST', path)
-      expect([status, JSON.parse(body).error]).toEqual([404, 'not_found'])
-    },
-  )
+  test.each([
+    '/',
+    '/api',
+    '/api/subscriptions/',
+    '/api/subscriptions/x',
+    '/api/subscriptions/1/x',
+    '/api/subscriptions/1x',
+    '/v1/api/subscriptions/1',
+    '//x',
+    '/v1/auth/realms/emulator/protocol/openid-connect/token',
+    '/auth/realms/emulator/protocol/openid-connect/token/introspect',
+    '/auth/realms//protocol/openid-connect/token',
+  ])('%s is 404', async (path) => {
+    const answer = await send(emulator, 'POST', path)
+    const message = 'There is nothing at this path'
+    expect(refusalOf(answer)).toEqual([404, { error: 'not_found', message }])
+  })
 
   test('a target that is no path and a method that fetch forbids are answered, too', async () => {
     expect((await send(emulator, 'TRACE', '/api/subscriptions')).status).toBe(400)
@@ -309,6 +453,7 @@ describe('what arrived', () => {
     const id = await created(fresh, { url, headers: { 'X-Mark': '1' } })
     await send(fresh, 'DELETE', `/api/subscriptions/${id}?why=not`)
     await send(fresh, 'PATCH', '/nowhere')
+    await send(fresh, 'PATCH', '/api/subscriptions')
     expect(fresh.requests).toEqual([
       {
         operation: 'create',
@@ -324,8 +469,9 @@ describe('what arrived', () => {
         status: 401,
       }),
       expect.objectContaining({ operation: 'unknown', method: 'PATCH', path: '/nowhere', status: 404 }),
+      expect.objectContaining({ operation: 'unknown', path: '/api/subscriptions', status: 405 }),
     ])
-    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 1 })
+    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 2 })
   })
 
   test('the last 1,000 requests are kept, and all are counted', async () => {

@@ -107,6 +107,8 @@ export class Receiver {
   readonly url: string
   readonly callbacks: ReceivedCallback[] = []
   readonly reactions: Reaction[] = []
+  /** The most connections that were open at the same time. */
+  mostConnections = 0
   /** Called for each callback that arrived, before it is answered. */
   onCallback: () => unknown = () => {}
   readonly #server: ReturnType<typeof createServer>
@@ -114,6 +116,14 @@ export class Receiver {
   private constructor(server: ReturnType<typeof createServer>, protocol: string) {
     this.#server = server
     this.url = `${protocol}://localhost:${(server.address() as AddressInfo).port}/callbacks`
+    let open = 0
+    server.on('connection', (socket) => {
+      open += 1
+      this.mostConnections = Math.max(this.mostConnections, open)
+      socket.once('close', () => {
+        open -= 1
+      })
+    })
     server.on('request', async (request, response) => {
       let body = ''
       for await (const chunk of request) body += chunk

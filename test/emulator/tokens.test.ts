@@ -19,14 +19,24 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
     const { status, headers, body } = await requestToken(emulator)
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('application/json')
-    expect(headers['cache-control']).toBe('no-store')
+    expect([headers['cache-control'], headers.pragma]).toEqual(['no-store', 'no-cache'])
     const token = JSON.parse(body)
     expect(token).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: 120 })
-    expect(decodeProtectedHeader(token.access_token).alg).toBe('ES256')
-    expect(decodeJwt(token.access_token)).toMatchObject({
+    expect(decodeProtectedHeader(token.access_token)).toEqual({ alg: 'ES256', typ: 'JWT' })
+    const { iat = 0, ...claims } = decodeJwt(token.access_token)
+    expect(claims).toEqual({
       iss: `${emulator.authUrl}/auth/realms/emulator`,
       sub: emulator.clientId,
+      azp: emulator.clientId,
+      jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      exp: expect.any(Number),
+      exp_ms: expect.any(Number),
     })
+    expect(Math.abs(iat * 1000 - Date.now())).toBeLessThan(60_000)
+    // `exp` is the exact end, rounded up to whole seconds.
+    expect(claims.exp).toBe(Math.ceil(Number(claims.exp_ms) / 1000))
+    expect(Number(claims.exp_ms) - iat * 1000).toBeGreaterThanOrEqual(120_000)
+    expect(Number(claims.exp_ms) - iat * 1000).toBeLessThan(121_000)
   })
 
   test('accepts a scope and echoes it', async () => {
@@ -34,6 +44,10 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
     const { body } = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=a+b' })
     expect(JSON.parse(body).scope).toBe('a b')
     expect(decodeJwt(JSON.parse(body).access_token).scope).toBe('a b')
+    // RFC 6749 section 3.2: a parameter without a value counts as left out.
+    const empty = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=' })
+    expect(JSON.parse(empty.body)).not.toHaveProperty('scope')
+    expect(decodeJwt(JSON.parse(empty.body).access_token)).not.toHaveProperty('scope')
   })
 
   test('accepts client ID and secret in the form instead of the header', async () => {
@@ -43,7 +57,17 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
     expect((await requestToken(emulator, { authorization: null, body })).status).toBe(200)
     // RFC 6749 section 2.3: not more than one method at once.
     const both = await requestToken(emulator, { body })
-    expect([both.status, JSON.parse(both.body).error]).toEqual([400, 'invalid_request'])
+    expect([both.status, JSON.parse(both.body)]).toEqual([
+      400,
+      {
+        error: 'invalid_request',
+        error_description: 'Credentials must not be in the header and in the form at once',
+      },
+    ])
+    for (const wrong of [{ client_id: 'x' }, { client_secret: 'x' }]) {
+      const form = new URLSearchParams({ grant_type: 'client_credentials', ...credentials, ...wrong })
+      expect((await requestToken(emulator, { authorization: null, body: `${form}` })).status).toBe(401)
+    }
   })
 
   test('answers invalid_client with 401 and WWW-Authenticate to wrong, missing or foreign credentials', async () => {
@@ -64,7 +88,7 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
       expect(answer.status).toBe(401)
       expect(JSON.parse(answer.body)).toEqual({
         error: 'invalid_client',
-        error_description: expect.any(String),
+        error_description: 'Client ID or secret is missing or wrong',
       })
       expect(answer.headers['www-authenticate']).toBe('Basic realm="acme \\"north\\""')
       expect(answer.headers['cache-control']).toBe('no-store')
@@ -72,21 +96,43 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
   })
 
   test.each([
-    ['another grant type', 'grant_type=password', form, 'unsupported_grant_type'],
-    ['no grant type', '', form, 'invalid_request'],
-    ['a field twice', 'grant_type=client_credentials&grant_type=client_credentials', form, 'invalid_request'],
-    ['another content type', '{"grant_type":"client_credentials"}', 'application/json', 'invalid_request'],
-  ])('answers 400 to %s', async (_, body, contentType, error) => {
+    [
+      'another grant type',
+      'grant_type=password',
+      form,
+      'unsupported_grant_type',
+      'grant_type must be client_credentials',
+    ],
+    ['no grant type', '', form, 'invalid_request', 'grant_type is missing'],
+    [
+      'a field twice',
+      'grant_type=client_credentials&grant_type=client_credentials',
+      form,
+      'invalid_request',
+      'The form cannot be read: the field grant_type is given more than once',
+    ],
+    [
+      'another content type',
+      '{"grant_type":"client_credentials"}',
+      'application/json',
+      'invalid_request',
+      'Content-Type must be application/x-www-form-urlencoded',
+    ],
+  ])('answers 400 to %s', async (_, body, contentType, error, error_description) => {
     await using emulator = await startEmulator()
     const answer = await requestToken(emulator, { body, contentType })
-    expect([answer.status, JSON.parse(answer.body).error]).toEqual([400, error])
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([400, { error, error_description }])
   })
 
   test('knows its own domain only, and only POST', async () => {
     await using emulator = await startEmulator({ domain: 'acme' })
     for (const other of ['other', '%zz']) {
       const path = tokenPath(emulator).replace('acme', other)
-      expect((await send(emulator, 'POST', path, { headers: { 'content-type': form } })).status).toBe(404)
+      const answer = await send(emulator, 'POST', path, { headers: { 'content-type': form } })
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([
+        404,
+        { error: 'not_found', error_description: 'There is no such domain' },
+      ])
     }
     const get = await send(emulator, 'GET', tokenPath(emulator))
     expect([get.status, get.headers.allow]).toEqual([405, 'POST'])
@@ -104,6 +150,14 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
       const ask = (sent: string) => requestToken(emulator, { authorization: basic(emulator.clientId, sent) })
       expect((await ask(right)).status).toBe(200)
       expect((await ask(wrong)).status).toBe(401)
+      expect((await ask(`${right}x`)).status).toBe(401)
+      expect((await requestToken(emulator, { authorization: basic('wrong', right) })).status).toBe(401)
+      expect((await requestToken(emulator, { authorization: 'Bearer x' })).status).toBe(401)
+      // Without a colon there is no client ID, and no percent-encoding with a % alone.
+      for (const credentials of [right, emulator.clientId, '%:%']) {
+        const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+        expect((await requestToken(emulator, { authorization })).status).toBe(401)
+      }
       expect(emulator.clientOptions.auth.credentialsEncoding).toBe(credentialsEncoding)
     },
   )
@@ -127,7 +181,30 @@ describe('section 5: authorization of subscription calls', () => {
     const { headers } = await send(emulator, 'DELETE', '/api/subscriptions/1', {
       headers: { authorization: 'Bearer nonsense' },
     })
-    expect(headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_token", Basic /)
+    expect(headers['www-authenticate']).toBe(
+      'Bearer realm="notifications", error="invalid_token", Basic realm="notifications"',
+    )
+    const { headers: toBasic } = await send(emulator, 'DELETE', '/api/subscriptions/1', {
+      headers: { authorization: basic(emulator.username, 'wrong') },
+    })
+    expect(toBasic['www-authenticate']).toBe('Bearer realm="notifications", Basic realm="notifications"')
+  })
+
+  test('reads Basic in any case, and nothing that is not a scheme and one word', async () => {
+    await using emulator = await startEmulator()
+    const credentials = basic(emulator.username, emulator.password).replace('Basic ', '')
+    for (const good of [`basic ${credentials}`, `BASIC   ${credentials}`]) {
+      expect(await statusWith(emulator, good)).toBe(404)
+    }
+    const bad = [
+      `Basic${credentials}`,
+      `Basic ${credentials} x`,
+      `x Basic ${credentials}`,
+      `Digest ${credentials}`,
+    ]
+    for (const authorization of [...bad, 'Basic', '']) {
+      expect(await statusWith(emulator, authorization)).toBe(401)
+    }
   })
 
   test('refuses a token with a changed claim, without a signature, or from another emulator', async () => {

@@ -152,7 +152,7 @@ describe('a schema that cannot answer', () => {
         const { error } = parser.safeParse(body)
         expect(error).toBeInstanceOf(InvalidDeliveryError)
         expect(error?.message).toContain(
-          'notification.payload: the payload schema for "cxScoreUpdated" is asynchronous',
+          'notification.payload: the payload schema for "cxScoreUpdated" is asynchronous; a delivery is parsed synchronously',
         )
         expect(error?.cause).toBeInstanceOf(Error)
       }
@@ -241,15 +241,21 @@ describe('the message about many or long problems', () => {
 })
 
 describe('options that cannot work', () => {
-  test.each<[string, unknown, PropertyKey[]]>([
-    ['no options', undefined, ['payloads']],
-    ['no payloads', {}, ['payloads']],
-    ['an array', { payloads: [z.object({})] }, ['payloads']],
-    ['not a schema', { payloads: { a: z.object({}), b: { parse: () => ({}) } } }, ['payloads', 'b']],
-    ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a']],
-  ])('%s is a ConfigurationError with the path', (_, options, path) => {
+  const notPayloads = 'expected an object of zod schemas by notification type'
+  const notASchema = 'expected a zod 4 schema'
+  test.each<[string, unknown, string[], string]>([
+    ['no options', undefined, ['payloads'], notPayloads],
+    ['no payloads', {}, ['payloads'], notPayloads],
+    ['null', { payloads: null }, ['payloads'], notPayloads],
+    ['an array', { payloads: [z.object({})] }, ['payloads'], notPayloads],
+    ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b'], notASchema],
+    ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a'], notASchema],
+    ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a'], notASchema],
+    ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a'], notASchema],
+  ])('%s is a ConfigurationError with the path', (_, options, path, message) => {
     const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
     expect(create).toThrow(ConfigurationError)
-    expect(create).toThrow(expect.objectContaining({ issues: [expect.objectContaining({ path })] }))
+    expect(create).toThrow(expect.objectContaining({ issues: [{ path, message }] }))
+    expect(create).toThrow(`The options of the delivery parser cannot work: ${path.join('.')}: ${message}.`)
   })
 })

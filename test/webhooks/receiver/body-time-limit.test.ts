@@ -48,6 +48,24 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     socket.destroy()
   })
 
+  test('toWebHandler: no timer is left of a body that takes less', async () => {
+    let controller: ReadableStreamDefaultController | undefined
+    const body = new ReadableStream({
+      start(started) {
+        controller = started
+      },
+    })
+    const headers = { token: 'current-secret' }
+    const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
+    const response = toWebHandler(new DeliveryReceiver({ secrets }))(request)
+    await new Promise(setImmediate)
+    expect(vi.getTimerCount()).toBe(1)
+    controller?.enqueue(new TextEncoder().encode('{}'))
+    controller?.close()
+    expect((await response).status).toBe(204)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   test('toWebHandler: the body is cancelled', async () => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())

@@ -15,6 +15,12 @@ const post = (headers: CallbackHeaders = authenticated) => ({ method: 'POST', he
 const open = { allowUnauthenticated: true } as const
 
 type Then = (resolve: () => void, reject: (error: Error) => void) => void
+function revokedProxy() {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
 const thenable = (then: Then) => Object.fromEntries([['then', then]])
 
 describe('only what is not from the service is refused', () => {
@@ -39,6 +45,8 @@ describe('only what is not from the service is refused', () => {
   test.each<[string, unknown]>([
     ['missing', {}],
     ['wrong', { token: 'current-secreT' }],
+    ['wrong in its last character, the longest one', { token: 'previous-secreT' }],
+    ['wrong in its first character', { token: 'Current-secret' }],
     ['a prefix', { token: 'current-secre' }],
     ['longer', { token: 'current-secret1' }],
     ['padded', { token: 'current-secret\0\0' }],
@@ -58,6 +66,7 @@ describe('only what is not from the service is refused', () => {
     ],
     ['in empty Headers', new Headers()],
     ['a number', { token: 5 }],
+    ['in another header, whose name is as long', { taken: 'current-secret' }],
     ['on the prototype', Object.create({ token: 'current-secret' })],
     ['no headers', undefined],
     ['null', null],
@@ -77,12 +86,29 @@ describe('only what is not from the service is refused', () => {
     for (const headers of [
       { 'x-token': 'a', UserData: 'b, c' },
       { 'X-TOKEN': 'a', userdata: 'b, c', other: ['x', 'y'], absent: undefined },
+      { 'x-token': 'a', 'X-Token': undefined, userdata: 'b, c', UserData: null },
+      { 'y-token': 'a', 'x-token': 'a', usertype: 'x', userdata: 'b, c' },
+      { 'x-token': 'a', userdata: 'b, c', get: 'a header of this name' },
+      { get: (name: string) => ({ 'x-token': 'a', userdata: 'b, c' })[name] ?? null },
       new Headers({ 'x-token': 'a', userData: 'b, c' }),
       Object.assign(Object.create(null), { 'x-token': 'a', userdata: 'b, c' }),
     ]) {
-      expect((await receiver.handle(post(headers))).status).toBe(204)
+      expect((await receiver.handle(post(headers as CallbackHeaders))).status).toBe(204)
     }
   })
+
+  test('methods are the same in any case, as some frameworks write them', async () => {
+    const receiver = new DeliveryReceiver({ secrets })
+    expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)
+  })
+
+  test.each([undefined, null, 'token: a', 5, () => {}, []])(
+    'headers of %j are no reason to refuse where no secret is asked for',
+    async (headers) => {
+      const receiver = new DeliveryReceiver(open)
+      expect((await receiver.handle({ ...post(), headers: headers as never })).status).toBe(204)
+    },
+  )
 
   test('every header that is named must be right', async () => {
     const receiver = new DeliveryReceiver({ secrets: { first: 'a', second: ['b', 'c'] } })
@@ -154,8 +180,9 @@ describe('everything else is answered with 204', () => {
           throw new Error('no')
         },
       },
-      'the body cannot be read',
+      'the body cannot be read (no)',
     ],
+    ['a proxy without an object', revokedProxy(), 'the body cannot be read'],
   ])('%s goes to onInvalid, with the body', async (_, invalid, problem) => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())
@@ -281,11 +308,20 @@ describe('everything else is answered with 204', () => {
     })
     expect((await receiver.handle(post())).status).toBe(204)
     expect((await receiver.handle({ ...post(), body: '{' })).status).toBe(204)
-    expect(lines.map(({ level, message }) => [level, message.split(' ')[0]])).toEqual([
-      ['error', 'onError'],
-      ['error', 'onInvalid'],
+    const err = new Error('callback broke')
+    const { id, type } = lowEnergyDelivery().notification
+    expect(lines).toEqual([
+      {
+        level: 'error',
+        fields: { subscriptionId: 4711, id, type, err },
+        message: 'onError failed for the failure of a notification handler',
+      },
+      {
+        level: 'error',
+        fields: { err, issues: [{ path: [], message: expect.stringContaining('not JSON') }] },
+        message: 'onInvalid failed for a body that is no delivery',
+      },
     ])
-    expect(inspect(lines, { depth: 5 })).toContain('callback broke')
   })
 })
 
@@ -302,12 +338,26 @@ describe('the log', () => {
     await receiver.handle(post({}))
     await receiver.handle({ ...post(), method: 'GET' })
     await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
-    expect(lines).toMatchObject([
-      { level: 'error', fields: { subscriptionId: 4711, type: 'bad', err: { message: 'handler broke' } } },
-      { level: 'error', fields: { issues: [{ path: [] }] }, message: expect.stringContaining('not JSON') },
-      { level: 'warn', fields: { status: 401 } },
-      { level: 'warn', fields: { status: 405 } },
-      { level: 'warn', fields: { status: 413 } },
+    const { id } = deliveryOf('bad', {}).notification
+    const refused = (status: number, reason: string) => ({
+      level: 'warn',
+      fields: { status, reason },
+      message: 'Callback refused',
+    })
+    expect(lines).toEqual([
+      {
+        level: 'error',
+        fields: { subscriptionId: 4711, id, type: 'bad', err: new Error('handler broke') },
+        message: 'Notification handler failed',
+      },
+      {
+        level: 'error',
+        fields: { issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }] },
+        message: expect.stringMatching(/^Not a notification delivery: the body is not JSON/),
+      },
+      refused(401, 'a secret header is missing, wrong or there more than once'),
+      refused(405, 'the method is not POST'),
+      refused(413, 'the body is larger than maxBodyBytes'),
     ])
   })
 

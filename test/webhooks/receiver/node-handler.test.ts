@@ -102,6 +102,17 @@ describe('over node:http', () => {
       expect(await closed()).toMatch(/^HTTP\/1.1 401 [\s\S]*connection: close/)
     }
   })
+
+  test('a stranger’s body of up to maxBodyBytes does not cost the connection', async () => {
+    await using server = await serve({ maxBodyBytes: 10 })
+    const { socket, received, closed } = openSocket(server.port)
+    const stranger = (length: number) =>
+      `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
+    socket.write(stranger(10) + stranger(0) + stranger(11))
+    const answers = (await closed()).match(/connection: [a-z-]+/gi)
+    expect(answers).toEqual(['Connection: keep-alive', 'Connection: keep-alive', 'connection: close'])
+    expect(received().match(/HTTP\/1.1 401/g)).toHaveLength(3)
+  })
 })
 
 describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
@@ -260,7 +271,9 @@ describe('compressed bodies', () => {
     ['x-gzip', gzipSync(delivery)],
     ['deflate', deflateSync(delivery)],
     ['identity', Buffer.from(delivery)],
-  ])('%s is read', async (encoding, body) => {
+    ['Identity', Buffer.from(delivery)],
+    ['', Buffer.from(delivery)],
+  ])('%j is read', async (encoding, body) => {
     await using server = await serve()
     const headers = { token: 'current-secret', 'content-encoding': encoding }
     expect((await server.post(Uint8Array.from(body), headers)).status).toBe(204)
@@ -270,6 +283,13 @@ describe('compressed bodies', () => {
   test.each<[string, Buffer, RegExp]>([
     ['br', brotliCompressSync(delivery), /is encoded with "br"/],
     ['gzip, gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, gzip"/],
+    [
+      'gzip, x-gzip',
+      gzipSync(gzipSync(delivery)),
+      /is encoded with "gzip, x-gzip", not with gzip or deflate/,
+    ],
+    ['x-gzip, br', gzipSync(brotliCompressSync(delivery)), /is encoded with "x-gzip, br"/],
+    ['x'.repeat(100), Buffer.from(delivery), /is encoded with "x{50}…"/],
     ['gzip', Buffer.from(delivery), /cannot be read/],
     ['gzip', gzipSync(delivery).subarray(0, 40), /cannot be read/],
     ['deflate', gzipSync(delivery), /cannot be read/],
@@ -432,7 +452,14 @@ describe('unusual requests and responses', () => {
     }
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end }
     toNodeHandler(new DeliveryReceiver({ secrets, logger }))(request, response)
-    expect(lines).toMatchObject([{ level: 'warn' }, { level: 'error', fields: { status: 405 } }])
+    expect(lines).toMatchObject([
+      { level: 'warn' },
+      {
+        level: 'error',
+        fields: { status: 405, err: new Error('broken') },
+        message: 'Callback could not be answered',
+      },
+    ])
   })
 
   test('over node:http2', async () => {
