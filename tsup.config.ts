@@ -31,6 +31,9 @@ const shared = {
   esbuildPlugins: [shortThirdParties],
   // What the doors have in common stands in chunks of its own: shipped once, loaded once.
   splitting: true,
+  esbuildOptions(options) {
+    options.minifySyntax = true
+  },
   // The webhooks door runs where `crypto` without `node:` is nothing.
   removeNodeProtocol: false,
 } satisfies Options

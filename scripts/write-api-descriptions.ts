@@ -18,5 +18,5 @@ await write('openapi.json', openApiDocument(version))
 await write('delivery.schema.json', deliveryJsonSchema())
 
 async function write(name: string, document: object): Promise<void> {
-  await writeFile(join(String(folder), name), `${JSON.stringify(document, null, 2)}\n`)
+  await writeFile(join(String(folder), name), `${JSON.stringify(document)}\n`)
 }

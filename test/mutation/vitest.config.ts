@@ -21,6 +21,11 @@ const config = defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [
+      '**/node_modules/**',
+      // About the text of the sources.
+      'test/api/**',
+      'test/api-descriptions/**',
+      'test/documentation/**',
       // Run other programs, which run no mutant.
       'test/integration/programs.test.ts',
       'test/integration/worked-examples.test.ts',

@@ -26,4 +26,7 @@ function lazy<Schema extends zod.ZodType>(build: () => Schema): zod.ZodLazy<Sche
   return schema
 }
 
-export const z = { ...zod, lazy }
+/** Without a class to know lazy schemas by, the client compiles none and keeps none. */
+class ZodLazy {}
+
+export const z = { ...zod, lazy, ZodLazy }

@@ -60,8 +60,7 @@ export function readNodeBody(
 
   request.on('data', (chunk: Uint8Array | string) => {
     if (isDone) return
-    // Text, if something before called setEncoding.
-    const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
+    const piece = typeof chunk === 'string' ? bytesOf(chunk, request.readableEncoding) : chunk
     if (!pieces.add(piece)) finish('too large')
     else if (pieces.size === declaredBytes) end()
   })
@@ -83,6 +82,12 @@ export function readNodeBody(
     timer = setTimeout(() => finish(arrivedTooLate(pieces.joined())), bodyTimeoutMs)
     request.on('close', breakOff)
   })
+}
+
+/** Streams give text if something before called setEncoding. */
+function bytesOf(text: string, encoding: NodeRequest['readableEncoding']): Uint8Array {
+  // Declared without Node's types, which an app that only receives callbacks may not have.
+  return Buffer.from(text, (encoding ?? 'utf8') as BufferEncoding)
 }
 
 const soon = Promise.resolve()

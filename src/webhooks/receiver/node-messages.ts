@@ -29,7 +29,7 @@ export interface NodeRequest {
   /** Whether something has begun to read the body. */
   readonly readableDidRead?: boolean | undefined
   /** What `setEncoding` was called with. */
-  readonly readableEncoding?: BufferEncoding | null | undefined
+  readonly readableEncoding?: string | null | undefined
   /** A part of the body arrived. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
   /** The body is over, or the connection is. */
