@@ -58,17 +58,157 @@ describe('a dispatcher', () => {
     await expect(client.unsubscribe(7)).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
   })
 
-  test.each([
-    ['that does not show when a request begins', {}, true],
-    ['that began none', { dispatch: () => true }, false],
-  ])('%s: was the request sent? %o', async (_name, more, requestSent) => {
+  test('that does not show when a request begins: it counts as sent', async () => {
     const fails = () => {
       throw new Error('broken')
     }
-    await expect(clientOn(fails, more).client.unsubscribe(7)).rejects.toMatchObject({
+    await expect(clientOn(fails).client.unsubscribe(7)).rejects.toMatchObject({
       code: 'CONNECTION',
-      requestSent,
+      requestSent: true,
     })
+  })
+
+  type Handler = Record<string, (...args: unknown[]) => unknown>
+
+  /** A dispatcher that reports to its handler as a version of undici does. */
+  const reporting = (report: (handler: Handler, abort: () => void) => void, abort = () => {}) => ({
+    dispatch: (_options: unknown, handler: Handler) => {
+      report(handler, abort)
+      return true
+    },
+  })
+  const onReporting = (report: (handler: Handler, abort: () => void) => void, abort?: () => void) =>
+    clientOn(() => ({}), reporting(report, abort)).client.unsubscribe(7)
+
+  const dialects = [
+    {
+      name: 'undici 7 and 8',
+      start: (handler: Handler, abort: () => void) => handler.onRequestStart?.({ abort }, {}),
+      answer: (handler: Handler, status: number, retryAfter?: string | string[]) =>
+        handler.onResponseStart?.({}, status, { server: 'x', 'retry-after': retryAfter }, 'text'),
+      data: (handler: Handler, text: string) => handler.onResponseData?.({}, Buffer.from(text)),
+      end: (handler: Handler) => handler.onResponseEnd?.({}, {}),
+      fail: (handler: Handler) => handler.onResponseError?.({}, new Error('broken')),
+    },
+    {
+      name: 'undici 6',
+      start: (handler: Handler, abort: () => void) => handler.onConnect?.(abort, {}),
+      answer: (handler: Handler, status: number, retryAfter?: string | string[]) =>
+        handler.onHeaders?.(
+          status,
+          [
+            'Server',
+            'retry-after',
+            ...[retryAfter ?? []].flat().flatMap((value) => ['Retry-After', value]),
+          ].map((text) => Buffer.from(text)),
+          () => {},
+          'text',
+        ),
+      data: (handler: Handler, text: string) => handler.onData?.(Buffer.from(text)),
+      end: (handler: Handler) => handler.onComplete?.([]),
+      fail: (handler: Handler) => handler.onError?.(new Error('broken')),
+    },
+  ]
+
+  describe.each(dialects)('that reports as $name does', ({ start, answer, data, end, fail }) => {
+    test.each([
+      ['before a request begins', () => {}, false],
+      ['after it', start, true],
+    ])('fails %s: was the request sent?', async (_when, begin, requestSent) => {
+      const call = onReporting((handler, abort) => {
+        begin(handler, abort)
+        fail(handler)
+      })
+      await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent })
+    })
+
+    test.each([
+      ['7', 7_000],
+      [['7', '8'], 7_000],
+      [undefined, undefined],
+    ])('answers with Retry-After %j', async (retryAfter, retryAfterMs) => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, 429, retryAfter)
+        data(handler, 'bu')
+        data(handler, 'sy')
+        end(handler)
+      })
+      await expect(call).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
+    })
+
+    test('takes no 1xx for the answer', async () => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, 103, '7')
+        answer(handler, 400)
+        end(handler)
+      })
+      await expect(call).rejects.toMatchObject({ status: 400, body: '', retryAfterMs: undefined })
+    })
+
+    test.each([
+      [200, { code: 'CONNECTION', requestSent: true }],
+      [299, { code: 'CONNECTION', requestSent: true }],
+      [300, { code: 'API', status: 300, body: 'half' }],
+      [404, { code: 'SUBSCRIPTION_NOT_FOUND', status: 404, body: 'half' }],
+    ])('a body that breaks off after %i', async (status, error) => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, status)
+        data(handler, 'half')
+        fail(handler)
+      })
+      await expect(call).rejects.toMatchObject(error)
+    })
+
+    test('the connection of a body that is too long is given up, and what comes after it ignored', async () => {
+      const abort = vi.fn()
+      const call = onReporting((handler, give) => {
+        start(handler, give)
+        answer(handler, 404)
+        data(handler, 'a'.repeat(2 ** 20))
+        expect(abort).not.toHaveBeenCalled()
+        data(handler, 'b')
+        data(handler, 'c')
+        fail(handler)
+      }, abort)
+      await expect(call).rejects.toMatchObject({ status: 404, body: 'a'.repeat(2 ** 20) })
+      expect(abort.mock.calls).toEqual([[new Error('the request is abandoned')]])
+    })
+
+    test('a call that is aborted gives up its connection, also one that stands only later', async () => {
+      for (const startsLate of [false, true]) {
+        const abort = vi.fn()
+        const controller = new AbortController()
+        let begin = () => {}
+        const { client } = clientOn(
+          () => ({}),
+          reporting((handler) => {
+            begin = () => void start(handler, abort)
+            if (!startsLate) begin()
+          }),
+        )
+        const call = client.unsubscribe(7, { signal: controller.signal })
+        await new Promise((resolve) => setImmediate(resolve))
+        controller.abort(new Error('enough'))
+        await expect(call).rejects.toThrow('enough')
+        if (startsLate) {
+          expect(abort).not.toHaveBeenCalled()
+          begin()
+        }
+        expect(abort).toHaveBeenCalledOnce()
+      }
+    })
+  })
+
+  test('whose dispatch throws: nothing was sent', async () => {
+    const { client } = clientOn(() => ({}), {
+      dispatch: () => {
+        throw new Error('broken')
+      },
+    })
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
   })
 
   test('is not closed by the client', async () => {
