@@ -6,7 +6,7 @@ import { type DispatcherLike, type FetchLike, NotificationClient } from 'notific
 import { Agent } from 'undici'
 import { Agent as Agent6 } from 'undici6'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { baseUrl, fakeService } from '../support/fake-service.js'
+import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 
 const auth = { getAccessToken: () => 'token' }
 
@@ -21,11 +21,11 @@ type DispatchedAnswer = Awaited<ReturnType<DispatcherLike['request']>>
 function clientOn(answer: () => Partial<DispatchedAnswer>, more: object = {}) {
   const requests: DispatchedRequest[] = []
   const dispatcher: DispatcherLike = {
-    ...more,
     async request(options) {
       requests.push(options)
       return { statusCode: 204, headers: {}, body: bodyOf(''), ...answer() }
     },
+    ...more,
   }
   const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
   return { requests, client: new NotificationClient({ baseUrl, auth, dispatcher, routes, retry: false }) }
@@ -69,6 +69,14 @@ describe('a dispatcher', () => {
       code: 'CONNECTION',
       requestSent,
     })
+  })
+
+  test.each([
+    ['that does not show when a request begins', {}, 'OUTCOME_UNKNOWN'],
+    ['that began none', { dispatch: () => true }, 'TIMEOUT'],
+  ])('%s, and hangs: a create of unknown outcome, if it may have been sent', async (_name, more, code) => {
+    const { client } = clientOn(() => ({}), { ...more, request: () => new Promise(() => {}) })
+    await expect(client.createSubscription(subscription, { timeoutMs: 20 })).rejects.toMatchObject({ code })
   })
 
   test('is not closed by the client', async () => {
@@ -173,7 +181,7 @@ describe('a fetch', () => {
     await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
     const headers = { accept: 'application/json', authorization: 'Bearer token' }
     const url = `${baseUrl}/api/subscriptions/7`
-    expect(calls).toEqual([
+    expect(calls).toStrictEqual([
       [undefined, url, { method: 'DELETE', headers, redirect: 'manual' }],
       [
         undefined,
