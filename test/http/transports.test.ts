@@ -58,12 +58,16 @@ describe('a dispatcher', () => {
     await expect(client.unsubscribe(7)).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
   })
 
+  const beginsNone = { dispatch: () => true }
+  const reset = { code: 'ECONNRESET' }
   test.each([
-    ['that does not show when a request begins', {}, true],
-    ['that began none', { dispatch: () => true }, false],
-  ])('%s: was the request sent? %o', async (_name, more, requestSent) => {
+    ['that does not show when a request begins', {}, {}, true],
+    ['that began none', beginsNone, {}, false],
+    ['that began none, and reads a reset', beginsNone, { ...reset, syscall: 'read' }, false],
+    ['of a mock, which breaks what it never began', beginsNone, reset, true],
+  ])('%s: was the request sent? %#', async (_name, more, fields, requestSent) => {
     const fails = () => {
-      throw new Error('broken')
+      throw Object.assign(new Error('broken'), fields)
     }
     await expect(clientOn(fails, more).client.unsubscribe(7)).rejects.toMatchObject({
       code: 'CONNECTION',
