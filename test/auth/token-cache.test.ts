@@ -155,6 +155,19 @@ describe('tokenCache', () => {
     expect(await clientWith(service, values).getAccessToken()).toBe('token-2')
   })
 
+  test('a rejected token that the store has lost already: the new one is stored', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const client = clientWith(service, store)
+    await client.getAccessToken()
+    store.entries.clear()
+    service.onCall = (_call, count) =>
+      count === 1 ? new Response('', { status: 401 }) : Response.json({ subscription_id: 1 }, { status: 201 })
+    await client.createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(0)
+    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+  })
+
   test('a rejected token that the store cannot let go of is not taken over again', async () => {
     const service = fakeService()
     const store = { ...keyValueStore(), delete: () => false, set() {} }

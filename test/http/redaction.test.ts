@@ -52,6 +52,8 @@ describe('a secret is blanked', () => {
     ['in HTML in capitals', '<a>&"b', 'got &LT;a&GT;&AMP;&QUOT;b.', 'got [redacted].'],
     ['in HTML in HTML', '<a>&"b', 'got &amp;lt;a&amp;amp;gt;&amp;amp;&amp;quot;b.', 'got [redacted].'],
     ['in HTML by numbers', '"a"é😀', 'got &#34;a&#x22;&#233;&#x1F600;.', 'got [redacted].'],
+    ['with the last character that there is', 'key\u{10ffff}', 'got key&#1114111;', 'got [redacted]'],
+    ['with escaped and bare pluses', 'a+b+c+d', 'got a+b+c\\u002bd&a&#43;b+c+d', 'got [redacted]&[redacted]'],
     [
       'with numbers that are no character',
       'secret',

@@ -201,6 +201,28 @@ describe('waiting between attempts', () => {
     )
   })
 
+  test('the log tells how long each attempt took', async () => {
+    const service = fakeService()
+    service.onCall = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      return new Response('', { status: 503 })
+    }
+    const { lines, ...logger } = recordingLogger()
+    const auth = { username: 'user', password: 'password' }
+    await vi.advanceTimersByTimeAsync(1_000)
+    await settled(service.client({ auth, logger, retry: { maxAttempts: 2 } }).unsubscribe(1))
+    const answered = lines.filter(([, message]) => message === 'Request answered')
+    expect(answered.map(([fields]) => fields)).toEqual(
+      [1, 2].map((attempt) => ({
+        method: 'DELETE',
+        url: `${url}/1`,
+        attempt,
+        status: 503,
+        durationMs: 30,
+      })),
+    )
+  })
+
   test('the defaults: 3 attempts, 250 ms at most before the second, 8 s at most before any', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(1)
     const waits = async (retry?: RetryOptions) => {

@@ -6,7 +6,7 @@ import { type DispatcherLike, type FetchLike, NotificationClient } from 'notific
 import { Agent } from 'undici'
 import { Agent as Agent6 } from 'undici6'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { baseUrl, fakeService } from '../support/fake-service.js'
+import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 
 const auth = { getAccessToken: () => 'token' }
 
@@ -21,11 +21,11 @@ type DispatchedAnswer = Awaited<ReturnType<DispatcherLike['request']>>
 function clientOn(answer: () => Partial<DispatchedAnswer>, more: object = {}) {
   const requests: DispatchedRequest[] = []
   const dispatcher: DispatcherLike = {
-    ...more,
     async request(options) {
       requests.push(options)
       return { statusCode: 204, headers: {}, body: bodyOf(''), ...answer() }
     },
+    ...more,
   }
   const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
   return { requests, client: new NotificationClient({ baseUrl, auth, dispatcher, routes, retry: false }) }
@@ -88,7 +88,8 @@ describe('a dispatcher', () => {
         handler.onResponseStart?.({}, status, { server: 'x', 'retry-after': retryAfter }, 'text'),
       data: (handler: Handler, text: string) => handler.onResponseData?.({}, Buffer.from(text)),
       end: (handler: Handler) => handler.onResponseEnd?.({}, {}),
-      fail: (handler: Handler) => handler.onResponseError?.({}, new Error('broken')),
+      fail: (handler: Handler, fields?: object) =>
+        handler.onResponseError?.({}, Object.assign(new Error('broken'), fields)),
     },
     {
       name: 'undici 6',
@@ -106,18 +107,21 @@ describe('a dispatcher', () => {
         ),
       data: (handler: Handler, text: string) => handler.onData?.(Buffer.from(text)),
       end: (handler: Handler) => handler.onComplete?.([]),
-      fail: (handler: Handler) => handler.onError?.(new Error('broken')),
+      fail: (handler: Handler, fields?: object) =>
+        handler.onError?.(Object.assign(new Error('broken'), fields)),
     },
   ]
 
   describe.each(dialects)('that reports as $name does', ({ start, answer, data, end, fail }) => {
     test.each([
-      ['before a request begins', () => {}, false],
-      ['after it', start, true],
-    ])('fails %s: was the request sent?', async (_when, begin, requestSent) => {
+      ['before a request begins', () => {}, {}, false],
+      ['before it begins, reading a reset', () => {}, { code: 'ECONNRESET', syscall: 'read' }, false],
+      ['as a mock, which breaks what it never began', () => {}, { code: 'ECONNRESET' }, true],
+      ['after it', start, {}, true],
+    ])('fails %s: was the request sent?', async (_when, begin, fields, requestSent) => {
       const call = onReporting((handler, abort) => {
         begin(handler, abort)
-        fail(handler)
+        fail(handler, fields)
       })
       await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent })
     })
@@ -313,7 +317,7 @@ describe('a fetch', () => {
     await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
     const headers = { accept: 'application/json', authorization: 'Bearer token' }
     const url = `${baseUrl}/api/subscriptions/7`
-    expect(calls).toEqual([
+    expect(calls).toStrictEqual([
       [undefined, url, { method: 'DELETE', headers, redirect: 'manual' }],
       [
         undefined,

@@ -109,7 +109,11 @@ describe('a proxy that fails', () => {
       vi.stubEnv('HTTPS_PROXY', address)
       await using client = clientOf(`https://${host}`)
       const error = await failure(client.getAccessToken())
-      expect(error).toMatchObject({ code: 'CONFIGURATION', issues: [{ path: ['HTTPS_PROXY'] }] })
+      expect(error).toMatchObject({
+        code: 'CONFIGURATION',
+        message: 'HTTPS_PROXY or HTTP_PROXY in the environment must be the URL of a proxy.',
+        issues: [{ path: ['HTTPS_PROXY'], message: 'must be the URL of a proxy' }],
+      })
       expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
     },
   )

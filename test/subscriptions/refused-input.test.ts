@@ -1,5 +1,6 @@
-import { InvalidRequestError } from 'notification-subscriber'
+import { createSubscriptionInputSchema, InvalidRequestError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { fakeService, subscription } from '../support/fake-service.js'
 
 describe('input that is refused before anything is sent', () => {
@@ -324,5 +325,15 @@ describe('input that is refused before anything is sent', () => {
     )
     await expect(client.getAccessToken(options as never)).rejects.toBeInstanceOf(InvalidRequestError)
     expect(service.tokenRequests).toHaveLength(0)
+  })
+})
+
+test('the schema of the input is of use as JSON Schema, too: parameters and headers are maps of strings', () => {
+  // A URL object has no JSON form.
+  const schema = z.toJSONSchema(createSubscriptionInputSchema, { unrepresentable: 'any' })
+  const strings = { type: 'object', additionalProperties: { type: 'string' } }
+  expect(schema).toMatchObject({
+    required: ['notificationTypes', 'usernames', 'callbackUrl'],
+    properties: { parameters: strings, headers: strings },
   })
 })
