@@ -143,6 +143,8 @@ describe('injected faults', () => {
     const inject = () => emulator.injectFault(operation as EmulatorOperation, fault as Fault, { times })
     expect(inject).toThrow(InvalidRequestError)
     expect(inject).toThrow(`The fault cannot be injected: ${sentence}`)
+    const path = sentence.slice(0, sentence.indexOf(': ')).split('.')
+    expect(inject).toThrow(expect.objectContaining({ issues: [expect.objectContaining({ path })] }))
     expect((await create(emulator)).status).toBe(201)
   })
 })
