@@ -413,11 +413,52 @@ describe('unusual requests and responses', () => {
     return { answered, response, received, problems }
   }
 
-  test('one with a body and a stream that is never read, as platforms without a server make them', () => {
-    const { response, received } = handleAlone(
-      Object.assign(new EventEmitter(), { body: lowEnergyDelivery() }),
-    )
+  test.each<[string, unknown]>([
+    ['an object', lowEnergyDelivery()],
+    ['text', delivery],
+    ['bytes', Buffer.from(delivery)],
+    ['an ArrayBuffer', Uint8Array.from(Buffer.from(delivery)).buffer],
+  ])('one with %s and a stream that is never read, as platforms without a server make them', (_, body) => {
+    const { response, received } = handleAlone(Object.assign(new EventEmitter(), { body }))
     expect([response.statusCode, received.length]).toEqual([204, 1])
+  })
+
+  test('one that breaks off with an error', async () => {
+    const request = new EventEmitter()
+    const { answered, problems } = handleAlone(request)
+    request.emit('data', Buffer.from('{'))
+    request.emit('error', new Error('reset'))
+    await answered()
+    expect(problems()).toEqual(['the connection ended before the body did'])
+  })
+
+  test('one that goes on when its body is over, or too large, is answered once', async () => {
+    for (const pieces of [[Buffer.alloc(2 ** 20 + 1)], [Buffer.from(delivery), 'end']]) {
+      const request = new EventEmitter()
+      const { answered, response } = handleAlone(request)
+      for (const piece of pieces) {
+        if (typeof piece === 'string') request.emit(piece)
+        else request.emit('data', piece)
+      }
+      for (const event of ['data', 'data', 'end', 'close', 'error'] as const) {
+        request.emit(event, event === 'data' ? Buffer.alloc(2 ** 20 + 1) : undefined)
+      }
+      await answered()
+      await new Promise(setImmediate)
+      expect(response.end).toHaveBeenCalledOnce()
+    }
+  })
+
+  test('one whose body is there at once needs no timer', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const request = new EventEmitter()
+    const { response } = handleAlone(request)
+    request.emit('data', delivery)
+    request.emit('end')
+    await new Promise(setImmediate)
+    expect(setTimer).not.toHaveBeenCalled()
+    setTimer.mockRestore()
+    expect(response.end).toHaveBeenCalledOnce()
   })
 
   test('one that closes without an error, or was destroyed before', async () => {
