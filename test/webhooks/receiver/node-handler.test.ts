@@ -535,23 +535,31 @@ describe('unusual requests and responses', () => {
   })
 })
 
-test('an HTTP/2 sender of an endless body is stopped', async () => {
-  const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1_000 })
-  const server = createHttp2Server(toNodeHandler(receiver) as never).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const stream = client.request({ ':method': 'POST', token: 'current-secret' })
-  const status = once(stream, 'response').then(([headers]) => headers[':status'])
-  const closed = once(stream.resume(), 'close')
-  const send = () => {
-    if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
-  }
-  send()
-  expect(await status).toBe(413)
-  await closed
-  client.close()
-  server.close()
-})
+test.each([
+  ['current-secret', 413],
+  ['wrong', 401],
+])(
+  'an HTTP/2 sender of an endless body is stopped, without an error: token %j, %d',
+  async (secret, status) => {
+    const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1_000 })
+    const server = createHttp2Server(toNodeHandler(receiver) as never).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = client.request({ ':method': 'POST', token: secret })
+    const answered = once(stream, 'response').then(([headers]) => headers[':status'])
+    const closed = once(stream.resume(), 'close')
+    const send = () => {
+      if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
+    }
+    send()
+    expect(await answered).toBe(status)
+    await closed
+    // NO_ERROR (RFC 9113 section 8.1).
+    expect(stream.rstCode).toBe(0)
+    client.close()
+    server.close()
+  },
+)
 
 test('100 deliveries at the same time: none lost, none doubled', async () => {
   await using server = await serve()
