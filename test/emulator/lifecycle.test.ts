@@ -171,6 +171,16 @@ describe('closing', () => {
     })
   })
 
+  test('await using does it at the end of the block', async () => {
+    let notify: () => Promise<unknown>
+    {
+      await using emulator = await startEmulator()
+      notify = () => emulator.notify(lowEnergy)
+      expect(await notify()).toEqual([])
+    }
+    await expect(notify()).rejects.toThrow('the emulator is closed')
+  })
+
   test.each([[[]], [['--disallow-code-generation-from-strings']]])(
     'a process that used the emulator ends by itself (node flags: %j)',
     async (flags) => {

@@ -2,25 +2,25 @@ import { createRequire } from 'node:module'
 import { http } from 'msw'
 import { setupServer } from 'msw/node'
 import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/errors.js'
 import { apiAuthorization, basic, lowEnergy, Receiver, tokenPath } from './support.js'
 
 let emulator: Emulator
-let server: ReturnType<typeof setupServer>
-beforeAll(async () => {
+beforeEach(async () => {
   emulator = await startEmulator()
-  server = setupServer(
+})
+afterEach(() => emulator.close())
+
+/** Lets the emulator answer what global fetch asks for, until it is disposed of. */
+function intercept(): Disposable {
+  const server = setupServer(
     ...emulatorHandlers(emulator),
     http.all('*', () => new Response('somebody else')),
   )
   server.listen()
-})
-afterEach(() => emulator.clearFaults())
-afterAll(async () => {
-  server.close()
-  await emulator.close()
-})
+  return { [Symbol.dispose]: () => server.close() }
+}
 
 function post(path: string, authorization: string, fields: Record<string, string>): Promise<Response> {
   // Not through a connection: global fetch does not trust the emulator's certificate.
@@ -40,6 +40,7 @@ const create = (user: string, url = 'https://app.example.com/') =>
 
 describe('emulatorHandlers', () => {
   test('answer token and subscription requests of a global fetch', async () => {
+    using _ = intercept()
     const token = await post(tokenPath(emulator), basic(emulator.clientId, emulator.clientSecret), {
       grant_type: 'client_credentials',
     })
@@ -62,18 +63,21 @@ describe('emulatorHandlers', () => {
   })
 
   test('a reset becomes a network error', async () => {
+    using _ = intercept()
     emulator.injectFault('create', { reset: 'after-processing' })
     await expect(create('reset')).rejects.toBeInstanceOf(TypeError)
     expect(emulator.subscriptions.at(-1)?.usernames).toEqual(['reset'])
   })
 
   test('callbacks still go out over real HTTPS', async () => {
+    using _ = intercept()
     await using receiver = await Receiver.start(emulator)
     await create('alice', receiver.url)
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
   })
 
   test('another address is not answered', async () => {
+    using _ = intercept()
     const answer = await fetch('https://other.example/api/subscriptions')
     expect(await answer.text()).toBe('somebody else')
     expect(emulator.requestCounts.unknown).toBe(0)

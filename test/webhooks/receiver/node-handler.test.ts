@@ -413,11 +413,52 @@ describe('unusual requests and responses', () => {
     return { answered, response, received, problems }
   }
 
-  test('one with a body and a stream that is never read, as platforms without a server make them', () => {
-    const { response, received } = handleAlone(
-      Object.assign(new EventEmitter(), { body: lowEnergyDelivery() }),
-    )
+  test.each<[string, unknown]>([
+    ['an object', lowEnergyDelivery()],
+    ['text', delivery],
+    ['bytes', Buffer.from(delivery)],
+    ['an ArrayBuffer', Uint8Array.from(Buffer.from(delivery)).buffer],
+  ])('one with %s and a stream that is never read, as platforms without a server make them', (_, body) => {
+    const { response, received } = handleAlone(Object.assign(new EventEmitter(), { body }))
     expect([response.statusCode, received.length]).toEqual([204, 1])
+  })
+
+  test('one that breaks off with an error', async () => {
+    const request = new EventEmitter()
+    const { answered, problems } = handleAlone(request)
+    request.emit('data', Buffer.from('{'))
+    request.emit('error', new Error('reset'))
+    await answered()
+    expect(problems()).toEqual(['the connection ended before the body did'])
+  })
+
+  test('one that goes on when its body is over, or too large, is answered once', async () => {
+    for (const pieces of [[Buffer.alloc(2 ** 20 + 1)], [Buffer.from(delivery), 'end']]) {
+      const request = new EventEmitter()
+      const { answered, response } = handleAlone(request)
+      for (const piece of pieces) {
+        if (typeof piece === 'string') request.emit(piece)
+        else request.emit('data', piece)
+      }
+      for (const event of ['data', 'data', 'end', 'close', 'error'] as const) {
+        request.emit(event, event === 'data' ? Buffer.alloc(2 ** 20 + 1) : undefined)
+      }
+      await answered()
+      await new Promise(setImmediate)
+      expect(response.end).toHaveBeenCalledOnce()
+    }
+  })
+
+  test('one whose body is there at once needs no timer', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const request = new EventEmitter()
+    const { response } = handleAlone(request)
+    request.emit('data', delivery)
+    request.emit('end')
+    await new Promise(setImmediate)
+    expect(setTimer).not.toHaveBeenCalled()
+    setTimer.mockRestore()
+    expect(response.end).toHaveBeenCalledOnce()
   })
 
   test('one that closes without an error, or was destroyed before', async () => {
@@ -494,23 +535,31 @@ describe('unusual requests and responses', () => {
   })
 })
 
-test('an HTTP/2 sender of an endless body is stopped', async () => {
-  const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1_000 })
-  const server = createHttp2Server(toNodeHandler(receiver) as never).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const stream = client.request({ ':method': 'POST', token: 'current-secret' })
-  const status = once(stream, 'response').then(([headers]) => headers[':status'])
-  const closed = once(stream.resume(), 'close')
-  const send = () => {
-    if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
-  }
-  send()
-  expect(await status).toBe(413)
-  await closed
-  client.close()
-  server.close()
-})
+test.each([
+  ['current-secret', 413],
+  ['wrong', 401],
+])(
+  'an HTTP/2 sender of an endless body is stopped, without an error: token %j, %d',
+  async (secret, status) => {
+    const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1_000 })
+    const server = createHttp2Server(toNodeHandler(receiver) as never).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = client.request({ ':method': 'POST', token: secret })
+    const answered = once(stream, 'response').then(([headers]) => headers[':status'])
+    const closed = once(stream.resume(), 'close')
+    const send = () => {
+      if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
+    }
+    send()
+    expect(await answered).toBe(status)
+    await closed
+    // NO_ERROR (RFC 9113 section 8.1).
+    expect(stream.rstCode).toBe(0)
+    client.close()
+    server.close()
+  },
+)
 
 test('100 deliveries at the same time: none lost, none doubled', async () => {
   await using server = await serve()
