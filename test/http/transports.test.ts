@@ -215,6 +215,14 @@ describe('a dispatcher', () => {
     await expect(client.unsubscribe(7)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
   })
 
+  test.each([
+    ['that does not show when a request begins', {}, 'OUTCOME_UNKNOWN'],
+    ['that began none', { dispatch: () => true }, 'TIMEOUT'],
+  ])('%s, and hangs: a create of unknown outcome, if it may have been sent', async (_name, more, code) => {
+    const { client } = clientOn(() => ({}), { ...more, request: () => new Promise(() => {}) })
+    await expect(client.createSubscription(subscription, { timeoutMs: 20 })).rejects.toMatchObject({ code })
+  })
+
   test('is not closed by the client', async () => {
     const close = vi.fn()
     const { client } = clientOn(() => ({}), { close, destroy: close })
