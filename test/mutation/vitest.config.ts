@@ -48,7 +48,7 @@ const config = defineConfig({
     // Every module is loaded once for all files: loading takes longer than most tests.
     isolate: false,
     sequence: { sequencer: QuickestFirst },
-    testTimeout: 30_000,
+    testTimeout: 10_000,
   },
 })
 
