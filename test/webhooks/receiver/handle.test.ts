@@ -472,6 +472,8 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
       })
     await receiver.handle(post())
     expect(setTimer).not.toHaveBeenCalled()
+    // Before the clock is the real one again: restoring it later would bring this test's clock back.
+    setTimer.mockRestore()
   })
 })
 
