@@ -461,8 +461,10 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
     resolve()
     await Promise.all(answers)
   })
+})
 
-  test('handlers that wait for nothing need no timer', async () => {
+describe('handlers', () => {
+  test('that wait for nothing need no timer', async () => {
     const setTimer = vi.spyOn(globalThis, 'setTimeout')
     const receiver = new DeliveryReceiver({ ...open, onError() {} })
       .onAny(() => {})
@@ -472,12 +474,9 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
       })
     await receiver.handle(post())
     expect(setTimer).not.toHaveBeenCalled()
-    // Before the clock is the real one again: restoring it later would bring this test's clock back.
     setTimer.mockRestore()
   })
-})
 
-describe('handlers', () => {
   test('are called in the order of their registration, each once, and all of them for one delivery', async () => {
     const seen: number[] = []
     const add = (value: number) => () => void seen.push(value)
