@@ -90,11 +90,12 @@ export class SharedTokenCache {
     let timer: NodeJS.Timeout | undefined
     try {
       const impatience = new Promise((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`no answer within ${patienceMs} ms`)), patienceMs)
+        const late = new DOMException(`no answer within ${patienceMs} ms`, 'TimeoutError')
+        timer = setTimeout(() => reject(late), patienceMs)
       })
       return await Promise.race([run(), impatience])
     } catch (error) {
-      // Its message only: what else a store's error carries is unknown, and may be the token.
+      // Its name only: what else a store's error carries is unknown, and may be the token.
       const reason = error instanceof Error ? error.name : typeof error
       this.#logger.warn({ operation, reason }, 'Token cache failed; going on without it')
       return undefined

@@ -149,7 +149,6 @@ export class TokenSource {
     try {
       // Short: who joins it has time left for a request of its own, should this one hang.
       await this.#fly({ limitMs: this.#timeoutMs / 3, repeat: false }, true)
-      this.#failedRefreshes = 0
     } catch (error) {
       const delayMs = refreshDelayMs(this.#failedRefreshes++, token.lifetimeMs)
       token.refreshAt = performance.now() + delayMs
@@ -177,6 +176,7 @@ export class TokenSource {
     // Over on arrival: those who waited for it use it once, and nobody else is given it.
     if (remainingMs <= 0 || !this.#isBetter(token)) return
     this.#current = token
+    this.#failedRefreshes = 0
     this.#logger.info({ expiresInMs: Math.round(remainingMs) }, 'Access token obtained')
     void this.#shared?.write({ accessToken: token.accessToken, lifetimeMs: token.lifetimeMs, remainingMs })
   }

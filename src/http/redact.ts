@@ -11,18 +11,19 @@ const minSecretLength = 4
  * @param cutOff - whether the text broke off: then the beginning of a secret at its end is blanked, too
  */
 export function redact(text: string, secrets: readonly string[], { cutOff = false } = {}): string {
-  const sought = secrets
-    .filter((secret) => secret.length >= minSecretLength)
-    // Longest first: a secret may be part of another.
-    .sort((a, b) => b.length - a.length)
+  const sought = secrets.filter((secret) => secret.length >= minSecretLength)
   if (sought.length === 0) return text
-  const exact = sought.reduce((redacted, secret) => redacted.replaceAll(secret, blank), text)
-  const plain = withoutEscapes(exact)
+  const plain = withoutEscapes(text)
   const ranges = sought.flatMap((secret) => {
     const { bytes } = withoutEscapes(secret)
-    return [...occurrences(plain, bytes), ...(cutOff ? beginningAtEnd(plain, bytes, exact.length) : [])]
+    return [
+      // What stands before a secret may look like the beginning of an escape.
+      ...exactOccurrences(text, secret),
+      ...occurrences(plain, bytes),
+      ...(cutOff ? beginningAtEnd(plain, bytes, text.length) : []),
+    ]
   })
-  return blankOut(exact, ranges)
+  return blankOut(text, ranges)
 }
 
 /** Part of a text: from here, up to there. */
@@ -72,6 +73,14 @@ function bytesOf([whole, units, byte, decimal, hex, name]: RegExpMatchArray): st
   }
 }
 
+function exactOccurrences(text: string, secret: string): Range[] {
+  const ranges: Range[] = []
+  for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + secret.length)) {
+    ranges.push([at, at + secret.length])
+  }
+  return ranges
+}
+
 function occurrences(text: PlainText, secret: string): Range[] {
   const ranges: Range[] = []
   for (let at = text.bytes.indexOf(secret); at !== -1; at = text.bytes.indexOf(secret, at + secret.length)) {
@@ -91,6 +100,7 @@ function beginningAtEnd({ bytes, from }: PlainText, secret: string, length: numb
   return []
 }
 
+/** Ranges that overlap, because secrets do, become one blank. */
 function blankOut(text: string, ranges: readonly Range[]): string {
   let redacted = ''
   let done = 0

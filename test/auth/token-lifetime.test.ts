@@ -308,6 +308,32 @@ describe('refresh ahead of the end', () => {
     },
   )
 
+  test('a token that a caller waited for ends the backoff, too', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 32)
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ logger })
+    const down = () => new Response('', { status: 503 })
+    const callUntilRefreshFails = async () => {
+      const before = lines.length
+      while (!lines.slice(before).some(isFailedRefresh)) {
+        await vi.advanceTimersByTimeAsync(10)
+        await client.getAccessToken()
+      }
+      return lines.slice(before).find(isFailedRefresh)?.[0]
+    }
+    await client.getAccessToken()
+    service.onToken = down
+    for (const delayMs of [250, 500, 1_000]) expect(await callUntilRefreshFails()).toMatchObject({ delayMs })
+    service.onToken = () => tokenAnswer('token-new', 32)
+    // Over, and nobody called meanwhile.
+    await vi.advanceTimersByTimeAsync(32_000)
+    expect(await client.getAccessToken()).toBe('token-new')
+    service.onToken = down
+    expect(await callUntilRefreshFails()).toMatchObject({ delayMs: 250 })
+  })
+
   test('a refresh that hangs is given up after a third of the time that a call has', async () => {
     const service = fakeService()
     const { lines, ...logger } = recordingLogger()

@@ -78,6 +78,8 @@ describe('a secret is blanked', () => {
   test('and one that overlaps with another, or touches it', async () => {
     const parameters = { first: 'abcdef', second: 'defghi' }
     expect(await shown('x%61bcdef%67hiy', { parameters })).toBe('x[redacted]y')
+    expect(await shown('x%61bcdefghiy', { parameters })).toBe('x[redacted]y')
+    expect(await shown('xabcdefghiy', { parameters })).toBe('x[redacted]y')
     expect(await shown('x%61bcdef%64efghiy', { parameters })).toBe('x[redacted][redacted]y')
     expect(await shown('%64efghi %61bcdef', { parameters })).toBe('[redacted] [redacted]')
   })
