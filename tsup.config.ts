@@ -34,7 +34,7 @@ const shared = {
   esbuildOptions(options) {
     options.minifySyntax = true
   },
-  // The webhooks door runs where `crypto` without `node:` is nothing.
+  // Other runtimes know the modules of Node.js by this prefix only.
   removeNodeProtocol: false,
 } satisfies Options
 
