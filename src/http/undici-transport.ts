@@ -16,7 +16,14 @@ export interface DispatcherLike {
    * Sends a request and resolves with the head of the answer. Used where there is no `dispatch`; then every
    * request that gets no answer counts as one that may have been sent.
    */
-  request(options: DispatcherRequest & { signal: AbortSignal }): Promise<{
+  request(options: {
+    origin: string
+    path: string
+    method: 'POST' | 'PUT' | 'DELETE'
+    headers: Record<string, string>
+    body: string | null
+    signal: AbortSignal
+  }): Promise<{
     /** HTTP status. */
     statusCode: number
     /** By lower-case name. */
@@ -28,13 +35,7 @@ export interface DispatcherLike {
   dispatch?(options: never, handler: never): boolean
 }
 
-interface DispatcherRequest {
-  origin: string
-  path: string
-  method: 'POST' | 'PUT' | 'DELETE'
-  headers: Record<string, string>
-  body: string | null
-}
+type DispatcherRequest = Omit<Parameters<DispatcherLike['request']>[0], 'signal'>
 
 interface OwnDispatcher extends DispatcherLike {
   destroy(): Promise<void>
