@@ -43,8 +43,8 @@ export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boo
 }
 
 /**
- * Looks at every character, whichever differ. Not `timingSafeEqual` of `node:crypto`: loading that takes longer
- * than loading all of this door, and not every runtime has it.
+ * Looks at every character, whichever differ. Not `timingSafeEqual` of `node:crypto`: loading that takes nearly as
+ * long as loading the rest of this door, and not every runtime has it.
  */
 function areEqual(accepted: Uint16Array, presented: Uint16Array): boolean {
   let difference = 0
