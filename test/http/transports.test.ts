@@ -151,6 +151,15 @@ describe('a dispatcher', () => {
       await expect(call).rejects.toMatchObject({ status: 400, body: '', retryAfterMs: undefined })
     })
 
+    test('a connection that breaks after a 1xx has brought no answer', async () => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, 103)
+        fail(handler)
+      })
+      await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
+    })
+
     test.each([
       [200, { code: 'CONNECTION', requestSent: true }],
       [299, { code: 'CONNECTION', requestSent: true }],
