@@ -42,9 +42,3 @@ export function contain(call: () => unknown, onFailure: (error: unknown) => void
     onFailure(error)
   }
 }
-
-/** The part of an address that is safe to log. */
-export function withoutQuery(url: string): string {
-  const end = url.search(/[?#]/)
-  return end === -1 ? url : url.slice(0, end)
-}

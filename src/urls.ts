@@ -6,8 +6,10 @@ const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 export function urlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
   const text = String(value)
   // The URL parser would drop or trim these without a word, and the address sent would not be the one given.
-  if (/[\s\p{Cc}]/u.test(text) || !text.isWellFormed())
-    return 'must not contain white space or control characters'
+  if (/[\s\p{Cc}\p{Cs}]/u.test(text))
+    return text.isWellFormed()
+      ? 'must not contain white space or control characters'
+      : 'must not contain half a surrogate pair: it cannot be encoded'
   const url = parsed(text)
   if (url === undefined) return 'must be an absolute URL'
   const { protocol, hostname, username, password } = url

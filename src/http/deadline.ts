@@ -50,7 +50,8 @@ export class Deadline {
   }
 
   removeListener(listener: () => void): void {
-    this.#listeners = this.#listeners.filter((each) => each !== listener)
+    const index = this.#listeners.lastIndexOf(listener)
+    if (index !== -1) this.#listeners.splice(index, 1)
   }
 
   /** The call is over: nothing will abort it any more. */

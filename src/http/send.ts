@@ -1,6 +1,7 @@
 /** Sends a request until it is answered, or until repeating it would be unsafe or useless. */
 import { ConnectionError } from '../errors.js'
-import { type SafeLogger, withoutQuery } from '../logger.js'
+import type { SafeLogger } from '../logger.js'
+import { addressOf } from './address.js'
 import { type Deadline, sleep } from './deadline.js'
 import { redact } from './redact.js'
 import { backoffMs, isOutcomeOpen, isTurnedAway, parseRetryAfterMs, type RetryPolicy } from './retry.js'
@@ -36,7 +37,7 @@ export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
   const { deadline, logger, progress, retry, transport } = options
   const { method } = request
-  const url = withoutQuery(request.url)
+  const { shown: url } = addressOf(request.url)
   for (let attempt = 1; ; attempt++) {
     const startedAt = performance.now()
     const sentBefore = deadline.requestsSent

@@ -2,9 +2,10 @@
 import { setMaxListeners } from 'node:events'
 import type { buildConnector } from 'undici'
 import { ConfigurationError } from '../errors.js'
+import { addressOf } from './address.js'
 import { toConnectionError } from './connection-error.js'
 import { type Deadline, untilAborted, withSignal } from './deadline.js'
-import { Exchange } from './exchange.js'
+import { AnyVersionExchange, Exchange } from './exchange.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 
 /**
@@ -48,19 +49,21 @@ const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'
 
 export class UndiciTransport implements Transport {
   readonly #closing = new AbortController()
+  readonly #Exchange: typeof Exchange
   #dispatcher: DispatcherLike | undefined
   #own: Promise<OwnDispatcher> | undefined
 
   /** @param dispatcher - used as it is and never closed; without one, the transport opens and closes its own */
   constructor(dispatcher?: DispatcherLike) {
     this.#dispatcher = dispatcher
+    this.#Exchange = dispatcher === undefined ? Exchange : AnyVersionExchange
   }
 
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
     const dispatcher = this.#dispatcher
     return dispatcher === undefined
-      ? untilAborted(this.#open(), deadline).then((own) => sendOver(own, request, deadline))
-      : sendOver(dispatcher, request, deadline)
+      ? untilAborted(this.#open(), deadline).then((own) => this.#sendOver(own, request, deadline))
+      : this.#sendOver(dispatcher, request, deadline)
   }
 
   /** Breaks off what is under way and closes what the transport opened itself. */
@@ -69,6 +72,23 @@ export class UndiciTransport implements Transport {
     const dispatcher = await this.#own?.catch(() => undefined)
     this.#closing.abort()
     await dispatcher?.destroy()
+  }
+
+  /** The dispatcher's own methods: undici's module-level `request` refuses dispatchers of other versions. */
+  #sendOver(dispatcher: DispatcherLike, request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
+    const { method, headers, body = null } = request
+    const { origin, path } = addressOf(request.url)
+    const options = { origin, path, method, headers, body }
+    if (dispatcher.dispatch === undefined) return sendByRequest(dispatcher, options, request, deadline)
+    return new Promise((resolve, reject) => {
+      const exchange = new this.#Exchange(request, deadline, resolve, reject)
+      try {
+        // The versions' types for these differ, and what they have in common does not.
+        dispatcher.dispatch?.(options as never, exchange as never)
+      } catch (error) {
+        exchange.onError(error)
+      }
+    })
   }
 
   async #open(): Promise<DispatcherLike> {
@@ -97,44 +117,6 @@ async function openDispatcher(closing: AbortSignal): Promise<OwnDispatcher> {
       issues: [{ path: ['HTTPS_PROXY'], message }],
     })
   }
-}
-
-/** The dispatcher's own methods: undici's module-level `request` refuses dispatchers of other versions. */
-function sendOver(
-  dispatcher: DispatcherLike,
-  request: HttpRequest,
-  deadline: Deadline,
-): Promise<HttpResponse> {
-  const { method, headers, body = null } = request
-  const { origin, path } = addressOf(request.url)
-  const options = { origin, path, method, headers, body }
-  if (dispatcher.dispatch === undefined) return sendByRequest(dispatcher, options, request, deadline)
-  return new Promise((resolve, reject) => {
-    const exchange = new Exchange(request, deadline, resolve, reject)
-    try {
-      // The versions' types for these differ, and what they have in common does not.
-      dispatcher.dispatch?.(options as never, exchange as never)
-    } catch (error) {
-      exchange.onError(error)
-    }
-  })
-}
-
-interface Address {
-  readonly url: string
-  readonly origin: string
-  readonly path: string
-}
-
-let lastAddress: Address | undefined
-
-/** Remembers one, because most calls go to the address of the last. */
-function addressOf(url: string): Address {
-  if (lastAddress?.url !== url) {
-    const { origin, pathname, search } = new URL(url)
-    lastAddress = { url, origin, path: pathname + search }
-  }
-  return lastAddress
 }
 
 async function sendByRequest(

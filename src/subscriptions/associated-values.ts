@@ -62,10 +62,12 @@ export const headersSchema = z.lazy(() =>
 function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
   return z
     .custom<AssociatedValues>(isRecord, 'must be an object of names and values')
-    .superRefine((values, context) => {
+    .check(({ value: values, issues }) => {
       const seen = new Set<string>()
-      for (const [name, value] of Object.entries<unknown>(values)) {
-        const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message })
+      for (const name of Object.keys(values)) {
+        const value: unknown = values[name]
+        const refuse = (message: string) =>
+          issues.push({ code: 'custom', input: value, path: [name], message })
         const lowerCase = name.toLowerCase()
         if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`)
         if (typeof value !== 'string') refuse('the value must be a string')
@@ -86,14 +88,18 @@ function isRecord(values: unknown): boolean {
 }
 
 /** Refuses a name that stands in both kinds: on the callback they would be one header with two values. */
-export function refuseSharedNames(
-  input: { parameters?: AssociatedValues | undefined; headers?: AssociatedValues | undefined },
-  context: z.RefinementCtx,
-): void {
-  const parameterNames = new Set(Object.keys(input.parameters ?? {}).map((name) => name.toLowerCase()))
-  for (const name of Object.keys(input.headers ?? {})) {
+export function refuseSharedNames({
+  value: { parameters, headers },
+  issues,
+}: z.core.ParsePayload<{
+  parameters?: AssociatedValues | undefined
+  headers?: AssociatedValues | undefined
+}>): void {
+  if (parameters === undefined || headers === undefined) return
+  const parameterNames = new Set(Object.keys(parameters).map((name) => name.toLowerCase()))
+  for (const name of Object.keys(headers)) {
     if (!parameterNames.has(name.toLowerCase())) continue
     const message = 'the name is a parameter, too: on callbacks both would be the same header'
-    context.addIssue({ code: 'custom', path: ['headers', name], message })
+    issues.push({ code: 'custom', input: headers, path: ['headers', name], message })
   }
 }

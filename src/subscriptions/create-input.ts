@@ -49,15 +49,15 @@ function createInputSchema({
         notificationTypes: z
           .array(z.enum(notificationTypes))
           .min(1, 'must name at least one notification type')
-          .superRefine(refuseRepetitions),
+          .check(refuseRepetitions),
         usernames: z
           .array(
-            z.string().refine((name) => usernameProblem(name) === undefined, {
+            z.string().refine((name) => username.test(name), {
               error: ({ input }) => usernameProblem(String(input)),
             }),
           )
           .min(1, 'must name at least one user')
-          .superRefine(refuseRepetitions),
+          .check(refuseRepetitions),
         callbackUrl: z
           .union([z.string(), z.instanceof(URL)], 'must be a URL')
           .refine((url) => urlProblem(url, allowInsecureLoopback) === undefined, {
@@ -67,23 +67,27 @@ function createInputSchema({
         parameters: parametersSchema.unwrap().optional(),
         headers: headersSchema.unwrap().optional(),
       })
-      .superRefine(refuseSharedNames),
+      .check(refuseSharedNames),
   )
 }
 
-function usernameProblem(name: string): string | undefined {
+/** A username that arrives as it was given. `Cs`: half a surrogate pair, which cannot be encoded. */
+const username = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
+
+function usernameProblem(name: string): string {
   if (name === '') return 'must not be empty'
   if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
   if (name.trim() !== name) return 'must not begin or end with white space'
-  if (/\p{Cc}/u.test(name)) return 'must not contain control characters'
   if (!name.isWellFormed()) return 'must not contain half a surrogate pair: it cannot be encoded'
-  return undefined
+  return 'must not contain control characters'
 }
 
-function refuseRepetitions(values: readonly string[], context: z.RefinementCtx): void {
+function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {
   const seen = new Set<string>()
-  for (const [index, value] of values.entries()) {
-    if (seen.has(value)) context.addIssue({ code: 'custom', path: [index], message: 'is listed twice' })
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] ?? ''
+    if (seen.has(value))
+      issues.push({ code: 'custom', input: value, path: [index], message: 'is listed twice' })
     seen.add(value)
   }
 }

@@ -25,11 +25,10 @@ export interface Routes {
 const subscriptionPath = '/api/subscriptions/{subscriptionId}'
 
 export function createRequest(baseUrl: string, input: CreateSubscriptionInput): UnauthorizedRequest {
-  const form = new URLSearchParams([
-    ['notification_type', input.notificationTypes.join(',')],
-    ['username', input.usernames.join(',')],
-    ['callback_url', String(input.callbackUrl)],
-  ])
+  const form = new URLSearchParams()
+  form.append('notification_type', input.notificationTypes.join(','))
+  form.append('username', input.usernames.join(','))
+  form.append('callback_url', String(input.callbackUrl))
   if (input.recreateIfExists !== undefined) form.append('recreateIfExists', String(input.recreateIfExists))
   return formRequest('POST', `${baseUrl}/api/subscriptions`, input, form)
 }

@@ -28,11 +28,11 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
       parameters: parametersSchema.unwrap().optional(),
       headers: headersSchema.unwrap().optional(),
     })
-    .superRefine((input, context) => {
-      refuseSharedNames(input, context)
-      if (Object.keys({ ...input.parameters, ...input.headers }).length > 0) return
-      context.addIssue({ code: 'custom', message: 'must change at least one parameter or header' })
-    }),
+    .check(refuseSharedNames)
+    .refine(
+      ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
+      'must change at least one parameter or header',
+    ),
 )
 
 /** Validates a subscription id: the integer that creating returned (interface.md section 2.2). */

@@ -78,7 +78,7 @@ describe('input that is refused before anything is sent', () => {
           "callbackUrl: must not contain a user name or password: addresses are shown in errors",
         ],
         "a callback URL with half a surrogate pair": [
-          "callbackUrl: must not contain white space or control characters",
+          "callbackUrl: must not contain half a surrogate pair: it cannot be encoded",
         ],
         "a field with a typing error": [
           ": Unrecognized key: "callbackURL"",
