@@ -15,14 +15,14 @@ import { UndiciTransport } from './http/undici-transport.js'
 import { InFlight } from './in-flight.js'
 import { formatIssues, issuesOf } from './issues.js'
 import { type SafeLogger, safeLogger } from './logger.js'
-import { readSubscriptionAnswer, summaryOf } from './subscriptions/answers.js'
-import { create } from './subscriptions/create.js'
+import { readCreateAnswer, readSubscriptionAnswer } from './subscriptions/answers.js'
 import {
   type CreateSubscriptionInput,
   createSubscriptionInputSchema,
   loopbackSubscriptionInputSchema,
 } from './subscriptions/create-input.js'
 import { createRequest, type Routes, unsubscribeRequest, updateRequest } from './subscriptions/requests.js'
+import { createFailure } from './subscriptions/unknown-outcome.js'
 import {
   subscriptionIdSchema,
   type UpdateSubscriptionParametersInput,
@@ -82,6 +82,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #timeoutMs: number
   readonly #logger: SafeLogger
   readonly #underWay = new InFlight()
+  readonly #onEnd = () => this.#underWay.end()
   #closed = false
 
   /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
@@ -124,13 +125,8 @@ export class NotificationClient implements AsyncDisposable {
    * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
    * `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no usable id.
    */
-  async createSubscription(
-    input: CreateSubscriptionInput,
-    options?: CallOptions,
-  ): Promise<CreatedSubscription> {
-    const result = await this.#create('createSubscription', input, options)
-    if (typeof result === 'number') return { subscriptionId: result }
-    throw result
+  createSubscription(input: CreateSubscriptionInput, options?: CallOptions): Promise<CreatedSubscription> {
+    return this.#create('createSubscription', input, options, createdOrThrown)
   }
 
   /**
@@ -143,13 +139,11 @@ export class NotificationClient implements AsyncDisposable {
    * console.log(result.created ? result.subscriptionId : result.conflict.message)
    * ```
    */
-  async tryCreateSubscription(
+  tryCreateSubscription(
     input: CreateSubscriptionInput,
     options?: CallOptions,
   ): Promise<CreateSubscriptionResult> {
-    const result = await this.#create('tryCreateSubscription', input, options)
-    if (typeof result === 'number') return { created: true, subscriptionId: result }
-    return { created: false, conflict: result }
+    return this.#create('tryCreateSubscription', input, options, createdOrConflict)
   }
 
   /**
@@ -162,7 +156,7 @@ export class NotificationClient implements AsyncDisposable {
     const id = validated('unsubscribe', subscriptionIdSchema, subscriptionId)
     const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
     const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#send('unsubscribe', request, options, { repeatable: true, progress })
+    const answer = await this.#send('unsubscribe', request, options, true, progress)
     // An earlier attempt of this call, whose answer was lost, has done it.
     if (answer.status === 404 && progress.lostAttempts > 0) return
     readSubscriptionAnswer(answer, id, 'unsubscribe', progress)
@@ -189,10 +183,7 @@ export class NotificationClient implements AsyncDisposable {
     const valid = validated('updateSubscriptionParameters', updateSubscriptionParametersInputSchema, input)
     const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
     const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#send('updateSubscriptionParameters', request, options, {
-      repeatable: true,
-      progress,
-    })
+    const answer = await this.#send('updateSubscriptionParameters', request, options, true, progress)
     readSubscriptionAnswer(answer, id, 'update the subscription', progress)
   }
 
@@ -206,10 +197,7 @@ export class NotificationClient implements AsyncDisposable {
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for everybody.
     const held = options === undefined && !this.#closed ? this.#authorizer.heldAccessToken() : undefined
-    return (
-      held ??
-      this.#withDeadline('getAccessToken', options, (deadline) => this.#authorizer.accessToken(deadline))
-    )
+    return held ?? this.#accessToken(options)
   }
 
   /**
@@ -227,54 +215,73 @@ export class NotificationClient implements AsyncDisposable {
     await this.close()
   }
 
-  #create(
+  // Every async function and closure that a call waits in is kept, and moved, by the garbage collector: few do.
+
+  async #create<Result>(
     method: string,
     input: CreateSubscriptionInput,
     options: CallOptions | undefined,
-  ): Promise<number | SubscriptionConflictError> {
+    resultOf: (answer: number | SubscriptionConflictError) => Result,
+  ): Promise<Result> {
     const valid = validated(method, this.#inputSchema, input)
-    const request = createRequest(this.#baseUrl, valid)
+    const progress: Progress = { lostAttempts: 0 }
     const repeatable = valid.recreateIfExists === true
-    return create(summaryOf(valid), (progress) =>
-      this.#send(method, request, options, { repeatable, progress }),
-    )
+    let answer: number | SubscriptionConflictError
+    try {
+      const request = createRequest(this.#baseUrl, valid)
+      answer = readCreateAnswer(await this.#send(method, request, options, repeatable, progress), valid)
+    } catch (error) {
+      throw createFailure(error, valid, progress)
+    }
+    return resultOf(answer)
   }
 
   #send(
     method: string,
     request: UnauthorizedRequest,
     options: CallOptions | undefined,
-    { repeatable, progress }: { repeatable: boolean; progress: Progress },
+    repeatable: boolean,
+    progress: Progress,
   ): Promise<Answer> {
-    return this.#withDeadline(method, options, (deadline) =>
-      sendAuthorized(request, this.#authorizer, {
-        transport: this.#transport,
-        retry: this.#retry,
-        logger: this.#logger,
-        deadline,
-        repeatable,
-        progress,
-      }),
-    )
+    return sendAuthorized(request, this.#authorizer, {
+      transport: this.#transport,
+      retry: this.#retry,
+      logger: this.#logger,
+      deadline: this.#begin(method, options),
+      repeatable,
+      progress,
+    })
   }
 
-  async #withDeadline<T>(
-    method: string,
-    options: CallOptions | undefined,
-    work: (deadline: Deadline) => Promise<T>,
-  ): Promise<T> {
+  async #accessToken(options: CallOptions | undefined): Promise<string> {
+    const deadline = this.#begin('getAccessToken', options)
+    try {
+      return await this.#authorizer.accessToken(deadline)
+    } finally {
+      deadline.end()
+    }
+  }
+
+  /** A call begins. It is under way until its deadline is ended. */
+  #begin(method: string, options: CallOptions | undefined): Deadline {
     const { signal, timeoutMs } = options === undefined ? {} : validated(method, callOptionsSchema, options)
     if (this.#closed)
       throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
-    const deadline = new Deadline(timeoutMs ?? this.#timeoutMs, signal)
+    const deadline = new Deadline(timeoutMs ?? this.#timeoutMs, { signal, onEnd: this.#onEnd })
     this.#underWay.begin()
-    try {
-      return await work(deadline)
-    } finally {
-      deadline.end()
-      this.#underWay.end()
-    }
+    return deadline
   }
+}
+
+function createdOrThrown(answer: number | SubscriptionConflictError): CreatedSubscription {
+  if (typeof answer === 'number') return { subscriptionId: answer }
+  throw answer
+}
+
+function createdOrConflict(answer: number | SubscriptionConflictError): CreateSubscriptionResult {
+  return typeof answer === 'number'
+    ? { created: true, subscriptionId: answer }
+    : { created: false, conflict: answer }
 }
 
 function retryPolicy(retry: RetryOptions | false | undefined): RetryPolicy {

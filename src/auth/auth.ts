@@ -42,7 +42,7 @@ export function authorizerFor(auth: Auth, { timeoutMs, ...options }: TokenReques
   if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(() => auth.getAccessToken())
   if ('username' in auth) return new BasicAuthorizer(auth.username, auth.password)
   const request = async ({ limitMs, repeat }: TokenRequestBudget) => {
-    const deadline = new Deadline(limitMs, undefined, 'The token request')
+    const deadline = new Deadline(limitMs, { what: 'The token request' })
     try {
       return await requestAccessToken(auth, { ...options, deadline, ...(!repeat && { retry: noRetries }) })
     } finally {

@@ -1,4 +1,7 @@
-/** Sends a subscription call with its Authorization header, once more with new credentials after a 401. */
+/**
+ * Sends a subscription call with its Authorization header, once more with new credentials after a 401. With the answer
+ * the deadline ends.
+ */
 import { type Answer, type SendOptions, send } from '../http/send.js'
 import type { HttpRequest, UnauthorizedRequest } from '../http/transport.js'
 import type { Authorization, Authorizer } from './authorizer.js'
@@ -9,13 +12,17 @@ export async function sendAuthorized(
   options: SendOptions,
 ): Promise<Answer> {
   const { deadline } = options
-  const first = await authorizer.authorize(deadline)
-  const answer = await send(withAuthorization(request, first), options)
-  if (answer.status !== 401) return answer
-  const second = await authorizer.reauthorize(first, deadline)
-  if (second === undefined) return answer
-  options.logger.info({ method: request.method }, 'Access token rejected; repeating with a new one')
-  return send(withAuthorization(request, second), options)
+  try {
+    const first = await authorizer.authorize(deadline)
+    const answer = await send(withAuthorization(request, first), options)
+    if (answer.status !== 401) return answer
+    const second = await authorizer.reauthorize(first, deadline)
+    if (second === undefined) return answer
+    options.logger.info({ method: request.method }, 'Access token rejected; repeating with a new one')
+    return await send(withAuthorization(request, second), options)
+  } finally {
+    deadline.end()
+  }
 }
 
 function withAuthorization(
@@ -26,7 +33,7 @@ function withAuthorization(
     method,
     url,
     headers: headersWith(authorization.header, headers, body !== undefined),
-    ...(body !== undefined && { body }),
+    body,
     secrets: () => [...secrets(), ...authorization.secrets],
   }
 }

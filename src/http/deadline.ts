@@ -24,42 +24,58 @@ export class Deadline {
   reason: unknown
   readonly #timer: NodeJS.Timeout
   readonly #stopFollowing: (() => void) | undefined
-  #listeners: (() => void)[] = []
+  readonly #onEnd: (() => void) | undefined
+  /** Replaced, not changed: there is one listener, as a rule, and a list that grows keeps room for many. */
+  #listeners: readonly (() => void)[] = none
 
   /**
-   * @param what - what takes the time, for the error
+   * @param options.what - what takes the time, for the error
+   * @param options.onEnd - called when the call is over
    * @throws the reason of a signal that is aborted already
    */
-  constructor(timeoutMs: number, callerSignal?: AbortSignal, what = 'The call') {
-    callerSignal?.throwIfAborted()
+  constructor(
+    timeoutMs: number,
+    {
+      signal,
+      what = 'The call',
+      onEnd,
+    }: { signal?: AbortSignal | undefined; what?: string; onEnd?: () => void },
+  ) {
+    signal?.throwIfAborted()
     this.endsAt = performance.now() + timeoutMs
     this.#timer = setTimeout(() => this.abort(timeoutError(timeoutMs, what)), timeoutMs)
-    this.#stopFollowing = callerSignal && follow(callerSignal, this)
+    this.#stopFollowing = signal && follow(signal, this)
+    this.#onEnd = onEnd
   }
 
   abort(reason: unknown): void {
     if (this.aborted) return
     this.aborted = true
     this.reason = reason
-    for (const listener of this.#listeners.splice(0)) listener()
+    const listeners = this.#listeners
+    this.#listeners = none
+    for (const listener of listeners) listener()
   }
 
   /** Calls `listener` once, should this be aborted. */
   onAbort(listener: () => void): void {
-    this.#listeners.push(listener)
+    this.#listeners = this.#listeners.length === 0 ? [listener] : [...this.#listeners, listener]
   }
 
   removeListener(listener: () => void): void {
-    const index = this.#listeners.lastIndexOf(listener)
-    if (index !== -1) this.#listeners.splice(index, 1)
+    const others = this.#listeners.length > 1 ? this.#listeners.filter((each) => each !== listener) : none
+    this.#listeners = others
   }
 
   /** The call is over: nothing will abort it any more. */
   end(): void {
     clearTimeout(this.#timer)
     this.#stopFollowing?.()
+    this.#onEnd?.()
   }
 }
+
+const none: readonly (() => void)[] = []
 
 /** The deadlines that end with a caller's signal. One listener serves all: many on a signal are warned of as a leak. */
 const followers = new WeakMap<AbortSignal, Set<Deadline>>()

@@ -35,9 +35,7 @@ export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
  * what an answer's status means.
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
-  const { deadline, logger, progress, retry, transport } = options
-  const { method } = request
-  const { shown: url } = addressOf(request.url)
+  const { deadline, transport } = options
   for (let attempt = 1; ; attempt++) {
     const startedAt = performance.now()
     const sentBefore = deadline.requestsSent
@@ -48,33 +46,50 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
     } catch (error) {
       if (deadline.aborted || !(error instanceof ConnectionError)) {
         // Aborted: lost, if it has left.
-        if (deadline.requestsSent > sentBefore) progress.lostAttempts++
+        if (deadline.requestsSent > sentBefore) options.progress.lostAttempts++
         throw error
       }
       outcome = error
     }
-    const lost = isLost(outcome)
-    if (lost) progress.lostAttempts++
-    const now = performance.now()
-    const durationMs = Math.round(now - startedAt)
-    const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
-    if ('status' in outcome) {
-      logger.debug({ method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
-    } else {
-      logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
-    }
-    const again = lost ? options.repeatable : isSafelyRefused(outcome)
-    const delayMs = again ? (retryAfterMs ?? backoffMs(attempt, retry)) : 0
-    const inTime = now + delayMs < deadline.endsAt
-    if (!again || !inTime || attempt >= retry.maxAttempts) {
-      if (!('status' in outcome)) throw outcome
-      const { body, bodyComplete, status } = outcome
-      const shown = (text: string) => redact(text, request.secrets(), { cutOff: !bodyComplete })
-      return { status, body, bodyComplete, retryAfterMs, redact: shown }
-    }
-    logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
+    const delayMs = delayUntilNext(request, outcome, { attempt, startedAt }, options)
+    if (delayMs === undefined) return answerOf(request, outcome)
     await sleep(delayMs, deadline)
   }
+}
+
+/** How long to wait before the request is repeated, or `undefined` when this outcome is the last. */
+function delayUntilNext(
+  request: HttpRequest,
+  outcome: HttpResponse | ConnectionError,
+  { attempt, startedAt }: { attempt: number; startedAt: number },
+  { deadline, logger, progress, repeatable, retry }: SendOptions,
+): number | undefined {
+  const now = performance.now()
+  const lost = isLost(outcome)
+  if (lost) progress.lostAttempts++
+  const { method } = request
+  const { shown: url } = addressOf(request.url)
+  const durationMs = Math.round(now - startedAt)
+  if ('status' in outcome) {
+    logger.debug({ method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
+  } else {
+    logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
+  }
+  const again = lost ? repeatable : isSafelyRefused(outcome)
+  if (!again || attempt >= retry.maxAttempts) return undefined
+  const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
+  const delayMs = retryAfterMs ?? backoffMs(attempt, retry)
+  if (now + delayMs >= deadline.endsAt) return undefined
+  logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
+  return delayMs
+}
+
+/** @throws the `ConnectionError`, if that is the outcome. */
+function answerOf(request: HttpRequest, outcome: HttpResponse | ConnectionError): Answer {
+  if (!('status' in outcome)) throw outcome
+  const { body, bodyComplete, retryAfter, status } = outcome
+  const shown = (text: string) => redact(text, request.secrets(), { cutOff: !bodyComplete })
+  return { status, body, bodyComplete, retryAfterMs: parseRetryAfterMs(retryAfter), redact: shown }
 }
 
 function isLost(outcome: HttpResponse | ConnectionError): boolean {

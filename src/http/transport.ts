@@ -5,7 +5,7 @@ export interface HttpRequest {
   readonly method: 'POST' | 'PUT' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | undefined
   /** Everything in it that must not appear in what an error shows, should the server send it back. */
   readonly secrets: () => readonly string[]
 }

@@ -19,16 +19,14 @@ export const createSubscriptionResponseSchema = z.object({
   subscription_id: z.int(),
 })
 
-/** What errors may say about a create: neither parameters nor headers, whose values may be secrets. */
+/**
+ * What errors may say about a create: neither parameters nor headers, whose values may be secrets.
+ *
+ * @param input - as validated, which made copies of the lists: the caller may change its own while the call is under way
+ */
 export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSummary {
   const { callbackUrl, notificationTypes, recreateIfExists = false, usernames } = input
-  // Copied: the caller may change its own while the call is under way.
-  return {
-    notificationTypes: [...notificationTypes],
-    usernames: [...usernames],
-    callbackUrl: String(callbackUrl),
-    recreateIfExists,
-  }
+  return { notificationTypes, usernames, callbackUrl: String(callbackUrl), recreateIfExists }
 }
 
 /**
@@ -38,9 +36,9 @@ export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSu
  */
 export function readCreateAnswer(
   answer: Answer,
-  request: SubscriptionRequestSummary,
+  input: CreateSubscriptionInput,
 ): number | SubscriptionConflictError {
-  if (answer.status === 409) return conflictError(answer, request)
+  if (answer.status === 409) return conflictError(answer, summaryOf(input))
   if (!isSuccess(answer)) throw apiError(answer, 'create the subscription', false)
   const parsed = createSubscriptionResponseSchema.safeParse(parseJson(answer.body))
   if (parsed.success) return parsed.data.subscription_id

@@ -1,0 +1,26 @@
+/** Says so honestly when it cannot be known whether a subscription was created. */
+import { NotificationError, OutcomeUnknownError, ResponseValidationError } from '../errors.js'
+import type { Progress } from '../http/send.js'
+import { summaryOf } from './answers.js'
+import type { CreateSubscriptionInput } from './create-input.js'
+
+/**
+ * What a create that failed with `error` fails with: an `OutcomeUnknownError` when an attempt may have created the
+ * subscription and no answer settled it.
+ */
+export function createFailure(
+  error: unknown,
+  input: CreateSubscriptionInput,
+  { lostAttempts }: Progress,
+): unknown {
+  if (lostAttempts === 0) return error
+  // A caller's own abort reason stays what it is; a success with an unusable body says more than "unknown".
+  if (!(error instanceof NotificationError) || error instanceof ResponseValidationError) return error
+  return new OutcomeUnknownError(
+    'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
+      'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
+      `(${error.message})`,
+    { request: summaryOf(input) },
+    { cause: error },
+  )
+}
