@@ -1,11 +1,11 @@
 /** What a subscriber can do with the notification service. */
-import { z } from 'zod'
 import { authorizerFor } from './auth/auth.js'
 import { sendAuthorized } from './auth/authorized-send.js'
 import type { Authorizer } from './auth/authorizer.js'
+import { invalidRequest, validated } from './call-input.js'
 import { type NotificationClientOptions, optionsFromEnv, validateClientOptions } from './client-options.js'
 import { callOptionsSchema } from './client-schemas.js'
-import { InvalidRequestError, type Issue, type SubscriptionConflictError } from './errors.js'
+import type { SubscriptionConflictError } from './errors.js'
 import { type CallOptions, Deadline } from './http/deadline.js'
 import { FetchTransport } from './http/fetch-transport.js'
 import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } from './http/retry.js'
@@ -13,7 +13,6 @@ import type { Answer, Progress } from './http/send.js'
 import type { Transport, UnauthorizedRequest } from './http/transport.js'
 import { UndiciTransport } from './http/undici-transport.js'
 import { InFlight } from './in-flight.js'
-import { formatIssues, issuesOf } from './issues.js'
 import { type SafeLogger, safeLogger } from './logger.js'
 import { readCreateAnswer, readSubscriptionAnswer } from './subscriptions/answers.js'
 import {
@@ -21,7 +20,13 @@ import {
   createSubscriptionInputSchema,
   loopbackSubscriptionInputSchema,
 } from './subscriptions/create-input.js'
-import { createRequest, type Routes, unsubscribeRequest, updateRequest } from './subscriptions/requests.js'
+import {
+  createRequest,
+  createUrl,
+  type Routes,
+  unsubscribeRequest,
+  updateRequest,
+} from './subscriptions/requests.js'
 import { createFailure } from './subscriptions/unknown-outcome.js'
 import {
   subscriptionIdSchema,
@@ -74,6 +79,7 @@ const defaultTimeoutMs = 30_000
  */
 export class NotificationClient implements AsyncDisposable {
   readonly #baseUrl: string
+  readonly #createUrl: string
   readonly #routes: Routes
   readonly #inputSchema: typeof createSubscriptionInputSchema
   readonly #authorizer: Authorizer
@@ -90,6 +96,7 @@ export class NotificationClient implements AsyncDisposable {
     validateClientOptions(options)
     const { auth, baseUrl, dispatcher, fetch, timeoutMs = defaultTimeoutMs } = options
     this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
+    this.#createUrl = createUrl(this.#baseUrl)
     this.#routes = options.routes ?? {}
     this.#inputSchema = options.allowInsecureLoopback
       ? loopbackSubscriptionInputSchema
@@ -228,7 +235,7 @@ export class NotificationClient implements AsyncDisposable {
     const repeatable = valid.recreateIfExists === true
     let answer: number | SubscriptionConflictError
     try {
-      const request = createRequest(this.#baseUrl, valid)
+      const request = createRequest(this.#createUrl, valid)
       answer = readCreateAnswer(await this.#send(method, request, options, repeatable, progress), valid)
     } catch (error) {
       throw createFailure(error, valid, progress)
@@ -292,24 +299,4 @@ function retryPolicy(retry: RetryOptions | false | undefined): RetryPolicy {
     baseDelayMs: baseDelayMs ?? defaultRetryPolicy.baseDelayMs,
     maxDelayMs: maxDelayMs ?? defaultRetryPolicy.maxDelayMs,
   }
-}
-
-/** Each schema once, when it is first needed. */
-const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
-
-function compiled<Schema extends z.ZodType>(schema: Schema): Schema {
-  const known =
-    compiledSchemas.get(schema) ?? z.compile(schema instanceof z.ZodLazy ? schema.unwrap() : schema)
-  compiledSchemas.set(schema, known as z.ZodType)
-  return known as Schema
-}
-
-function validated<Output, Input>(method: string, schema: z.ZodType<Output, Input>, input: Input): Output {
-  const parsed = compiled(schema).safeParse(input)
-  if (parsed.success) return parsed.data
-  throw invalidRequest(method, issuesOf(parsed.error))
-}
-
-function invalidRequest(method: string, issues: readonly Issue[]): InvalidRequestError {
-  return new InvalidRequestError(`${method} sent nothing: ${formatIssues(issues)}.`, { issues })
 }

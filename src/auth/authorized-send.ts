@@ -34,7 +34,7 @@ function withAuthorization(
     url,
     headers: headersWith(authorization.header, headers, body !== undefined),
     body,
-    secrets: () => [...secrets(), ...authorization.secrets],
+    secrets: () => [...secrets, ...authorization.secrets],
   }
 }
 

@@ -19,7 +19,7 @@ export interface UnauthorizedRequest {
   /** Headers of the caller's. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** See {@link HttpRequest}. */
-  readonly secrets: () => readonly string[]
+  readonly secrets: readonly string[]
 }
 
 export interface HttpResponse {

@@ -1,5 +1,6 @@
 /** What the answers to the subscription calls mean (interface.md sections 3, 4.2 and 7). */
 import { z } from 'zod'
+import { compiled } from '../compiled.js'
 import {
   ApiError,
   type ApiErrorDetails,
@@ -40,7 +41,7 @@ export function readCreateAnswer(
 ): number | SubscriptionConflictError {
   if (answer.status === 409) return conflictError(answer, summaryOf(input))
   if (!isSuccess(answer)) throw apiError(answer, 'create the subscription', false)
-  const parsed = createSubscriptionResponseSchema.safeParse(parseJson(answer.body))
+  const parsed = compiled(createSubscriptionResponseSchema).safeParse(parseJson(answer.body))
   if (parsed.success) return parsed.data.subscription_id
   const issues = answer.bodyComplete
     ? issuesOf(parsed.error)

@@ -1,4 +1,5 @@
 /** The wire form of the subscription calls (interface.md section 4.2; update and unsubscribe: see `Routes`). */
+import { Form } from '../form.js'
 import type { UnauthorizedRequest } from '../http/transport.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
@@ -24,13 +25,17 @@ export interface Routes {
 
 const subscriptionPath = '/api/subscriptions/{subscriptionId}'
 
-export function createRequest(baseUrl: string, input: CreateSubscriptionInput): UnauthorizedRequest {
-  const form = new URLSearchParams()
+export function createUrl(baseUrl: string): string {
+  return `${baseUrl}/api/subscriptions`
+}
+
+export function createRequest(url: string, input: CreateSubscriptionInput): UnauthorizedRequest {
+  const form = new Form()
   form.append('notification_type', input.notificationTypes.join(','))
   form.append('username', input.usernames.join(','))
   form.append('callback_url', String(input.callbackUrl))
   if (input.recreateIfExists !== undefined) form.append('recreateIfExists', String(input.recreateIfExists))
-  return formRequest('POST', `${baseUrl}/api/subscriptions`, input, form)
+  return formRequest('POST', url, input, form)
 }
 
 export function updateRequest(
@@ -43,7 +48,7 @@ export function updateRequest(
     route?.method ?? 'PUT',
     subscriptionUrl(baseUrl, route, subscriptionId),
     input,
-    new URLSearchParams(),
+    new Form(),
   )
 }
 
@@ -55,7 +60,7 @@ export function unsubscribeRequest(
   return {
     method: route?.method ?? 'DELETE',
     url: subscriptionUrl(baseUrl, route, subscriptionId),
-    secrets: () => [],
+    secrets: [],
   }
 }
 
@@ -66,15 +71,20 @@ function subscriptionUrl(baseUrl: string, route: Route | undefined, subscription
 function formRequest(
   method: UnauthorizedRequest['method'],
   url: string,
-  { parameters = {}, headers }: UpdateSubscriptionParametersInput,
-  form: URLSearchParams,
+  { parameters, headers }: UpdateSubscriptionParametersInput,
+  form: Form,
 ): UnauthorizedRequest {
-  for (const [name, value] of Object.entries(parameters)) form.append(name, value)
+  // Copied: the caller may change its own while the call is under way.
+  const secrets = headers === undefined ? [] : Object.values(headers)
+  for (const [name, value] of Object.entries(parameters ?? {})) {
+    form.append(name, value)
+    secrets.push(value)
+  }
   return {
     method,
     url,
-    headers,
+    headers: headers && { ...headers },
     body: form.toString(),
-    secrets: () => [...Object.values(parameters), ...Object.values(headers ?? {})],
+    secrets,
   }
 }

@@ -22,6 +22,12 @@ const anyText = fc.oneof(
       '\r',
       '\n',
       ';',
+      '!',
+      "'",
+      '(',
+      ')',
+      '*',
+      '~',
       'ü',
       '\u0000',
       '😀',
@@ -125,6 +131,7 @@ describe('the wire encoding (interface 2.2 and 4.2)', () => {
         accepted++
         const [call] = service.calls
         if (call === undefined) expect.fail('nothing was sent')
+        expect(call.body).toBe(String(new URLSearchParams(call.body)))
         const {
           notification_type,
           username,
