@@ -63,8 +63,8 @@ export class Deadline {
   }
 
   removeListener(listener: () => void): void {
-    const others = this.#listeners.length > 1 ? this.#listeners.filter((each) => each !== listener) : none
-    this.#listeners = others
+    const others = this.#listeners.filter((each) => each !== listener)
+    this.#listeners = others.length === 0 ? none : others
   }
 
   /** The call is over: nothing will abort it any more. */

@@ -1,5 +1,4 @@
 /** The wire form of the subscription calls (interface.md section 4.2; update and unsubscribe: see `Routes`). */
-import { Form } from '../form.js'
 import type { UnauthorizedRequest } from '../http/transport.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
@@ -30,7 +29,7 @@ export function createUrl(baseUrl: string): string {
 }
 
 export function createRequest(url: string, input: CreateSubscriptionInput): UnauthorizedRequest {
-  const form = new Form()
+  const form = new URLSearchParams()
   form.append('notification_type', input.notificationTypes.join(','))
   form.append('username', input.usernames.join(','))
   form.append('callback_url', String(input.callbackUrl))
@@ -48,7 +47,7 @@ export function updateRequest(
     route?.method ?? 'PUT',
     subscriptionUrl(baseUrl, route, subscriptionId),
     input,
-    new Form(),
+    new URLSearchParams(),
   )
 }
 
@@ -72,7 +71,7 @@ function formRequest(
   method: UnauthorizedRequest['method'],
   url: string,
   { parameters, headers }: UpdateSubscriptionParametersInput,
-  form: Form,
+  form: URLSearchParams,
 ): UnauthorizedRequest {
   // Copied: the caller may change its own while the call is under way.
   const secrets = headers === undefined ? [] : Object.values(headers)
