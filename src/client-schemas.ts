@@ -62,11 +62,18 @@ const routeSchema = () =>
   })
 
 const retrySchema = () =>
-  z.strictObject({
-    maxAttempts: z.int().positive().optional(),
-    baseDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
-    maxDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
-  })
+  z.preprocess(
+    // As far as validation goes: a union would tell none of the problems.
+    (retry) => (retry === false ? {} : retry),
+    z.strictObject(
+      {
+        maxAttempts: z.int().positive().optional(),
+        baseDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
+        maxDelayMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
+      },
+      { error: ({ code }) => (code === 'invalid_type' ? 'must be an object or false' : undefined) },
+    ),
+  )
 
 export const optionsSchema = z.lazy(() =>
   z
@@ -77,7 +84,7 @@ export const optionsSchema = z.lazy(() =>
       dispatcher: objectWith(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor('a fetch function').optional(),
       timeoutMs: timeout().optional(),
-      retry: z.union([z.literal(false), retrySchema()]).optional(),
+      retry: retrySchema().optional(),
       logger: objectWith(
         ['debug', 'info', 'warn', 'error'],
         'a logger with debug, info, warn and error',

@@ -256,10 +256,10 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.scope: must not be empty",
         ],
         "half a surrogate pair in the address": [
-          "baseUrl: must not contain white space or control characters",
+          "baseUrl: must not contain half a surrogate pair: it cannot be encoded",
         ],
         "half an attempt": [
-          "retry: Invalid input",
+          "retry.maxAttempts: expected int, received number",
         ],
         "http:": [
           "baseUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
@@ -298,7 +298,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth: must be client credentials, { username, password } or { getAccessToken }",
         ],
         "retry: true": [
-          "retry: Invalid input",
+          "retry: must be an object or false",
         ],
         "two kinds of auth": [
           "auth: must be one kind of credentials, not \`getAccessToken\` and another",
@@ -323,13 +323,13 @@ describe('options that cannot work are refused with every problem listed', () =>
   test('the message shows the first five problems', () => {
     const options = { retry: 1, timeoutMs: 0, logger: 1, fetch: 1, routes: 1, baseUrl: 1, auth: {} }
     expect(() => new NotificationClient(options as never)).toThrowErrorMatchingInlineSnapshot(
-      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: Invalid input; logger: must be a logger with debug, info, warn and error; and 5 more.]`,
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error; and 5 more.]`,
     )
     const { routes: _routes, auth: _auth, ...five } = options
     expect(
       () => new NotificationClient({ ...five, auth: { getAccessToken: () => 'x' } } as never),
     ).toThrowErrorMatchingInlineSnapshot(
-      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: Invalid input; logger: must be a logger with debug, info, warn and error.]`,
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error.]`,
     )
   })
 

@@ -38,16 +38,26 @@ export type Fault =
 
 const operationSchema = z.enum(['token', 'create', 'update', 'unsubscribe'])
 
-const faultSchema = z.union([
-  z.strictObject({
+/** By the field that tells them apart. */
+const faultSchemas = {
+  status: z.strictObject({
     status: z.int().min(200).max(599),
     body: z.string().optional(),
     headers: z.record(z.string(), z.string()).refine(canBeHeaders, 'are not HTTP headers').optional(),
   }),
-  z.strictObject({ delayMs: z.number().min(0).max(2_147_483_647) }),
-  z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
-  z.strictObject({ malformedBody: z.union([z.string(), z.literal(true)]) }),
-])
+  delayMs: z.strictObject({ delayMs: z.number().min(0).max(2_147_483_647) }),
+  reset: z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
+  malformedBody: z.strictObject({
+    malformedBody: z.union([z.string(), z.literal(true)], 'must be a text or true'),
+  }),
+}
+
+/** Chosen by what is given, so that problems are told of that kind and not of all. */
+function faultSchemaFor(fault: unknown): z.ZodType<object> {
+  const schemas = Object.entries(faultSchemas).filter(([field]) => field in Object(fault))
+  const [only] = schemas.length === 1 ? schemas : []
+  return only?.[1] ?? z.never('must be one of { status }, { delayMs }, { reset } and { malformedBody }')
+}
 
 /** The faults that are still to happen, in the order in which they were asked for. */
 export class FaultPlan {
@@ -85,7 +95,7 @@ export class ConnectionReset extends TypeError {
 }
 
 function refuseIfInvalid(operation: EmulatorOperation, fault: Fault, times: number): void {
-  const call = z.object({ operation: operationSchema, fault: faultSchema, times: z.int().min(1) })
+  const call = z.object({ operation: operationSchema, fault: faultSchemaFor(fault), times: z.int().min(1) })
   const checked = call
     .refine(({ operation, fault }) => !(operation === 'unsubscribe' && 'malformedBody' in fault), {
       path: ['fault', 'malformedBody'],

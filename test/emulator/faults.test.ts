@@ -123,17 +123,19 @@ describe('injected faults', () => {
     expect((await create(emulator)).status).toBe(201)
   })
 
+  const oneKind = 'fault: must be one of { status }, { delayMs }, { reset } and { malformedBody }.'
   test.each<[unknown, unknown, number, string]>([
     ['tokens', { status: 500 }, 1, 'operation: '],
     ['create', { status: 199 }, 1, 'fault.status: '],
     ['create', { status: 600 }, 1, 'fault.status: '],
-    ['create', { status: 500, reset: 'before-processing' }, 1, 'fault: '],
+    ['create', { status: 500, reset: 'before-processing' }, 1, oneKind],
     ['create', { status: 500, headers: { 'not a name': 'x' } }, 1, 'fault.headers: are not HTTP headers.'],
     ['create', { delayMs: -1 }, 1, 'fault.delayMs: '],
     ['create', { delayMs: 2 ** 31 }, 1, 'fault.delayMs: '],
-    ['create', { reset: 'sometimes' }, 1, 'fault: '],
-    ['create', { malformedBody: false }, 1, 'fault: '],
-    ['create', {}, 1, 'fault: '],
+    ['create', { reset: 'sometimes' }, 1, 'fault.reset: '],
+    ['create', { malformedBody: false }, 1, 'fault.malformedBody: must be a text or true.'],
+    ['create', {}, 1, oneKind],
+    ['create', null, 1, oneKind],
     ['create', { status: 500 }, 0, 'times: '],
     ['create', { status: 500 }, 1.5, 'times: '],
     [

@@ -122,3 +122,18 @@ describe('a body that breaks off inside a secret', () => {
     expect(await shown('you sent s3cr', { password })).toBe('you sent s3cr')
   })
 })
+
+test('what is sent, and blanked, is what was given, even if the caller changes it meanwhile', async () => {
+  const service = fakeService()
+  service.onCall = ({ body, headers }) =>
+    new Response(`${new URLSearchParams(body).get('token')} ${headers.get('UserData')}`, { status: 400 })
+  const parameters = { token: 'first-token' }
+  const headers = { UserData: 'first-data' }
+  const failed = service.client().updateSubscriptionParameters(1, { parameters, headers })
+  parameters.token = 'second-token'
+  headers.UserData = 'second-data'
+  await expect(failed).rejects.toMatchObject({ body: '[redacted] [redacted]' })
+  const [call] = service.calls
+  expect(call?.body).toBe('token=first-token')
+  expect(call?.headers.get('UserData')).toBe('first-data')
+})
