@@ -63,7 +63,7 @@ const routeSchema = () =>
 
 const retrySchema = () =>
   z.preprocess(
-    // As far as validation goes: a union would tell none of the problems.
+    // `false` is checked as a policy without fields, because a union would tell none of a policy's problems.
     (retry) => (retry === false ? {} : retry),
     z.strictObject(
       {

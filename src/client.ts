@@ -9,12 +9,12 @@ import type { SubscriptionConflictError } from './errors.js'
 import { type CallOptions, Deadline } from './http/deadline.js'
 import { FetchTransport } from './http/fetch-transport.js'
 import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } from './http/retry.js'
-import type { Answer, Progress } from './http/send.js'
+import type { Answer, Progress, SendOptions } from './http/send.js'
 import type { Transport, UnauthorizedRequest } from './http/transport.js'
 import { UndiciTransport } from './http/undici-transport.js'
 import { InFlight } from './in-flight.js'
 import { type SafeLogger, safeLogger } from './logger.js'
-import { readCreateAnswer, readSubscriptionAnswer } from './subscriptions/answers.js'
+import { readCreateAnswer, readSubscriptionAnswer, summaryOf } from './subscriptions/answers.js'
 import {
   type CreateSubscriptionInput,
   createSubscriptionInputSchema,
@@ -163,7 +163,7 @@ export class NotificationClient implements AsyncDisposable {
     const id = validated('unsubscribe', subscriptionIdSchema, subscriptionId)
     const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
     const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#send('unsubscribe', request, options, true, progress)
+    const answer = await this.#send('unsubscribe', request, options, { repeatable: true, progress })
     // An earlier attempt of this call, whose answer was lost, has done it.
     if (answer.status === 404 && progress.lostAttempts > 0) return
     readSubscriptionAnswer(answer, id, 'unsubscribe', progress)
@@ -190,7 +190,10 @@ export class NotificationClient implements AsyncDisposable {
     const valid = validated('updateSubscriptionParameters', updateSubscriptionParametersInputSchema, input)
     const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
     const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#send('updateSubscriptionParameters', request, options, true, progress)
+    const answer = await this.#send('updateSubscriptionParameters', request, options, {
+      repeatable: true,
+      progress,
+    })
     readSubscriptionAnswer(answer, id, 'update the subscription', progress)
   }
 
@@ -222,8 +225,10 @@ export class NotificationClient implements AsyncDisposable {
     await this.close()
   }
 
-  // Every async function and closure that a call waits in is kept, and moved, by the garbage collector: few do.
-
+  /**
+   * @param resultOf - a function that many calls share, rather than one more async function: what a call waits in is
+   * moved by the garbage collector while it waits
+   */
   async #create<Result>(
     method: string,
     input: CreateSubscriptionInput,
@@ -231,24 +236,25 @@ export class NotificationClient implements AsyncDisposable {
     resultOf: (answer: number | SubscriptionConflictError) => Result,
   ): Promise<Result> {
     const valid = validated(method, this.#inputSchema, input)
+    const summary = summaryOf(valid)
+    const request = createRequest(this.#createUrl, valid)
     const progress: Progress = { lostAttempts: 0 }
     const repeatable = valid.recreateIfExists === true
     let answer: number | SubscriptionConflictError
     try {
-      const request = createRequest(this.#createUrl, valid)
-      answer = readCreateAnswer(await this.#send(method, request, options, repeatable, progress), valid)
+      answer = readCreateAnswer(await this.#send(method, request, options, { repeatable, progress }), summary)
     } catch (error) {
-      throw createFailure(error, valid, progress)
+      throw createFailure(error, summary, progress)
     }
     return resultOf(answer)
   }
 
+  /** Not async: `sendAuthorized` ends the call's deadline. */
   #send(
     method: string,
     request: UnauthorizedRequest,
     options: CallOptions | undefined,
-    repeatable: boolean,
-    progress: Progress,
+    { repeatable, progress }: Pick<SendOptions, 'repeatable' | 'progress'>,
   ): Promise<Answer> {
     return sendAuthorized(request, this.#authorizer, {
       transport: this.#transport,

@@ -4,8 +4,9 @@ import { z } from 'zod'
 const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
 
 export function compiled<Schema extends z.ZodType>(schema: Schema): Schema {
-  const known =
-    compiledSchemas.get(schema) ?? z.compile(schema instanceof z.ZodLazy ? schema.unwrap() : schema)
-  compiledSchemas.set(schema, known as z.ZodType)
-  return known as Schema
+  const known = compiledSchemas.get(schema)
+  if (known !== undefined) return known as Schema
+  const made = z.compile(schema instanceof z.ZodLazy ? schema.unwrap() : schema)
+  compiledSchemas.set(schema, made as z.ZodType)
+  return made as Schema
 }

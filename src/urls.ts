@@ -5,7 +5,7 @@ const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 /** What is wrong with an address that requests are to go to, or `undefined`. */
 export function urlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
   const text = String(value)
-  // The URL parser would drop or trim these without a word, and the address sent would not be the one given.
+  // The URL parser would drop or replace these without a word, and the address sent would not be the one given.
   if (/[\s\p{Cc}\p{Cs}]/u.test(text))
     return text.isWellFormed()
       ? 'must not contain white space or control characters'

@@ -1,11 +1,9 @@
-/**
- * Sends a subscription call with its Authorization header, once more with new credentials after a 401. With the answer
- * the deadline ends.
- */
+/** Sends a subscription call with its Authorization header, once more with new credentials after a 401. */
 import { type Answer, type SendOptions, send } from '../http/send.js'
 import type { HttpRequest, UnauthorizedRequest } from '../http/transport.js'
 import type { Authorization, Authorizer } from './authorizer.js'
 
+/** @param options - whose deadline is ended, however the call ends: it is that of this call alone */
 export async function sendAuthorized(
   request: UnauthorizedRequest,
   authorizer: Authorizer,
@@ -19,22 +17,25 @@ export async function sendAuthorized(
     const second = await authorizer.reauthorize(first, deadline)
     if (second === undefined) return answer
     options.logger.info({ method: request.method }, 'Access token rejected; repeating with a new one')
-    return await send(withAuthorization(request, second), options)
+    // Waited for here, because the deadline ends below.
+    return await send(withAuthorization(request, second, first.secrets), options)
   } finally {
     deadline.end()
   }
 }
 
+/** @param seenBefore - secrets of an earlier request, which the server may show all the same */
 function withAuthorization(
   { method, url, body, headers, secrets }: UnauthorizedRequest,
   authorization: Authorization,
+  seenBefore: readonly string[] = [],
 ): HttpRequest {
   return {
     method,
     url,
     headers: headersWith(authorization.header, headers, body !== undefined),
     body,
-    secrets: () => [...secrets, ...authorization.secrets],
+    secrets: () => [...secrets, ...authorization.secrets, ...seenBefore],
   }
 }
 

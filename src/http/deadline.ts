@@ -41,10 +41,10 @@ export class Deadline {
       onEnd,
     }: { signal?: AbortSignal | undefined; what?: string; onEnd?: () => void },
   ) {
-    signal?.throwIfAborted()
+    if (signal?.aborted) throw signal.reason
+    this.#stopFollowing = signal && follow(signal, this)
     this.endsAt = performance.now() + timeoutMs
     this.#timer = setTimeout(() => this.abort(timeoutError(timeoutMs, what)), timeoutMs)
-    this.#stopFollowing = signal && follow(signal, this)
     this.#onEnd = onEnd
   }
 
@@ -57,9 +57,10 @@ export class Deadline {
     for (const listener of listeners) listener()
   }
 
-  /** Calls `listener` once, should this be aborted. */
+  /** Calls `listener` once, now or should this be aborted. */
   onAbort(listener: () => void): void {
-    this.#listeners = this.#listeners.length === 0 ? [listener] : [...this.#listeners, listener]
+    if (this.aborted) listener()
+    else this.#listeners = this.#listeners.length === 0 ? [listener] : [...this.#listeners, listener]
   }
 
   removeListener(listener: () => void): void {
@@ -105,8 +106,7 @@ function timeoutError(timeoutMs: number, what: string): TimeoutError {
 export function untilAborted<T>(promise: Promise<T>, deadline: Deadline): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(deadline.reason)
-    if (deadline.aborted) onAbort()
-    else deadline.onAbort(onAbort)
+    deadline.onAbort(onAbort)
     promise.then(
       (value) => {
         deadline.removeListener(onAbort)

@@ -47,7 +47,7 @@ export class Exchange {
   }
 
   onHeaders(status: number, rawHeaders: readonly Uint8Array[]): void {
-    // Nobody asks for it after a success.
+    // It says when to try again, which a success leaves nobody to ask.
     this.begin(status, isBodyNeeded(status) ? undefined : retryAfterIn(rawHeaders))
   }
 

@@ -51,37 +51,43 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
       }
       outcome = error
     }
-    const delayMs = delayUntilNext(request, outcome, { attempt, startedAt }, options)
-    if (delayMs === undefined) return answerOf(request, outcome)
+    const now = performance.now()
+    record(request, outcome, { attempt, durationMs: Math.round(now - startedAt) }, options)
+    const delayMs = delayBeforeRepeat(outcome, attempt, options)
+    if (delayMs === undefined || now + delayMs >= deadline.endsAt) return answerOf(request, outcome)
+    const { shown: url } = addressOf(request.url)
+    const fields = { method: request.method, url, attempt, delayMs: Math.round(delayMs) }
+    options.logger.info(fields, 'Request will be repeated')
     await sleep(delayMs, deadline)
   }
 }
 
-/** How long to wait before the request is repeated, or `undefined` when this outcome is the last. */
-function delayUntilNext(
-  request: HttpRequest,
+/** Counts and logs what came of an attempt. */
+function record(
+  { method, url: fullUrl }: HttpRequest,
   outcome: HttpResponse | ConnectionError,
-  { attempt, startedAt }: { attempt: number; startedAt: number },
-  { deadline, logger, progress, repeatable, retry }: SendOptions,
-): number | undefined {
-  const now = performance.now()
-  const lost = isLost(outcome)
-  if (lost) progress.lostAttempts++
-  const { method } = request
-  const { shown: url } = addressOf(request.url)
-  const durationMs = Math.round(now - startedAt)
+  { attempt, durationMs }: { attempt: number; durationMs: number },
+  { logger, progress }: SendOptions,
+): void {
+  if (isLost(outcome)) progress.lostAttempts++
+  const { shown: url } = addressOf(fullUrl)
   if ('status' in outcome) {
     logger.debug({ method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
   } else {
     logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
   }
-  const again = lost ? repeatable : isSafelyRefused(outcome)
+}
+
+/** How long to wait before the request is repeated, or `undefined` when this outcome is the last. */
+function delayBeforeRepeat(
+  outcome: HttpResponse | ConnectionError,
+  attempt: number,
+  { repeatable, retry }: SendOptions,
+): number | undefined {
+  const again = isLost(outcome) ? repeatable : isSafelyRefused(outcome)
   if (!again || attempt >= retry.maxAttempts) return undefined
   const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
-  const delayMs = retryAfterMs ?? backoffMs(attempt, retry)
-  if (now + delayMs >= deadline.endsAt) return undefined
-  logger.info({ method, url, attempt, delayMs: Math.round(delayMs) }, 'Request will be repeated')
-  return delayMs
+  return retryAfterMs ?? backoffMs(attempt, retry)
 }
 
 /** @throws the `ConnectionError`, if that is the outcome. */

@@ -49,14 +49,14 @@ const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'
 
 export class UndiciTransport implements Transport {
   readonly #closing = new AbortController()
-  readonly #Exchange: typeof Exchange
+  readonly #exchangeClass: typeof Exchange
   #dispatcher: DispatcherLike | undefined
   #own: Promise<OwnDispatcher> | undefined
 
   /** @param dispatcher - used as it is and never closed; without one, the transport opens and closes its own */
   constructor(dispatcher?: DispatcherLike) {
     this.#dispatcher = dispatcher
-    this.#Exchange = dispatcher === undefined ? Exchange : AnyVersionExchange
+    this.#exchangeClass = dispatcher === undefined ? Exchange : AnyVersionExchange
   }
 
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
@@ -81,7 +81,7 @@ export class UndiciTransport implements Transport {
     const options = { origin, path, method, headers, body }
     if (dispatcher.dispatch === undefined) return sendByRequest(dispatcher, options, request, deadline)
     return new Promise((resolve, reject) => {
-      const exchange = new this.#Exchange(request, deadline, resolve, reject)
+      const exchange = new this.#exchangeClass(request, deadline, resolve, reject)
       try {
         // The versions' types for these differ, and what they have in common does not.
         dispatcher.dispatch?.(options as never, exchange as never)

@@ -23,7 +23,7 @@ export const createSubscriptionResponseSchema = z.object({
 /**
  * What errors may say about a create: neither parameters nor headers, whose values may be secrets.
  *
- * @param input - as validated, which made copies of the lists: the caller may change its own while the call is under way
+ * @param input - as validated, which copied the lists
  */
 export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSummary {
   const { callbackUrl, notificationTypes, recreateIfExists = false, usernames } = input
@@ -37,9 +37,9 @@ export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSu
  */
 export function readCreateAnswer(
   answer: Answer,
-  input: CreateSubscriptionInput,
+  request: SubscriptionRequestSummary,
 ): number | SubscriptionConflictError {
-  if (answer.status === 409) return conflictError(answer, summaryOf(input))
+  if (answer.status === 409) return conflictError(answer, request)
   if (!isSuccess(answer)) throw apiError(answer, 'create the subscription', false)
   const parsed = compiled(createSubscriptionResponseSchema).safeParse(parseJson(answer.body))
   if (parsed.success) return parsed.data.subscription_id

@@ -67,7 +67,7 @@ function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
       for (const name of Object.keys(values)) {
         const value: unknown = values[name]
         const refuse = (message: string) =>
-          issues.push({ code: 'custom', input: value, path: [name], message })
+          issues.push({ code: 'custom', continue: true, input: value, path: [name], message })
         const lowerCase = name.toLowerCase()
         if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`)
         if (typeof value !== 'string') refuse('the value must be a string')
@@ -100,6 +100,6 @@ export function refuseSharedNames({
   for (const name of Object.keys(headers)) {
     if (!parameterNames.has(name.toLowerCase())) continue
     const message = 'the name is a parameter, too: on callbacks both would be the same header'
-    issues.push({ code: 'custom', input: headers, path: ['headers', name], message })
+    issues.push({ code: 'custom', continue: true, input: headers, path: ['headers', name], message })
   }
 }

@@ -52,7 +52,7 @@ function createInputSchema({
           .check(refuseRepetitions),
         usernames: z
           .array(
-            z.string().refine((name) => username.test(name), {
+            z.string().refine((name) => usernamePattern.test(name), {
               error: ({ input }) => usernameProblem(String(input)),
             }),
           )
@@ -72,8 +72,9 @@ function createInputSchema({
 }
 
 /** A username that arrives as it was given. `Cs`: half a surrogate pair, which cannot be encoded. */
-const username = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
+const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
 
+/** Why a name does not have that pattern. */
 function usernameProblem(name: string): string {
   if (name === '') return 'must not be empty'
   if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
@@ -84,10 +85,10 @@ function usernameProblem(name: string): string {
 
 function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {
   const seen = new Set<string>()
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index] ?? ''
-    if (seen.has(value))
-      issues.push({ code: 'custom', input: value, path: [index], message: 'is listed twice' })
+  values.forEach((value, index) => {
+    if (seen.has(value)) {
+      issues.push({ code: 'custom', continue: true, input: value, path: [index], message: 'is listed twice' })
+    }
     seen.add(value)
-  }
+  })
 }

@@ -74,7 +74,8 @@ function formRequest(
   form: URLSearchParams,
 ): UnauthorizedRequest {
   // Copied: the caller may change its own while the call is under way.
-  const secrets = headers === undefined ? [] : Object.values(headers)
+  const copiedHeaders = headers && { ...headers }
+  const secrets = Object.values(copiedHeaders ?? {})
   for (const [name, value] of Object.entries(parameters ?? {})) {
     form.append(name, value)
     secrets.push(value)
@@ -82,7 +83,7 @@ function formRequest(
   return {
     method,
     url,
-    headers: headers && { ...headers },
+    headers: copiedHeaders,
     body: form.toString(),
     secrets,
   }

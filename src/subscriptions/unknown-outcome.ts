@@ -1,8 +1,11 @@
 /** Says so honestly when it cannot be known whether a subscription was created. */
-import { NotificationError, OutcomeUnknownError, ResponseValidationError } from '../errors.js'
+import {
+  NotificationError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  type SubscriptionRequestSummary,
+} from '../errors.js'
 import type { Progress } from '../http/send.js'
-import { summaryOf } from './answers.js'
-import type { CreateSubscriptionInput } from './create-input.js'
 
 /**
  * What a create that failed with `error` fails with: an `OutcomeUnknownError` when an attempt may have created the
@@ -10,7 +13,7 @@ import type { CreateSubscriptionInput } from './create-input.js'
  */
 export function createFailure(
   error: unknown,
-  input: CreateSubscriptionInput,
+  request: SubscriptionRequestSummary,
   { lostAttempts }: Progress,
 ): unknown {
   if (lostAttempts === 0) return error
@@ -20,7 +23,7 @@ export function createFailure(
     'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
       'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
       `(${error.message})`,
-    { request: summaryOf(input) },
+    { request },
     { cause: error },
   )
 }

@@ -83,6 +83,40 @@ describe('a token that the service rejects (401)', () => {
     expect(service.tokenRequests).toHaveLength(2)
   })
 
+  test('an answer that shows the rejected token and its successor is shown without them', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onCall = (_call, count) =>
+      count === 1 ? rejected() : new Response('not token-1, not token-2', { status: 403 })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: 'not [redacted], not [redacted]' })
+  })
+
+  test.each([
+    ['ends in time', () => ({ timeoutMs: 50 }), { code: 'TIMEOUT' }],
+    ['ends with its signal', () => ({ signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' }],
+  ])('a repeat that gets no answer %s, and close() waits for it', async (_how, limit, reason) => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const repeated = deferred<void>()
+    service.onCall = (_call, count) => {
+      if (count === 1) return rejected()
+      repeated.resolve()
+      return new Promise(() => {})
+    }
+    const order: string[] = []
+    const failed = client.unsubscribe(1, limit()).catch((error: unknown) => {
+      order.push('failed')
+      return error
+    })
+    await repeated.promise
+    const closed = client.close().then(() => order.push('closed'))
+    expect(await failed).toMatchObject(reason)
+    await closed
+    expect(order).toEqual(['failed', 'closed'])
+  })
+
   test('unsubscribe and update renew a rejected token, too', async () => {
     const service = fakeService()
     const client = service.client()

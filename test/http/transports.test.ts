@@ -309,6 +309,26 @@ describe('on a loopback server', () => {
     await expect(clientOf(address).unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
     await vi.waitFor(() => expect(open.size).toBe(0))
   })
+
+  test('an abort at any moment of the first request ends it, and sends nothing afterwards', async () => {
+    let requests = 0
+    const address = await listen(() => requests++)
+    for (let turns = 0; turns < 12; turns++) {
+      const abort = new AbortController()
+      const client = clientOf(address)
+      const call = client.unsubscribe(1, { signal: abort.signal })
+      // From here on, only microtasks separate the call from its request.
+      await import('undici')
+      for (let turn = 0; turn < turns; turn++) await null
+      const requestsBefore = requests
+      abort.abort('enough')
+      await expect(call).rejects.toBe('enough')
+      expect(requests).toBe(requestsBefore)
+      await client.close()
+    }
+    await vi.waitFor(() => expect(open.size).toBe(0))
+    expect(requests).toBe(0)
+  })
 })
 
 /** An address where nothing listens any more. */

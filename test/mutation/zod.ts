@@ -26,7 +26,7 @@ function lazy<Schema extends zod.ZodType>(build: () => Schema): zod.ZodLazy<Sche
   return schema
 }
 
-/** Without a class to know lazy schemas by, the client compiles none and keeps none. */
+/** Without a class to know lazy schemas by, the client compiles and keeps none of what is behind them. */
 class ZodLazy {}
 
 export const z = { ...zod, lazy, ZodLazy }

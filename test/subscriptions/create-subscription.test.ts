@@ -177,11 +177,17 @@ describe('409 Conflict (interface 3 and 7)', () => {
   test('the error keeps what was asked for, even if the caller changes it meanwhile', async () => {
     const usernames = ['alice']
     const notificationTypes = ['behavioral' as const]
-    const call = failure(client().createSubscription({ ...subscription, usernames, notificationTypes }))
+    const callbackUrl = new URL('https://app.example.com/one')
+    const call = failure(client().createSubscription({ usernames, notificationTypes, callbackUrl }))
     usernames.push('bob')
     notificationTypes.pop()
+    callbackUrl.pathname = '/two'
     expect(await call).toMatchObject({
-      request: { usernames: ['alice'], notificationTypes: ['behavioral'] },
+      request: {
+        usernames: ['alice'],
+        notificationTypes: ['behavioral'],
+        callbackUrl: 'https://app.example.com/one',
+      },
     })
   })
 })

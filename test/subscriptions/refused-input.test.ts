@@ -43,6 +43,11 @@ describe('input that is refused before anything is sent', () => {
     'a header of the request itself': { headers: { Authorization: 'a' } },
     'a name twice in different case': { parameters: { token: 'a', Token: 'b' } },
     'a name in both kinds': { parameters: { token: 'a' }, headers: { TOKEN: 'b' } },
+    'several problems at once': {
+      usernames: ['a', 'a', ''],
+      parameters: { token: 'a', 'my token': 'é' },
+      headers: { TOKEN: 'b' },
+    },
     '__proto__ as a name': { parameters: JSON.parse('{"__proto__":"a"}') },
     'a field with a typing error': { callbackURL: 'https://app.example.com' },
   }
@@ -175,6 +180,13 @@ describe('input that is refused before anything is sent', () => {
         ],
         "parameters that are text": [
           "parameters: must be an object of names and values",
+        ],
+        "several problems at once": [
+          "usernames.2: must not be empty",
+          "usernames.1: is listed twice",
+          "parameters.my token: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
+          "parameters.my token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+          "headers.TOKEN: the name is a parameter, too: on callbacks both would be the same header",
         ],
         "types that are no list": [
           "notificationTypes: expected array, received string",
