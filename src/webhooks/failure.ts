@@ -15,10 +15,10 @@ export class Failure {
 
   /** Not `instanceof`, which a thrown proxy could make throw once more. */
   static is(thrown: unknown): thrown is Failure {
-    return typeof thrown === 'object' && thrown !== null && #isFailure in thrown
+    return Object(thrown) === thrown && #isFailure in (thrown as object)
   }
 }
 
-/** One sentence about the whole body; `cause` is what was thrown, if something was. */
-export const failure = (message: string, cause?: unknown): Failure =>
-  new Failure([{ path: [], message }], cause)
+/** One sentence, about the whole body if there is no path; `cause` is what was thrown, if something was. */
+export const failure = (message: string, cause?: unknown, path: Issue['path'] = []): Failure =>
+  new Failure([{ path, message }], cause)

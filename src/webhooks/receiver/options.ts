@@ -1,11 +1,12 @@
 /** How a receiver is configured: the options and their validation. */
 import { z } from 'zod'
-import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../../errors.js'
+import type { InvalidDeliveryError, Issue } from '../../errors.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../../header-syntax.js'
-import { formatIssues, issuesOf } from '../../issues.js'
+import { issuesOf } from '../../issues.js'
 import type { Logger } from '../../logger.js'
 import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
 import type { DeliveryParser } from '../delivery-parser.js'
+import { isRecord, refuseOptions } from '../options.js'
 import type { Secrets } from './authentication.js'
 import type { DeliveryContext } from './handlers.js'
 
@@ -110,8 +111,7 @@ export function validateReceiverOptions(options: unknown): void {
 
 /** @throws `ConfigurationError` if there is an issue. */
 export function refuseWith(issues: readonly Issue[]): void {
-  if (issues.length === 0) return
-  throw new ConfigurationError(`The delivery receiver cannot work: ${formatIssues(issues)}.`, { issues })
+  refuseOptions('The delivery receiver', issues)
 }
 
 function decisionIssues(hasSecrets: boolean, allowUnauthenticated = false): Issue[] {
@@ -125,7 +125,7 @@ function decisionIssues(hasSecrets: boolean, allowUnauthenticated = false): Issu
 function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
   const refuse = (message: string, ...path: PropertyKey[]) =>
     context.addIssue({ code: 'custom', path, message })
-  if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets)) {
+  if (!isRecord(secrets)) {
     refuse('must be an object: accepted values by header name')
     return
   }
