@@ -1,9 +1,9 @@
 /** The callback route of a subscriber, safe by construction: see {@link DeliveryReceiver}. */
 import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
-import { type AnswerStatus, answerHeaders, DeliveryCore } from './delivery-core.js'
+import { type AnswerStatus, answerHeaders, createDeliveryCore, type DeliveryCore } from './delivery-core.js'
 import type { NotificationFor, NotificationHandler, SuggestedType } from './handlers.js'
 import { type CallbackHeaders, headerReader } from './headers.js'
-import { type DeliveryReceiverOptions, refuseWith, validateReceiverOptions } from './options.js'
+import { type DeliveryReceiverOptions, refuseUnless, validateReceiverOptions } from './options.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */
 export interface CallbackRequest {
@@ -54,7 +54,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     validateReceiverOptions(options)
-    this.#core = new DeliveryCore(options)
+    this.#core = createDeliveryCore(options)
   }
 
   /** @internal */
@@ -71,17 +71,22 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     type: Type,
     handler: NotificationHandler<NotificationFor<Type, Payloads>, Payloads>,
   ): this {
-    if (typeof type !== 'string') refuseWith([{ path: ['type'], message: 'must be a string' }])
-    checkHandler(handler)
+    refuseUnless(typeof type === 'string', 'type', 'must be a string')
     // It gets notifications of its type only, and those are what its parameter states.
-    this.#core.handlers.add(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
-    return this
+    return this.#register(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
   }
 
   /** Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}. */
   onAny(handler: NotificationHandler<NotificationOf<Payloads>, Payloads>): this {
-    checkHandler(handler)
-    this.#core.handlers.add(undefined, handler)
+    return this.#register(undefined, handler)
+  }
+
+  #register(
+    type: string | undefined,
+    handler: NotificationHandler<NotificationOf<Payloads>, Payloads>,
+  ): this {
+    refuseUnless(typeof handler === 'function', 'handler', 'must be a function')
+    this.#core.register(type, handler)
     return this
   }
 
@@ -106,7 +111,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       try {
         const { method, headers, body } = request
         const refusal = this.#core.refusalOf(method, headerReader(headers))
-        if (refusal === undefined) this.#core.receive(body, answer)
+        if (refusal === undefined) this.#core.receive({ body }, answer)
         else answer(refusal)
       } catch {
         // No request at all, or an object whose getters throw: no framework's.
@@ -129,8 +134,4 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   drain(): Promise<void> {
     return this.#core.inFlight.drained()
   }
-}
-
-function checkHandler(handler: unknown): void {
-  if (typeof handler !== 'function') refuseWith([{ path: ['handler'], message: 'must be a function' }])
 }

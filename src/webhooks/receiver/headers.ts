@@ -16,12 +16,8 @@ export type HeaderReader = (lowerCaseName: string) => string | undefined
  * longer shows as two.
  */
 export function headerReader(headers: unknown): HeaderReader {
-  if (isHeaders(headers)) {
-    return (name) => {
-      const value: unknown = headers.get(name)
-      return typeof value === 'string' ? value : undefined
-    }
-  }
+  const { get } = Object(headers)
+  if (typeof get === 'function') return (name) => textOrNothing(get.call(headers, name))
   const sent = Object.entries(Object(headers)).filter(([, value]) => value !== undefined && value !== null)
   return rawHeaderReader(sent.flat())
 }
@@ -31,21 +27,13 @@ export function rawHeaderReader(namesAndValues: readonly unknown[]): HeaderReade
   return (lowerCaseName) => {
     let value: unknown
     for (let index = 0; index < namesAndValues.length; index += 2) {
-      if (!isNamed(namesAndValues[index], lowerCaseName)) continue
+      const name = String(namesAndValues[index])
+      if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
       if (value !== undefined) return undefined
       value = namesAndValues[index + 1]
     }
-    return typeof value === 'string' ? value : undefined
+    return textOrNothing(value)
   }
 }
 
-function isNamed(name: unknown, lowerCaseName: string): boolean {
-  if (typeof name !== 'string' || name.length !== lowerCaseName.length) return false
-  return name === lowerCaseName || name.toLowerCase() === lowerCaseName
-}
-
-function isHeaders(headers: unknown): headers is { get(name: string): unknown } {
-  return (
-    typeof headers === 'object' && headers !== null && 'get' in headers && typeof headers.get === 'function'
-  )
-}
+const textOrNothing = (value: unknown) => (typeof value === 'string' ? value : undefined)

@@ -80,6 +80,8 @@ export interface ReceiverSettings<Payloads extends PayloadSchemas> {
   readonly logger?: Logger | undefined
 }
 
+const subject = 'The delivery receiver'
+
 /** The longest delay that a timer takes; a longer one would fire at once. */
 const maxTimeoutMs = 2 ** 31 - 1
 
@@ -106,12 +108,15 @@ const optionsSchema = () =>
 /** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
 export function validateReceiverOptions(options: unknown): void {
   const { data, error } = optionsSchema().safeParse(options)
-  refuseWith(error ? issuesOf(error) : decisionIssues(data.secrets !== undefined, data.allowUnauthenticated))
+  refuseOptions(
+    subject,
+    error ? issuesOf(error) : decisionIssues(data.secrets !== undefined, data.allowUnauthenticated),
+  )
 }
 
-/** @throws `ConfigurationError` if there is an issue. */
-export function refuseWith(issues: readonly Issue[]): void {
-  refuseOptions('The delivery receiver', issues)
+/** @throws `ConfigurationError` about one value unless it is right. */
+export function refuseUnless(isRight: boolean, name: string, message: string): void {
+  if (!isRight) refuseOptions(subject, [{ path: [name], message }])
 }
 
 function decisionIssues(hasSecrets: boolean, allowUnauthenticated = false): Issue[] {

@@ -1,12 +1,12 @@
 /** A callback route for servers that answer web-standard requests. */
 import { contain } from '../../logger.js'
-import { messageOf } from '../../text.js'
 import type { PayloadSchemas } from '../delivery.js'
-import { decode, isEncoded } from './content-encoding.js'
-import { type AnswerStatus, answerHeaders } from './delivery-core.js'
+import { failure } from '../failure.js'
+import { decode } from './content-encoding.js'
+import { type AnswerStatus, answerHeaders, type OnAnswer } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { headerReader } from './headers.js'
-import { isWhole, type ReadBody, readStream, unusable } from './read-body.js'
+import { readWebBody } from './web-body.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
@@ -54,36 +54,27 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
     const refusal = core.refusalOf(request.method, headerOf)
     if (refusal !== undefined) return responseOf(refusal)
 
+    const bodyOf = () => {
+      if (request.bodyUsed) throw failure('the body was read by something before')
+      return request.body
+    }
     // In flight from here on: a body that is still arriving will have handlers.
     core.inFlight.begin()
-    const read = await readWebBody(request, headerOf('content-encoding'), core.maxBodyBytes)
     return new Promise((resolve) => {
-      core.receiveRead(read, (status, stillRunning) => {
+      const answer: OnAnswer = (status, stillRunning) => {
         contain(
           () => stillRunning && waitUntil?.(stillRunning, ...rest),
           (err) => core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
         )
         resolve(responseOf(status))
-      })
-      core.inFlight.end()
+      }
+      void readWebBody(bodyOf, core.maxBodyBytes, (read) =>
+        decode(read, headerOf('content-encoding'), core.maxBodyBytes, (decoded) => {
+          core.receive(decoded, answer)
+          core.inFlight.end()
+        }),
+      )
     })
-  }
-}
-
-async function readWebBody(
-  request: Request,
-  contentEncoding: string | undefined,
-  maxBytes: number,
-): Promise<ReadBody> {
-  const nothing = new Uint8Array()
-  try {
-    if (request.bodyUsed) return unusable('the body was read by something before', nothing)
-    if (request.body === null) return { bytes: nothing }
-    const read = await readStream(request.body, maxBytes)
-    return isWhole(read) && isEncoded(contentEncoding) ? decode(read.bytes, contentEncoding, maxBytes) : read
-  } catch (cause) {
-    // A request of another make, whose getters throw.
-    return unusable(`the body cannot be read (${messageOf(cause)})`, nothing, cause)
   }
 }
 

@@ -371,7 +371,7 @@ describe('after a body parser', () => {
       })
     })
     expect((await server.post(delivery)).status).toBe(204)
-    expect(server.problems()).toEqual(['req.body cannot be read (Invalid JSON)'])
+    expect(server.problems()).toEqual(['the body cannot be read (Invalid JSON)'])
   })
 
   test('what is left is limited, too', async () => {

@@ -151,7 +151,7 @@ describe('toWebHandler', () => {
     const { handler, problems } = receive()
     const headers = { ...authenticated, 'content-encoding': 'gzip' }
     expect((await handler(post(Uint8Array.from(gzipSync(delivery)), headers))).status).toBe(204)
-    expect(problems()).toEqual(['the body cannot be decompressed (DecompressionStream is not a constructor)'])
+    expect(problems()).toEqual(['the body cannot be read (DecompressionStream is not a constructor)'])
     vi.unstubAllGlobals()
   })
 
