@@ -375,6 +375,6 @@ export class InvalidDeliveryError extends NotificationError {
   constructor(message: string, details: { issues: readonly Issue[]; body: unknown }, options?: ErrorOptions) {
     super(message, options)
     this.issues = details.issues
-    Object.defineProperty(this, 'body', { value: details.body, enumerable: false })
+    Object.defineProperty(this, 'body', { value: details.body })
   }
 }

@@ -1,12 +1,13 @@
 /** Callback bodies in, typed deliveries out (interface.md section 2.3). */
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { InvalidDeliveryError } from '../errors.js'
+import { issuesOf } from '../issues.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
 import { invalidDelivery } from './invalid-delivery.js'
-import { isRecord, refuseOptions } from './options.js'
+import { refuseOptions } from './options.js'
 import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
-import { documentedPayloadSchemas } from './payload-schemas.js'
+import { lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 import { anyDeliverySchema } from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
@@ -64,16 +65,21 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const readAnyDelivery = validatingReader(anyDeliverySchema)
+  const { error } = optionsSchema().safeParse(Object(options))
+  if (error) refuseOptions('The options of the delivery parser', issuesOf(error))
+  return parserOf(options.payloads)
+}
+
+const documentedReader = {
+  type: 'lowEnergyAgentOpened',
+  read: validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath),
+}
+const readAnyDelivery = validatingReader(anyDeliverySchema)
+
+function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
   const payloadReaders = [
-    ...Object.entries(checkedPayloadSchemas(options)).map(([type, schema]) => ({
-      type,
-      read: transformingReader(type, schema),
-    })),
-    ...Object.entries(documentedPayloadSchemas).map(([type, schema]) => ({
-      type,
-      read: validatingReader(schema, payloadPath),
-    })),
+    ...Object.entries(payloads).map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
+    documentedReader,
   ]
 
   const parse = (body: unknown) => {
@@ -106,7 +112,7 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
   } as DeliveryParser<Payloads>
 }
 
-const defaultParser = createDeliveryParser({ payloads: {} })
+const defaultParser = parserOf({})
 
 /**
  * Reads the body of a callback (interface.md section 2.3).
@@ -140,26 +146,14 @@ function withPayload(delivery: z.input<typeof anyDeliverySchema>, payload: unkno
   return { ...delivery, subscriptionId, notification: { ...notification, id, time, ver, type, payload } }
 }
 
-function checkedPayloadSchemas<Payloads extends PayloadSchemas>(options: DeliveryParserOptions<Payloads>) {
-  // Callers in JavaScript may pass anything.
-  const payloads: unknown = Object(options).payloads
-  refuseOptions(
-    'The options of the delivery parser',
-    isRecord(payloads)
-      ? payloadIssues(payloads)
-      : [{ path: ['payloads'], message: 'expected an object of zod schemas by notification type' }],
-  )
-  return options.payloads
-}
-
-function payloadIssues(payloads: object) {
-  return Object.entries(payloads)
-    .filter(([, schema]) => !isZodSchema(schema))
-    .map(([type]) => ({ path: ['payloads', type], message: 'expected a zod 4 schema' }))
-}
-
-// zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may be
-// another copy.
-function isZodSchema(value: unknown): boolean {
-  return typeof Object(value)._zod?.run === 'function'
-}
+// Made when it is needed: most apps make no parser of their own.
+const optionsSchema = () =>
+  z.object({
+    payloads: z.record(
+      z.string(),
+      // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
+      // be another copy.
+      z.custom((schema) => typeof Object(schema)._zod?.run === 'function', 'expected a zod 4 schema'),
+      'expected an object of zod schemas by notification type',
+    ),
+  })

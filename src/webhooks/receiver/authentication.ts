@@ -9,15 +9,14 @@ export type Secrets = Readonly<Record<string, string | readonly string[]>>
  * compared with every accepted value, and always over the length of the longest.
  */
 export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boolean {
-  const longest = Math.max(
-    ...Object.values(secrets).flatMap((accepted) => [accepted].flat().map(({ length }) => length)),
-  )
+  const values = Object.values(secrets).flat()
+  const size = Math.max(...values.map(({ length }) => length)) + 1
   const headers = Object.entries(secrets).map(([name, accepted]) => ({
     name: name.toLowerCase(),
-    accepted: [accepted].flat().map((value) => written(value, new Uint32Array(longest + 1))),
+    accepted: [accepted].flat().map((value) => written(value, new Uint32Array(size))),
   }))
   // One for all requests, because nothing else runs between writing and comparing.
-  const presented = new Uint32Array(longest + 1)
+  const presented = new Uint32Array(size)
 
   return (headerOf) => {
     let isAuthentic = true

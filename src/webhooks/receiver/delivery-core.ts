@@ -37,15 +37,19 @@ type Handler<Payloads extends PayloadSchemas> = NotificationHandler<Notification
 export interface DeliveryCore<Payloads extends PayloadSchemas> {
   readonly maxBodyBytes: number
   readonly logger: SafeLogger
-  readonly inFlight: InFlight
+  /** Resolves when no delivery is in flight. */
+  drained(): Promise<void>
   /** Registers a handler for one type, or for all. A delivery that is being handled does not see it. */
   register(type: string | undefined, handler: Handler<Payloads>): void
   /** Logs why a request is refused, and returns the status for it. */
   refuse<Status extends keyof typeof refusals>(status: Status): Status
-  /** The status to refuse a request with, known before its body is read. */
-  refusalOf(method: unknown, headerOf: HeaderReader): AnswerStatus | undefined
-  /** Takes in what was received of a body, in any form. */
-  receive(received: ReceivedBody, onAnswer: OnAnswer): void
+  /** Calls `read` for the body of a request that is not refused. Both callbacks are to be called once. */
+  handle(
+    method: unknown,
+    headerOf: HeaderReader,
+    read: (onBody: (received: ReceivedBody) => void) => void,
+    onAnswer: OnAnswer,
+  ): void
 }
 
 export function createDeliveryCore<Payloads extends PayloadSchemas>(
@@ -106,8 +110,22 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
     else start(calls, callback, (err) => logger.error({ ...fields, err }, callbackFailed))
   }
 
-  /** Answers when the calls are over, or when they take too long. */
-  function answerAfter(calls: InFlight, onAnswer: OnAnswer): void {
+  /** Answers when the handlers are done, or when they take too long. */
+  function receive({ body, failure }: ReceivedBody, onAnswer: OnAnswer): void {
+    const calls = new InFlight()
+    try {
+      if (failure === tooLarge || isLarger(body, maxBodyBytes)) {
+        onAnswer(refuse(413))
+        return
+      }
+      if (failure) throw failure
+      const { data, error } = parser.safeParse(body)
+      if (error) reportInvalid(error, calls)
+      else notify(data, calls)
+    } catch (thrown) {
+      // Also of a parsed object whose getters throw, or a parser that was not made by createDeliveryParser.
+      reportInvalid(invalidDelivery(body, thrown), calls)
+    }
     let onOver = () => onAnswer(204)
     const stopWaiting = startDeadline(ackTimeoutMs, () => {
       onAnswer(204, new Promise((resolve) => (onOver = resolve)))
@@ -123,28 +141,20 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
   return {
     maxBodyBytes,
     logger,
-    inFlight,
     refuse,
+    drained: () => inFlight.drained(),
     register(type, handler) {
       handlers = [...handlers, { type, handler }]
     },
-    refusalOf(method, headerOf) {
-      if (String(method).toUpperCase() !== 'POST') return refuse(405)
-      return isAuthentic(headerOf) ? undefined : refuse(401)
-    },
-    receive({ body, failure }, onAnswer) {
-      const calls = new InFlight()
-      try {
-        if (failure === tooLarge || isLarger(body, maxBodyBytes)) return onAnswer(refuse(413))
-        if (failure) throw failure
-        const { data, error } = parser.safeParse(body)
-        if (error) reportInvalid(error, calls)
-        else notify(data, calls)
-      } catch (thrown) {
-        // Also of a parsed object whose getters throw, or a parser that was not made by createDeliveryParser.
-        reportInvalid(invalidDelivery(body, thrown), calls)
-      }
-      answerAfter(calls, onAnswer)
+    handle(method, headerOf, read, onAnswer) {
+      if (String(method).toUpperCase() !== 'POST') return onAnswer(refuse(405))
+      if (!isAuthentic(headerOf)) return onAnswer(refuse(401))
+      // In flight from here on: a body that is still arriving will have handlers.
+      inFlight.begin()
+      read((received) => {
+        receive(received, onAnswer)
+        inFlight.end()
+      })
     },
   }
 }

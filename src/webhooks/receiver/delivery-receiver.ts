@@ -110,9 +110,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       const answer = (status: AnswerStatus) => resolve({ status, headers: answerHeaders(status) })
       try {
         const { method, headers, body } = request
-        const refusal = this.#core.refusalOf(method, headerReader(headers))
-        if (refusal === undefined) this.#core.receive({ body }, answer)
-        else answer(refusal)
+        this.#core.handle(method, headerReader(headers), (onBody) => onBody({ body }), answer)
       } catch {
         // No request at all, or an object whose getters throw: no framework's.
         answer(this.#core.refuse(401))
@@ -132,6 +130,6 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   drain(): Promise<void> {
-    return this.#core.inFlight.drained()
+    return this.#core.drained()
   }
 }

@@ -18,8 +18,7 @@ export type HeaderReader = (lowerCaseName: string) => string | undefined
 export function headerReader(headers: unknown): HeaderReader {
   const { get } = Object(headers)
   if (typeof get === 'function') return (name) => textOrNothing(get.call(headers, name))
-  const sent = Object.entries(Object(headers)).filter(([, value]) => value !== undefined && value !== null)
-  return rawHeaderReader(sent.flat())
+  return rawHeaderReader(Object.entries(Object(headers)).flat())
 }
 
 /** Reads a list of names and values in turn, such as Node's `rawHeaders`: the headers as they were sent. */
@@ -29,8 +28,10 @@ export function rawHeaderReader(namesAndValues: readonly unknown[]): HeaderReade
     for (let index = 0; index < namesAndValues.length; index += 2) {
       const name = String(namesAndValues[index])
       if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
+      const sent = namesAndValues[index + 1]
+      if (sent === undefined || sent === null) continue
       if (value !== undefined) return undefined
-      value = namesAndValues[index + 1]
+      value = sent
     }
     return textOrNothing(value)
   }

@@ -1,6 +1,6 @@
 /** A callback route for servers of Node.js. */
-import type { SafeLogger } from '../../logger.js'
 import type { PayloadSchemas } from '../delivery.js'
+import { type ReceivedBody, tooLarge } from './body-reader.js'
 import { decode } from './content-encoding.js'
 import { type AnswerStatus, answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
@@ -34,55 +34,44 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
     const headerOf = request.rawHeaders?.length
       ? rawHeaderReader(request.rawHeaders)
       : headerReader(request.headers)
+    const version = request.httpVersionMajor
     const declaredBytes = Number(headerOf('content-length') ?? 0)
-    // Of a body that is not read to its end: the sender must not go on.
-    let mustStop = false
-    const answer = (status: AnswerStatus) => respond(core.logger, request, response, status, mustStop)
+    const isLong = declaredBytes > maxBodyBytes
+    /** Whether the sender must not go on. Not known of a request that is refused before its body is read. */
+    let mustStop: boolean | undefined
 
-    const refusal = core.refusalOf(request.method, headerOf)
-    if (refusal !== undefined) {
-      const isLong = declaredBytes > maxBodyBytes || headerOf('transfer-encoding') !== undefined
-      mustStop = isLong || (request.httpVersionMajor === 2 && !request.readableEnded)
-      return answer(refusal)
+    const read = (onBody: (received: ReceivedBody) => void) => {
+      const found = bodyFoundIn(request)
+      mustStop = !found
+      if (found) return onBody(found)
+      if (isLong) return onBody({ failure: tooLarge })
+      readNodeBody(request, maxBodyBytes, version === 1 ? declaredBytes : undefined, (bytes) =>
+        decode(bytes, headerOf('content-encoding'), maxBodyBytes, (received) => {
+          mustStop = received.failure !== undefined
+          onBody(received)
+        }),
+      )
     }
-
-    const found = bodyFoundIn(request)
-    if (found) return core.receive(found, answer)
-    mustStop = declaredBytes > maxBodyBytes
-    if (mustStop) return answer(core.refuse(413))
-    const certainBytes = request.httpVersionMajor === 1 ? declaredBytes : undefined
-    // In flight from here on: a body that is still arriving will have handlers.
-    core.inFlight.begin()
-    readNodeBody(request, maxBodyBytes, certainBytes, (read) =>
-      decode(read, headerOf('content-encoding'), maxBodyBytes, (decoded) => {
-        mustStop = decoded.failure !== undefined
-        core.receive(decoded, answer)
-        core.inFlight.end()
-      }),
-    )
-  }
-}
-
-function respond(
-  logger: SafeLogger,
-  request: NodeRequest,
-  response: NodeResponse,
-  status: AnswerStatus,
-  mustStop: boolean,
-): void {
-  try {
-    const stream = mustStop && request.httpVersionMajor === 2 ? request.stream : undefined
-    // Something before may have answered: a middleware with a time limit of its own.
-    if (!response.headersSent) {
-      response.statusCode = status
-      const headers = answerHeaders(status)
-      for (const name in headers) response.setHeader(name, `${headers[name]}`)
-      if (mustStop && !stream) response.setHeader('connection', 'close')
-      response.end()
+    const answer = (status: AnswerStatus) => {
+      try {
+        // A stranger may send the rest of a short body: that does not cost the connection.
+        mustStop ??=
+          isLong || headerOf('transfer-encoding') !== undefined || (version === 2 && !request.readableEnded)
+        const stream = mustStop && version === 2 ? request.stream : undefined
+        // Something before may have answered: a middleware with a time limit of its own.
+        if (!response.headersSent) {
+          response.statusCode = status
+          const headers = answerHeaders(status)
+          for (const name in headers) response.setHeader(name, `${headers[name]}`)
+          if (mustStop && version !== 2) response.setHeader('connection', 'close')
+          response.end()
+        }
+        // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
+        stream?.close(0)
+      } catch (err) {
+        core.logger.error({ err, status }, 'Callback could not be answered')
+      }
     }
-    // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
-    stream?.close(0)
-  } catch (err) {
-    logger.error({ err, status }, 'Callback could not be answered')
+    core.handle(request.method, headerOf, read, answer)
   }
 }

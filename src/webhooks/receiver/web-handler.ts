@@ -3,7 +3,7 @@ import { contain } from '../../logger.js'
 import type { PayloadSchemas } from '../delivery.js'
 import { failure } from '../failure.js'
 import { decode } from './content-encoding.js'
-import { type AnswerStatus, answerHeaders, type OnAnswer } from './delivery-core.js'
+import { answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { headerReader } from './headers.js'
 import { readWebBody } from './web-body.js'
@@ -51,33 +51,27 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   const core = receiver[deliveryCore]
   return async (request, ...rest) => {
     const headerOf = headerReader(request.headers)
-    const refusal = core.refusalOf(request.method, headerOf)
-    if (refusal !== undefined) return responseOf(refusal)
-
     const bodyOf = () => {
       if (request.bodyUsed) throw failure('the body was read by something before')
       return request.body
     }
-    // In flight from here on: a body that is still arriving will have handlers.
-    core.inFlight.begin()
     return new Promise((resolve) => {
-      const answer: OnAnswer = (status, stillRunning) => {
-        contain(
-          () => stillRunning && waitUntil?.(stillRunning, ...rest),
-          (err) => core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
-        )
-        resolve(responseOf(status))
-      }
-      void readWebBody(bodyOf, core.maxBodyBytes, (read) =>
-        decode(read, headerOf('content-encoding'), core.maxBodyBytes, (decoded) => {
-          core.receive(decoded, answer)
-          core.inFlight.end()
-        }),
+      core.handle(
+        request.method,
+        headerOf,
+        (onBody) => {
+          void readWebBody(bodyOf, core.maxBodyBytes, (read) =>
+            decode(read, headerOf('content-encoding'), core.maxBodyBytes, onBody),
+          )
+        },
+        (status, stillRunning) => {
+          contain(
+            () => stillRunning && waitUntil?.(stillRunning, ...rest),
+            (err) => core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
+          )
+          resolve(new Response(null, { status, headers: answerHeaders(status) }))
+        },
       )
     })
   }
-}
-
-function responseOf(status: AnswerStatus): Response {
-  return new Response(null, { status, headers: answerHeaders(status) })
 }
