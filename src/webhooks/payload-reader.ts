@@ -30,10 +30,11 @@ export function validatingReader<Schema extends z.core.$ZodType>(
 /** Reads with a user's schema for the payload of `type`: the schema's output is the result. */
 export function transformingReader(type: string, schema: z.core.$ZodType): Reader {
   let compiled: z.core.$ZodType | undefined
-  const resultOf = (payload: unknown) => {
+  return (payload) => {
+    let result: z.core.util.SafeParseResult<unknown>
     try {
       compiled ??= compiledIfPossible(schema)
-      return z.safeParse(compiled, payload)
+      result = z.safeParse(compiled, payload)
     } catch (cause) {
       const isAsync = cause instanceof z.core.$ZodAsyncError || cause instanceof z.ZodCompileAsyncError
       const problem = isAsync
@@ -41,11 +42,8 @@ export function transformingReader(type: string, schema: z.core.$ZodType): Reade
         : `threw (${messageOf(cause)})`
       throw failure(`the payload schema for "${type}" ${problem}`, cause, payloadPath)
     }
-  }
-  return (payload) => {
-    const { data, error } = resultOf(payload)
-    if (error) throw new Failure(issuesOf(error, payloadPath))
-    return data
+    if (result.error) throw new Failure(issuesOf(result.error, payloadPath))
+    return result.data
   }
 }
 

@@ -55,10 +55,15 @@ export interface DeliveryCore<Payloads extends PayloadSchemas> {
 export function createDeliveryCore<Payloads extends PayloadSchemas>(
   options: DeliveryReceiverOptions<Payloads>,
 ): DeliveryCore<Payloads> {
-  const { secrets, onInvalid, onError, ackTimeoutMs = 2_000, maxBodyBytes = 2 ** 20 } = options
-  // Without a parser there are no payload schemas of the user's, and then this is its type.
-  const parser =
-    options.parser ?? ({ safeParse: safeParseDelivery } as Pick<DeliveryParser<Payloads>, 'safeParse'>)
+  const {
+    secrets,
+    // Without a parser there are no payload schemas of the user's, and then this is its type.
+    parser = { safeParse: safeParseDelivery } as Pick<DeliveryParser<Payloads>, 'safeParse'>,
+    onInvalid,
+    onError,
+    ackTimeoutMs = 2_000,
+    maxBodyBytes = 2 ** 20,
+  } = options
   const logger = safeLogger(options.logger)
   const isAuthentic = secrets ? authenticator(secrets) : () => true
   const inFlight = new InFlight()
@@ -86,7 +91,7 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
             onError && (() => onError(err, notification, context)),
             { subscriptionId, id, type, err },
             'Notification handler failed',
-            'onError failed for the failure of a notification handler',
+            'onError failed',
           ),
       )
     }
@@ -95,7 +100,7 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
   function reportInvalid(error: InvalidDeliveryError, calls: InFlight): void {
     const { issues, message } = error
     const callback = onInvalid && (() => onInvalid(error))
-    report(calls, callback, { issues }, message, 'onInvalid failed for a body that is no delivery')
+    report(calls, callback, { issues }, message, 'onInvalid failed')
   }
 
   /** Tells the user's callback, or the log if there is none; the log also gets what the callback throws. */
@@ -113,24 +118,23 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
   /** Answers when the handlers are done, or when they take too long. */
   function receive({ body, failure }: ReceivedBody, onAnswer: OnAnswer): void {
     const calls = new InFlight()
+    let status: AnswerStatus = 204
     try {
-      if (failure === tooLarge || isLarger(body, maxBodyBytes)) {
-        onAnswer(refuse(413))
-        return
+      if (failure === tooLarge || isLarger(body, maxBodyBytes)) status = refuse(413)
+      else if (failure) throw failure
+      else {
+        const { data, error } = parser.safeParse(body)
+        if (error) reportInvalid(error, calls)
+        else notify(data, calls)
       }
-      if (failure) throw failure
-      const { data, error } = parser.safeParse(body)
-      if (error) reportInvalid(error, calls)
-      else notify(data, calls)
     } catch (thrown) {
       // Also of a parsed object whose getters throw, or a parser that was not made by createDeliveryParser.
       reportInvalid(invalidDelivery(body, thrown), calls)
     }
-    let onOver = () => onAnswer(204)
+    let onOver = () => onAnswer(status)
     const stopWaiting = startDeadline(ackTimeoutMs, () => {
-      onAnswer(204, new Promise((resolve) => (onOver = resolve)))
+      onAnswer(status, new Promise((resolve) => (onOver = resolve)))
     })
-    inFlight.begin()
     calls.whenOver(() => {
       stopWaiting()
       onOver()
@@ -151,10 +155,7 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
       if (!isAuthentic(headerOf)) return onAnswer(refuse(401))
       // In flight from here on: a body that is still arriving will have handlers.
       inFlight.begin()
-      read((received) => {
-        receive(received, onAnswer)
-        inFlight.end()
-      })
+      read((received) => receive(received, onAnswer))
     },
   }
 }

@@ -24,7 +24,7 @@ export interface CallbackAnswer {
 }
 
 /** @internal What the adapters build on, found by any loaded copy of this package. */
-export const deliveryCore = Symbol.for('notification-subscriber.delivery-core')
+export const deliveryCore = Symbol.for('notification-subscriber.core')
 
 /**
  * Receives callbacks (interface.md sections 2.3, 4.2 and 5) and hands their notifications to handlers.

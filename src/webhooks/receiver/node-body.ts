@@ -51,16 +51,13 @@ export function readNodeBody(
   }
   const body = bodyReader(maxBytes, done, declaredBytes, onWait)
   request.on('data', (chunk) => {
-    // Streams give text if something before called setEncoding.
-    body.add(typeof chunk === 'string' ? bytesOf(chunk, request.readableEncoding) : chunk)
+    // Streams give text if something before called setEncoding. Its type comes from here and not from Node's types,
+    // which an app that only receives callbacks may not have.
+    const encoding = request.readableEncoding as BufferEncoding
+    body.add(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)
   })
   // A listener costs as much as checking the secrets. A request of HTTP/1 emits no error that nobody listens to.
   if (!declaredBytes) watch()
   // Something before may have paused the stream.
   request.resume()
-}
-
-function bytesOf(text: string, encoding: NodeRequest['readableEncoding']): Uint8Array {
-  // Declared without Node's types, which an app that only receives callbacks may not have.
-  return Buffer.from(text, (encoding ?? 'utf8') as BufferEncoding)
 }

@@ -35,7 +35,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
       ? rawHeaderReader(request.rawHeaders)
       : headerReader(request.headers)
     const version = request.httpVersionMajor
-    const declaredBytes = Number(headerOf('content-length') ?? 0)
+    const declaredBytes = Number(headerOf('content-length'))
     const isLong = declaredBytes > maxBodyBytes
     /** Whether the sender must not go on. Not known of a request that is refused before its body is read. */
     let mustStop: boolean | undefined

@@ -106,8 +106,8 @@ function optionsSchema() {
       parser: objectWith('safeParse'),
       onInvalid: functionSchema,
       onError: functionSchema,
-      ackTimeoutMs: z.number().nonnegative().max(maxTimeoutMs),
-      maxBodyBytes: z.int().positive(),
+      ackTimeoutMs: z.number().min(0).max(maxTimeoutMs),
+      maxBodyBytes: z.int().min(1),
       logger: objectWith('debug', 'info', 'warn', 'error'),
     })
     .partial()
@@ -139,15 +139,15 @@ function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
   const secret = z
     .string('must be a string')
     .min(1, 'must not be empty')
-    .regex(headerValue, `cannot be the value of an HTTP header: ${headerValueRule}`)
+    .regex(headerValue, `is not the value of an HTTP header: ${headerValueRule}`)
   const severalSecrets = z.array(secret).min(1, 'must hold a value')
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
     if (!headerName.test(name)) {
-      refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`, name)
+      refuse(`is not the name of an HTTP header: ${headerNameRule}`, name)
     }
     const lowerCase = name.toLowerCase()
-    if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case', name)
+    if (seen.has(lowerCase)) refuse('is there twice: header names are the same in any case', name)
     seen.add(lowerCase)
     const { error } = (Array.isArray(accepted) ? severalSecrets : secret).safeParse(accepted)
     for (const { path, message } of error?.issues ?? []) refuse(message, name, ...path)

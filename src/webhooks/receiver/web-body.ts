@@ -20,7 +20,7 @@ export async function readWebBody(
   try {
     stream = open()?.getReader()
     for (let part = await stream?.read(); part && !part.done; part = await stream?.read()) {
-      if (!ArrayBuffer.isView(part.value)) throw new TypeError('it is a stream of something else than bytes')
+      if (!ArrayBuffer.isView(part.value)) throw new TypeError('it is no stream of bytes')
       // Any view will do, whatever its elements are.
       const { buffer, byteOffset, byteLength } = part.value
       body.add(new Uint8Array(buffer, byteOffset, byteLength))

@@ -314,12 +314,12 @@ describe('everything else is answered with 204', () => {
       {
         level: 'error',
         fields: { subscriptionId: 4711, id, type, err },
-        message: 'onError failed for the failure of a notification handler',
+        message: 'onError failed',
       },
       {
         level: 'error',
         fields: { err, issues: [{ path: [], message: expect.stringContaining('not JSON') }] },
-        message: 'onInvalid failed for a body that is no delivery',
+        message: 'onInvalid failed',
       },
     ])
   })

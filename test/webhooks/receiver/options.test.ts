@@ -40,8 +40,8 @@ describe('options that cannot work are refused with every problem', () => {
   })
 
   const badValue =
-    'secrets.token: cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside'
-  const badName = "the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_`|~ only"
+    'secrets.token: is not the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside'
+  const badName = "is not the name of an HTTP header: letters, digits and !#$%&'*+-.^_`|~ only"
   test.each<[string, unknown, string]>([
     ['no object', 'a', 'secrets: must be an object: accepted values by header name'],
     ['a list', [['token', 'a']], 'secrets: must be an object: accepted values by header name'],
@@ -60,7 +60,7 @@ describe('options that cannot work are refused with every problem', () => {
     [
       'a name twice',
       { token: 'a', Token: 'b' },
-      'secrets.Token: the name is given twice: header names are the same in any case',
+      'secrets.Token: is there twice: header names are the same in any case',
     ],
     ['a bad __proto__', JSON.parse('{"__proto__": 5}'), 'secrets.__proto__: must be a string'],
   ])('secrets: %s', (_, secrets, issue) => {
