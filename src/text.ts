@@ -14,6 +14,6 @@ export function messageOf(thrown: unknown): string {
   try {
     return excerpt(String(Object(thrown).message ?? thrown), 200)
   } catch {
-    return 'something without a message was thrown'
+    return 'no message'
   }
 }

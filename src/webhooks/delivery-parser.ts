@@ -65,8 +65,8 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const { error } = optionsSchema().safeParse(Object(options))
-  if (error) refuseOptions('The options of the delivery parser', issuesOf(error))
+  const { error } = payloadsSchema().safeParse(Object(options).payloads)
+  if (error) refuseOptions('The options of the delivery parser', issuesOf(error, ['payloads']))
   return parserOf(options.payloads)
 }
 
@@ -147,13 +147,11 @@ function withPayload(delivery: z.input<typeof anyDeliverySchema>, payload: unkno
 }
 
 // Made when it is needed: most apps make no parser of their own.
-const optionsSchema = () =>
-  z.object({
-    payloads: z.record(
-      z.string(),
-      // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
-      // be another copy.
-      z.custom((schema) => typeof Object(schema)._zod?.run === 'function', 'expected a zod 4 schema'),
-      'expected an object of zod schemas by notification type',
-    ),
-  })
+const payloadsSchema = () =>
+  z.record(
+    z.string(),
+    // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
+    // be another copy.
+    z.custom((schema) => typeof Object(schema)._zod?.run === 'function', 'expected a zod 4 schema'),
+    'expected an object of zod schemas by notification type',
+  )

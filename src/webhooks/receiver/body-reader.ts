@@ -18,6 +18,9 @@ export type OnBytes = (received: ReceivedBytes) => void
 /** The failure of a body that is larger than allowed. It is refused, so that nobody reads why. */
 export const tooLarge = new Failure([])
 
+/** Why there is no body left to read, as a sentence. */
+export const readBefore = 'the body was read by something before'
+
 /** How long a body may take to arrive, in milliseconds: a sender that stops half way holds nothing for ever. */
 const bodyTimeoutMs = 10_000
 

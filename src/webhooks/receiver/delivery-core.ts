@@ -160,11 +160,9 @@ export function createDeliveryCore<Payloads extends PayloadSchemas>(
   }
 }
 
-const utf8 = new TextEncoder()
-
 /** Whether a body is larger than `maxBytes`. An object that was parsed before has no size. */
 function isLarger(body: unknown, maxBytes: number): boolean {
   if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
   // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
-  return body.length > maxBytes || (body.length * 3 > maxBytes && utf8.encode(body).byteLength > maxBytes)
+  return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
 }

@@ -12,17 +12,13 @@ export type CallbackHeaders =
 export type HeaderReader = (lowerCaseName: string) => string | undefined
 
 /**
- * Reads `Headers` or a plain object. `Headers` joins what was sent twice with a comma and a space, which no
- * longer shows as two.
+ * Reads `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the headers as
+ * they were sent. `Headers` joins what was sent twice with a comma and a space, which no longer shows as two.
  */
 export function headerReader(headers: unknown): HeaderReader {
   const { get } = Object(headers)
   if (typeof get === 'function') return (name) => textOrNothing(get.call(headers, name))
-  return rawHeaderReader(Object.entries(Object(headers)).flat())
-}
-
-/** Reads a list of names and values in turn, such as Node's `rawHeaders`: the headers as they were sent. */
-export function rawHeaderReader(namesAndValues: readonly unknown[]): HeaderReader {
+  const namesAndValues: unknown[] = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
   return (lowerCaseName) => {
     let value: unknown
     for (let index = 0; index < namesAndValues.length; index += 2) {

@@ -1,7 +1,7 @@
 /** The body of a Node request: what a body parser left of it, or the stream. */
 import { isBytes } from '../body.js'
 import { Failure, failure } from '../failure.js'
-import { bodyReader, type OnBytes, type ReceivedBody } from './body-reader.js'
+import { bodyReader, type OnBytes, type ReceivedBody, readBefore } from './body-reader.js'
 import type { NodeRequest } from './node-messages.js'
 
 /** What something that ran before left; nothing if the stream is as it came. */
@@ -12,7 +12,7 @@ export function bodyFoundIn(request: NodeRequest): ReceivedBody | undefined {
     // Some body parsers leave an empty object, and the stream alone, for a content type that is not theirs.
     if (!wasRead && isEmpty(body)) return undefined
     if (body !== undefined) return { body }
-    throw failure('the body was read by something before, which left nothing in req.body')
+    throw failure(`${readBefore}, which left nothing in req.body`)
   } catch (thrown) {
     // Some platforms parse when they are asked.
     return { failure: Failure.of(thrown) }
@@ -20,8 +20,8 @@ export function bodyFoundIn(request: NodeRequest): ReceivedBody | undefined {
 }
 
 function isEmpty(body: unknown): boolean {
-  if (typeof body !== 'object' || body === null) return !body
-  return isBytes(body) ? body.byteLength === 0 : Object.keys(body).length === 0
+  if (Object(body) !== body) return !body
+  return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
 }
 
 /**

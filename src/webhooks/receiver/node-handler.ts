@@ -4,7 +4,7 @@ import { type ReceivedBody, tooLarge } from './body-reader.js'
 import { decode } from './content-encoding.js'
 import { type AnswerStatus, answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
-import { headerReader, rawHeaderReader } from './headers.js'
+import { headerReader } from './headers.js'
 import { bodyFoundIn, readNodeBody } from './node-body.js'
 import type { NodeRequest, NodeResponse } from './node-messages.js'
 
@@ -31,9 +31,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
   const core = receiver[deliveryCore]
   const { maxBodyBytes } = core
   return (request, response) => {
-    const headerOf = request.rawHeaders?.length
-      ? rawHeaderReader(request.rawHeaders)
-      : headerReader(request.headers)
+    const headerOf = headerReader(request.rawHeaders?.length ? request.rawHeaders : request.headers)
     const version = request.httpVersionMajor
     const declaredBytes = Number(headerOf('content-length'))
     const isLong = declaredBytes > maxBodyBytes

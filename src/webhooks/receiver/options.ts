@@ -130,17 +130,17 @@ function objectWith(...methods: string[]) {
 function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
   const refuse = (message: string, ...path: PropertyKey[]) =>
     context.addIssue({ code: 'custom', path, message })
-  if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets)) {
+  if (typeof secrets !== 'object' || !secrets || Array.isArray(secrets)) {
     refuse('must be an object: accepted values by header name')
     return
   }
   const headers = Object.entries(secrets)
   if (headers.length === 0) refuse('must name a header')
   const secret = z
-    .string('must be a string')
+    .string()
     .min(1, 'must not be empty')
     .regex(headerValue, `is not the value of an HTTP header: ${headerValueRule}`)
-  const severalSecrets = z.array(secret).min(1, 'must hold a value')
+  const severalSecrets = z.array(secret).min(1)
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
     if (!headerName.test(name)) {
@@ -150,6 +150,6 @@ function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
     if (seen.has(lowerCase)) refuse('is there twice: header names are the same in any case', name)
     seen.add(lowerCase)
     const { error } = (Array.isArray(accepted) ? severalSecrets : secret).safeParse(accepted)
-    for (const { path, message } of error?.issues ?? []) refuse(message, name, ...path)
+    for (const { path, message } of error ? issuesOf(error) : []) refuse(message, name, ...path)
   }
 }

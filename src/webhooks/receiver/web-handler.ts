@@ -2,6 +2,7 @@
 import { contain } from '../../logger.js'
 import type { PayloadSchemas } from '../delivery.js'
 import { failure } from '../failure.js'
+import { readBefore } from './body-reader.js'
 import { decode } from './content-encoding.js'
 import { answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
@@ -52,7 +53,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   return async (request, ...rest) => {
     const headerOf = headerReader(request.headers)
     const bodyOf = () => {
-      if (request.bodyUsed) throw failure('the body was read by something before')
+      if (request.bodyUsed) throw failure(readBefore)
       return request.body
     }
     return new Promise((resolve) => {

@@ -47,11 +47,11 @@ describe('options that cannot work are refused with every problem', () => {
     ['a list', [['token', 'a']], 'secrets: must be an object: accepted values by header name'],
     ['null', null, 'secrets: must be an object: accepted values by header name'],
     ['empty', {}, 'secrets: must name a header'],
-    ['an empty list of values', { token: [] }, 'secrets.token: must hold a value'],
+    ['an empty list of values', { token: [] }, 'secrets.token: Too small: expected array to have >=1 items'],
     ['an empty value', { token: '' }, 'secrets.token: must not be empty'],
     ['an empty value in a list', { token: ['a', ''] }, 'secrets.token.1: must not be empty'],
-    ['a value that is missing', { token: undefined }, 'secrets.token: must be a string'],
-    ['a number', { token: [1] }, 'secrets.token.0: must be a string'],
+    ['a value that is missing', { token: undefined }, 'secrets.token: expected string, received undefined'],
+    ['a number', { token: [1] }, 'secrets.token.0: expected string, received number'],
     ['a line feed', { token: 'a\nb' }, badValue],
     ['a space at the end', { token: 'a ' }, badValue],
     ['a letter beyond ASCII', { token: 'ä' }, badValue],
@@ -62,7 +62,11 @@ describe('options that cannot work are refused with every problem', () => {
       { token: 'a', Token: 'b' },
       'secrets.Token: is there twice: header names are the same in any case',
     ],
-    ['a bad __proto__', JSON.parse('{"__proto__": 5}'), 'secrets.__proto__: must be a string'],
+    [
+      'a bad __proto__',
+      JSON.parse('{"__proto__": 5}'),
+      'secrets.__proto__: expected string, received number',
+    ],
   ])('secrets: %s', (_, secrets, issue) => {
     expect(issuesOf({ secrets })).toEqual([issue])
   })
