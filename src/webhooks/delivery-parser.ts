@@ -7,7 +7,7 @@ import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './d
 import { invalidDelivery } from './invalid-delivery.js'
 import { refuseOptions } from './options.js'
 import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
-import { lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import { type documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 import { anyDeliverySchema } from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
@@ -71,7 +71,7 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
 }
 
 const documentedReader = {
-  type: 'lowEnergyAgentOpened',
+  type: 'lowEnergyAgentOpened' satisfies keyof typeof documentedPayloadSchemas as string,
   read: validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath),
 }
 const readAnyDelivery = validatingReader(anyDeliverySchema)

@@ -1,7 +1,7 @@
 /** The types of a delivery: a union that narrows on `notification.type`, although unknown types are legal. */
 import type { z } from 'zod'
 import type { DocumentedNotificationType } from './catalogue.js'
-import type { lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import type { documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 
 /** Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them. */
 export type PayloadSchemas = Readonly<Record<string, z.core.$ZodType>>
@@ -50,14 +50,9 @@ export type LowEnergyAgentOpenedNotification = NotificationWith<
   LowEnergyAgentOpenedPayload
 >
 
-/** The payload schemas that the interface document gives, by `notification.type`. */
-interface DocumentedPayloadSchemas {
-  readonly lowEnergyAgentOpened: typeof lowEnergyAgentOpenedPayloadSchema
-}
-
 /** A user's schema for a documented type replaces the documented one. */
 type KnownPayloadSchemas<Payloads extends PayloadSchemas> = Payloads &
-  Omit<DocumentedPayloadSchemas, keyof Payloads>
+  Omit<typeof documentedPayloadSchemas, keyof Payloads>
 
 type KnownType<Payloads extends PayloadSchemas> = keyof KnownPayloadSchemas<Payloads> & string
 

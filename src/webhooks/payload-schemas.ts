@@ -20,3 +20,6 @@ export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
   /** An integer of any sign. */
   idx: integer,
 })
+
+/** The payload schemas that the interface document gives, by `notification.type`. */
+export const documentedPayloadSchemas = { lowEnergyAgentOpened: lowEnergyAgentOpenedPayloadSchema } as const
