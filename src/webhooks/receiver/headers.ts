@@ -18,11 +18,11 @@ export type HeaderReader = (lowerCaseName: string) => string | undefined
 export function headerReader(headers: unknown): HeaderReader {
   const { get } = Object(headers)
   if (typeof get === 'function') return (name) => textOrNothing(get.call(headers, name))
-  const namesAndValues: unknown[] = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
+  const namesAndValues = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
   return (lowerCaseName) => {
     let value: unknown
     for (let index = 0; index < namesAndValues.length; index += 2) {
-      const name = String(namesAndValues[index])
+      const name: string = namesAndValues[index]
       if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
       const sent = namesAndValues[index + 1]
       if (sent === undefined || sent === null) continue

@@ -28,8 +28,7 @@ import type { NodeRequest, NodeResponse } from './node-messages.js'
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
 ): (request: NodeRequest, response: NodeResponse) => void {
-  const core = receiver[deliveryCore]
-  const { maxBodyBytes } = core
+  const { maxBodyBytes, logger, handle } = receiver[deliveryCore]
   return (request, response) => {
     const headerOf = headerReader(request.rawHeaders?.length ? request.rawHeaders : request.headers)
     const version = request.httpVersionMajor
@@ -67,9 +66,9 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
         // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
         stream?.close(0)
       } catch (err) {
-        core.logger.error({ err, status }, 'Callback could not be answered')
+        logger.error({ err, status }, 'Callback could not be answered')
       }
     }
-    core.handle(request.method, headerOf, read, answer)
+    handle(request.method, headerOf, read, answer)
   }
 }

@@ -114,9 +114,9 @@ function optionsSchema() {
     .refine(({ secrets, allowUnauthenticated = false }) => (secrets === undefined) === allowUnauthenticated, {
       path: ['secrets'],
       error: ({ input }) =>
-        Object(input).secrets === undefined
-          ? 'are missing: anyone could send deliveries; `allowUnauthenticated: true` accepts that'
-          : 'contradict `allowUnauthenticated: true`',
+        Object(input).secrets
+          ? 'contradict `allowUnauthenticated: true`'
+          : 'are missing: anyone could send deliveries; `allowUnauthenticated: true` accepts that',
     })
 }
 

@@ -49,7 +49,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   receiver: DeliveryReceiver<Payloads>,
   { waitUntil }: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const core = receiver[deliveryCore]
+  const { maxBodyBytes, logger, handle } = receiver[deliveryCore]
   return async (request, ...rest) => {
     const headerOf = headerReader(request.headers)
     const bodyOf = () => {
@@ -57,18 +57,18 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
       return request.body
     }
     return new Promise((resolve) => {
-      core.handle(
+      handle(
         request.method,
         headerOf,
         (onBody) => {
-          void readWebBody(bodyOf, core.maxBodyBytes, (read) =>
-            decode(read, headerOf('content-encoding'), core.maxBodyBytes, onBody),
+          void readWebBody(bodyOf, maxBodyBytes, (read) =>
+            decode(read, headerOf('content-encoding'), maxBodyBytes, onBody),
           )
         },
         (status, stillRunning) => {
           contain(
             () => stillRunning && waitUntil?.(stillRunning, ...rest),
-            (err) => core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
+            (err) => logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
           )
           resolve(new Response(null, { status, headers: answerHeaders(status) }))
         },
