@@ -14,8 +14,8 @@ export async function readWebBody(
 ): Promise<void> {
   let stream: ReadableStreamDefaultReader<Uint8Array> | undefined
   const body = bodyReader(maxBytes, (received) => {
-    stream?.cancel().catch(() => {})
     done(received)
+    if (received.failure) stream?.cancel().catch(() => {})
   })
   try {
     stream = open()?.getReader()
