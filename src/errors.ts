@@ -46,8 +46,6 @@ export type AnyNotificationError =
 /** The `code` of every error of this package. */
 export type NotificationErrorCode = AnyNotificationError['code']
 
-const classId = Symbol.for('notification-subscriber.error-class')
-
 /**
  * The root of every error of this package.
  *
@@ -80,14 +78,17 @@ export abstract class NotificationError extends Error {
     | 'RESPONSE_VALIDATION'
     | 'INVALID_DELIVERY'
 
-  /** @internal The class's name, equal in every loaded copy of this package. */
-  static readonly [classId]: string = 'NotificationError'
+  /**
+   * @internal The class's name, equal in every loaded copy of this package. Not under a computed key: bundlers keep
+   * a class that has one, also where nothing uses it.
+   */
+  protected static readonly notificationErrorName: string = 'NotificationError'
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
     // The class's own name rather than the constructor's, which a minifier may rename; kept off the instance.
     Object.defineProperty(this, 'name', {
-      value: (new.target as unknown as { [classId]: string })[classId],
+      value: new.target.notificationErrorName,
       configurable: true,
       writable: true,
     })
@@ -98,20 +99,19 @@ export abstract class NotificationError extends Error {
     this: Class,
     value: unknown,
   ): value is typeof NotificationError extends Class ? AnyNotificationError : InstanceType<Class> {
-    const id = ownClassId(this)
-    // A class that a user derived has no id of its own: the ordinary rule applies to it.
-    if (id === undefined) return Function.prototype[Symbol.hasInstance].call(this, value)
-    if (typeof value !== 'object' || value === null) return false
-    for (let proto = Object.getPrototypeOf(value); proto !== null; proto = Object.getPrototypeOf(proto)) {
-      if (ownClassId(proto.constructor) === id) return true
+    const name = ownName(this)
+    // A class that a user derived has no name of its own: the ordinary rule applies to it.
+    if (name === undefined) return super[Symbol.hasInstance](value)
+    for (let proto = Object.getPrototypeOf(Object(value)); proto; proto = Object.getPrototypeOf(proto)) {
+      if (ownName(proto.constructor) === name) return true
     }
     return false
   }
 }
 
-function ownClassId(ctor: unknown): string | undefined {
-  if (typeof ctor !== 'function' || !Object.hasOwn(ctor, classId)) return undefined
-  return (ctor as typeof NotificationError)[classId]
+function ownName(ctor: unknown): unknown {
+  if (typeof ctor !== 'function') return undefined
+  return Object.getOwnPropertyDescriptor(ctor, 'notificationErrorName')?.value
 }
 
 /**
@@ -120,7 +120,7 @@ function ownClassId(ctor: unknown): string | undefined {
  */
 export class ConfigurationError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'ConfigurationError'
+  protected static override readonly notificationErrorName = 'ConfigurationError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONFIGURATION'
   /** Every problem, with its path in the options or the name of its environment variable. */
@@ -138,7 +138,7 @@ export class ConfigurationError extends NotificationError {
  */
 export class InvalidRequestError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'InvalidRequestError'
+  protected static override readonly notificationErrorName = 'InvalidRequestError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_REQUEST'
   /** Every problem, with its path in the argument. */
@@ -157,7 +157,7 @@ export class InvalidRequestError extends NotificationError {
  */
 export class TokenRequestError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'TokenRequestError'
+  protected static override readonly notificationErrorName = 'TokenRequestError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
@@ -205,7 +205,7 @@ export interface ApiErrorDetails {
  */
 export class ApiError extends NotificationError {
   /** @internal */
-  static override readonly [classId]: string = 'ApiError'
+  protected static override readonly notificationErrorName: string = 'ApiError'
   /** `API` in this class itself, another literal in each class that extends it. */
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
   /** HTTP status of the answer. */
@@ -237,7 +237,7 @@ export type ConflictReason =
  */
 export class SubscriptionConflictError extends ApiError {
   /** @internal */
-  static override readonly [classId] = 'SubscriptionConflictError'
+  protected static override readonly notificationErrorName = 'SubscriptionConflictError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_CONFLICT'
   /** What kind of conflict it can be. */
@@ -262,7 +262,7 @@ export class SubscriptionConflictError extends ApiError {
  */
 export class SubscriptionNotFoundError extends ApiError {
   /** @internal */
-  static override readonly [classId] = 'SubscriptionNotFoundError'
+  protected static override readonly notificationErrorName = 'SubscriptionNotFoundError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
@@ -284,7 +284,7 @@ export class SubscriptionNotFoundError extends ApiError {
  */
 export class ConnectionError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'ConnectionError'
+  protected static override readonly notificationErrorName = 'ConnectionError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONNECTION'
   /** Whether the server may have seen the request. */
@@ -299,7 +299,7 @@ export class ConnectionError extends NotificationError {
 /** The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. */
 export class TimeoutError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'TimeoutError'
+  protected static override readonly notificationErrorName = 'TimeoutError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
@@ -318,7 +318,7 @@ export class TimeoutError extends NotificationError {
  */
 export class OutcomeUnknownError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'OutcomeUnknownError'
+  protected static override readonly notificationErrorName = 'OutcomeUnknownError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
   /** What was asked for, without parameter values: enough to create it again. */
@@ -336,7 +336,7 @@ export class OutcomeUnknownError extends NotificationError {
  */
 export class ResponseValidationError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'ResponseValidationError'
+  protected static override readonly notificationErrorName = 'ResponseValidationError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
@@ -364,7 +364,7 @@ export class ResponseValidationError extends NotificationError {
  */
 export class InvalidDeliveryError extends NotificationError {
   /** @internal */
-  static override readonly [classId] = 'InvalidDeliveryError'
+  protected static override readonly notificationErrorName = 'InvalidDeliveryError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */
@@ -375,6 +375,6 @@ export class InvalidDeliveryError extends NotificationError {
   constructor(message: string, details: { issues: readonly Issue[]; body: unknown }, options?: ErrorOptions) {
     super(message, options)
     this.issues = details.issues
-    Object.defineProperty(this, 'body', { value: details.body, enumerable: false })
+    Object.defineProperty(this, 'body', { value: details.body })
   }
 }

@@ -1,4 +1,4 @@
-/** Counts what is under way, calls or deliveries, for a clean shutdown. */
+/** Counts what is under way: calls, deliveries, or the handlers of one. */
 export class InFlight {
   #count = 0
   #waiting: (() => void)[] = []
@@ -9,15 +9,21 @@ export class InFlight {
 
   end(): void {
     this.#count -= 1
-    if (this.#count > 0 || this.#waiting.length === 0) return
-    for (const resolve of this.#waiting.splice(0)) resolve()
+    this.#tell()
   }
 
-  /** Resolves when none is left. */
+  /** Calls a function when none is left, at once if none is. */
+  whenOver(onOver: () => void): void {
+    this.#waiting.push(onOver)
+    this.#tell()
+  }
+
+  /** Resolves when none is left: for a clean shutdown. */
   drained(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#count === 0) resolve()
-      else this.#waiting.push(resolve)
-    })
+    return new Promise((resolve) => this.whenOver(resolve))
+  }
+
+  #tell(): void {
+    while (this.#count === 0 && this.#waiting.length > 0) this.#waiting.shift()?.()
   }
 }

@@ -5,9 +5,12 @@ import { excerpt } from './text.js'
 
 const shownIssues = 5
 
-/** Zod's issues without its internals, and without the offending values, which may be secrets. */
-export function issuesOf(error: z.core.$ZodError): Issue[] {
-  return error.issues.map(({ path, message }) => ({ path, message: message.replace(/^Invalid input: /, '') }))
+/** Zod's issues without its internals, and without the offending values, which may be secrets; `below` a path. */
+export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Issue[] {
+  return error.issues.map(({ path, message }) => ({
+    path: [...below, ...path],
+    message: message.replace(/^Invalid input: /, ''),
+  }))
 }
 
 /** The first few issues on one line of bounded length: `usernames[1]: must not be empty; and 7 more`. */

@@ -22,14 +22,12 @@ export type SafeLogger = Readonly<Record<Level, (fields: object, message: string
 
 const ignore = () => {}
 
-const silent: SafeLogger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
-
 /** Wraps a caller's logger, or none. What it throws is ignored: nowhere is left to report it. */
 export function safeLogger(logger: Logger | undefined): SafeLogger {
-  if (logger === undefined) return silent
-  const at = (level: Level) => (fields: object, message: string) => {
-    contain(() => logger[level](fields, message), ignore)
-  }
+  const at = (level: Level) =>
+    logger === undefined
+      ? ignore
+      : (fields: object, message: string) => contain(() => logger[level](fields, message), ignore)
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 

@@ -12,8 +12,8 @@ export function excerpt(text: string, maxLength: number): string {
 /** The message of something thrown. Anything can be thrown, also what cannot be turned into a string. */
 export function messageOf(thrown: unknown): string {
   try {
-    return excerpt(thrown instanceof Error ? `${thrown.message}` : String(thrown), 200)
+    return excerpt(String(Object(thrown).message ?? thrown), 200)
   } catch {
-    return 'something without a message was thrown'
+    return 'no message'
   }
 }

@@ -26,9 +26,8 @@ function valueOfText(text: string, mayHaveMark = true): unknown {
   } catch (error) {
     // Looked for only now: hardly any body begins with one.
     if (mayHaveMark && text.charCodeAt(0) === byteOrderMark) return valueOfText(text.slice(1), false)
-    if (text.trim() === '') throw failure('the body is empty')
     // Engines quote a few characters around the fault and, some of them, its position.
-    throw failure(`the body is not JSON (${messageOf(error)})`, error)
+    throw failure(text.trim() ? `the body is not JSON (${messageOf(error)})` : 'the body is empty', error)
   }
 }
 

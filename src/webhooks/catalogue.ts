@@ -15,26 +15,17 @@ export type NotificationType = (typeof notificationTypes)[number]
  */
 export const documentedNotificationTypes = {
   /** How a call goes: each with `Opened` when it begins and `Closed` when it ends. */
-  behavioral: [
-    'slowToRespondAgentOpened',
-    'slowToRespondAgentClosed',
-    'silenceHighOpened',
-    'silenceHighClosed',
-    'speakingRateLowAgentOpened',
-    'speakingRateLowAgentClosed',
-    'empathyCueOpened',
-    'empathyCueClosed',
-    'lowEnergyAgentOpened',
-    'lowEnergyAgentClosed',
-    'continuousSpeakingAgentOpened',
-    'continuousSpeakingAgentClosed',
-    'extendedOverlapOpened',
-    'extendedOverlapClosed',
-    'speakingRateHighAgentOpened',
-    'speakingRateHighAgentClosed',
-    'positiveInteractionOpened',
-    'positiveInteractionClosed',
-  ],
+  behavioral: /* @__PURE__ */ openedAndClosed([
+    'slowToRespondAgent',
+    'silenceHigh',
+    'speakingRateLowAgent',
+    'empathyCue',
+    'lowEnergyAgent',
+    'continuousSpeakingAgent',
+    'extendedOverlap',
+    'speakingRateHighAgent',
+    'positiveInteraction',
+  ]),
   /** Scores of calls. */
   'call-score': ['cxScoreUpdated'],
   /** Topics of conversations. The source of this list was cut off here: there may be more. */
@@ -46,3 +37,18 @@ export const documentedNotificationTypes = {
  * interface document). Values outside this list are normal: see {@link documentedNotificationTypes}.
  */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
+
+/** Literal types again: editors suggest the names, and handlers are typed by them. */
+type OpenedAndClosed<Names extends readonly string[]> = Names extends readonly [
+  infer Name extends string,
+  ...infer Others extends readonly string[],
+]
+  ? readonly [`${Name}Opened`, `${Name}Closed`, ...OpenedAndClosed<Others>]
+  : readonly []
+
+function openedAndClosed<const Names extends readonly string[]>(names: Names): OpenedAndClosed<Names> {
+  return names.flatMap((name) => [
+    `${name}Opened`,
+    `${name}Closed`,
+  ]) as readonly string[] as OpenedAndClosed<Names>
+}

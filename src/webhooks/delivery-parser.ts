@@ -1,14 +1,13 @@
 /** Callback bodies in, typed deliveries out (interface.md section 2.3). */
-import type { z } from 'zod'
-import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
-import { formatIssues } from '../issues.js'
-import { messageOf } from '../text.js'
+import { z } from 'zod'
+import type { InvalidDeliveryError } from '../errors.js'
+import { issuesOf } from '../issues.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
-import { Failure, failure } from './failure.js'
 import { invalidDelivery } from './invalid-delivery.js'
-import { type Reader, transformingReader, validatingReader } from './payload-reader.js'
-import { documentedPayloadSchemas } from './payload-schemas.js'
+import { refuseOptions } from './options.js'
+import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
+import { type documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 import { anyDeliverySchema } from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
@@ -66,34 +65,54 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const payloads = Object.entries(checkedPayloadSchemas(options))
-  const documented = Object.entries(documentedPayloadSchemas)
-  const payloadReaders = [
-    ...payloads.map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
-    ...documented.map(([type, schema]) => ({ type, read: validatingReader(schema) })),
-  ]
-  // Every payload goes through the reader of its type, which is what the type parameter states.
-  const read = deliveryReader(payloadReaders) as Reader<DeliveryOf<Payloads>>
-
-  return {
-    parse(body) {
-      try {
-        return read(body)
-      } catch (thrown) {
-        throw invalidDelivery(body, failureOf(thrown))
-      }
-    },
-    safeParse(body) {
-      try {
-        return { success: true, data: read(body) }
-      } catch (thrown) {
-        return { success: false, error: invalidDelivery(body, failureOf(thrown)) }
-      }
-    },
-  }
+  const { error } = payloadsSchema().safeParse(Object(options).payloads)
+  if (error) refuseOptions('The options of the delivery parser', issuesOf(error, ['payloads']))
+  return parserOf(options.payloads)
 }
 
-const defaultParser = createDeliveryParser({ payloads: {} })
+const documentedReader = {
+  type: 'lowEnergyAgentOpened' satisfies keyof typeof documentedPayloadSchemas as string,
+  read: validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath),
+}
+const readAnyDelivery = validatingReader(anyDeliverySchema)
+
+function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
+  const payloadReaders = [
+    ...Object.entries(payloads).map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
+    documentedReader,
+  ]
+
+  const parse = (body: unknown) => {
+    try {
+      const delivery = readAnyDelivery(valueOfBody(body))
+      const { type, payload } = delivery.notification
+      // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
+      // which takes longer than comparing with a few names.
+      for (const reader of payloadReaders) {
+        if (reader.type !== type) continue
+        const result = reader.read(payload)
+        return result === payload ? delivery : withPayload(delivery, result)
+      }
+      return delivery
+    } catch (thrown) {
+      throw invalidDelivery(body, thrown)
+    }
+  }
+
+  // Every payload goes through the reader of its type, which is what the type parameter states.
+  return {
+    parse,
+    safeParse(body) {
+      try {
+        return { success: true, data: parse(body) }
+      } catch (error) {
+        return { success: false, error }
+      }
+    },
+  } as DeliveryParser<Payloads>
+}
+
+const defaultParser = parserOf({})
 
 /**
  * Reads the body of a callback (interface.md section 2.3).
@@ -119,79 +138,20 @@ export function safeParseDelivery(body: unknown): DeliveryResult {
   return defaultParser.safeParse(body)
 }
 
-interface PayloadReader {
-  readonly type: string
-  readonly read: Reader
-}
-
-type AnyDelivery = z.input<typeof anyDeliverySchema>
-
-function deliveryReader(payloadReaders: readonly PayloadReader[]): Reader {
-  const readAnyDelivery = validatingReader(anyDeliverySchema)
-  return (body) => {
-    const delivery = readAnyDelivery(valueOfBody(body))
-    const { type, payload } = delivery.notification
-    // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
-    // which takes longer than comparing with a few names.
-    for (const reader of payloadReaders) {
-      if (reader.type !== type) continue
-      const result = readPayload(reader, payload)
-      return result === payload ? delivery : withPayload(delivery, result)
-    }
-    return delivery
-  }
-}
-
-function readPayload({ read }: PayloadReader, payload: unknown): unknown {
-  try {
-    return read(payload)
-  } catch (thrown) {
-    const { issues, cause } = failureOf(thrown)
-    throw new Failure(issues.map(belowPayload), cause)
-  }
-}
-
-/** Other things are thrown by an object whose getters or proxy traps throw. */
-function failureOf(thrown: unknown): Failure {
-  return Failure.is(thrown) ? thrown : failure(`the body cannot be read (${messageOf(thrown)})`, thrown)
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-const belowPayload = ({ path, message }: Issue): Issue => ({
-  path: ['notification', 'payload', ...path],
-  message,
-})
-
 /** A shallow copy: the delivery may be an object of the caller's. */
-function withPayload(delivery: AnyDelivery, payload: unknown) {
+function withPayload(delivery: z.input<typeof anyDeliverySchema>, payload: unknown) {
   // By name too, because a spread leaves out fields that come from a prototype's getter.
   const { subscriptionId, notification } = delivery
   const { id, time, ver, type } = notification
   return { ...delivery, subscriptionId, notification: { ...notification, id, time, ver, type, payload } }
 }
 
-function checkedPayloadSchemas<Payloads extends PayloadSchemas>(options: DeliveryParserOptions<Payloads>) {
-  // Callers in JavaScript may pass anything.
-  const payloads: unknown = (options as Partial<typeof options> | undefined)?.payloads
-  const issues: Issue[] = []
-  if (!isObject(payloads)) {
-    issues.push({ path: ['payloads'], message: 'expected an object of zod schemas by notification type' })
-  } else {
-    for (const [type, schema] of Object.entries(payloads)) {
-      if (!isZodSchema(schema)) issues.push({ path: ['payloads', type], message: 'expected a zod 4 schema' })
-    }
-  }
-  if (issues.length === 0) return options.payloads
-  throw new ConfigurationError(`The options of the delivery parser cannot work: ${formatIssues(issues)}.`, {
-    issues,
-  })
-}
-
-// zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may be
-// another copy.
-function isZodSchema(value: unknown): value is z.core.$ZodType {
-  return isObject(value) && '_zod' in value && isObject(value._zod) && 'run' in value._zod
-}
+// Made when it is needed: most apps make no parser of their own.
+const payloadsSchema = () =>
+  z.record(
+    z.string(),
+    // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
+    // be another copy.
+    z.custom((schema) => typeof Object(schema)._zod?.run === 'function', 'expected a zod 4 schema'),
+    'expected an object of zod schemas by notification type',
+  )

@@ -1,5 +1,6 @@
 /** Why a body is no delivery: thrown by the steps of reading one, until the error for it is made. */
 import type { Issue } from '../errors.js'
+import { messageOf } from '../text.js'
 
 /** No `Error`, and without a stack: it never leaves the package. */
 export class Failure {
@@ -13,12 +14,14 @@ export class Failure {
     this.cause = cause
   }
 
-  /** Not `instanceof`, which a thrown proxy could make throw once more. */
-  static is(thrown: unknown): thrown is Failure {
-    return typeof thrown === 'object' && thrown !== null && #isFailure in thrown
+  /** What was thrown: a failure, or what came from outside, from a stream or an object whose getters throw. */
+  static of(thrown: unknown): Failure {
+    // Not `instanceof`, which a thrown proxy could make throw once more.
+    if (Object(thrown) === thrown && #isFailure in (thrown as object)) return thrown as Failure
+    return failure(`the body cannot be read (${messageOf(thrown)})`, thrown)
   }
 }
 
-/** One sentence about the whole body; `cause` is what was thrown, if something was. */
-export const failure = (message: string, cause?: unknown): Failure =>
-  new Failure([{ path: [], message }], cause)
+/** One sentence, about the whole body if there is no path; `cause` is what was thrown, if something was. */
+export const failure = (message: string, cause?: unknown, path: Issue['path'] = []): Failure =>
+  new Failure([{ path, message }], cause)

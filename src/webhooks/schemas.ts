@@ -17,15 +17,7 @@ const anyNotificationSchema = z.looseObject({
 })
 
 /** A delivery whose payload is any object: what holds for every `notification.type`. */
-export const anyDeliverySchema = z.looseObject(
-  { subscriptionId: z.int(), notification: anyNotificationSchema },
-  { error: ({ input }) => `the body is ${nameOf(input)}, not an object` },
-)
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return `${value}`
-  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
-}
+export const anyDeliverySchema = deliverySchemaOf(anyNotificationSchema)
 
 /**
  * One notification (interface.md section 2.3). A `lowEnergyAgentOpened` has the payload of
@@ -52,8 +44,12 @@ export const notificationSchema = anyNotificationSchema
   }) as z.ZodType as z.ZodType<Notification, Notification>
 
 /** The JSON body of a callback (interface.md section 2.3): the same verdict as `parseDelivery`. */
-export const deliverySchema = z.looseObject({
-  subscriptionId: z.int(),
-  notification: notificationSchema,
+export const deliverySchema = deliverySchemaOf(notificationSchema) as z.ZodType as z.ZodType<
   // Loose at run time; the type stays that of `parseDelivery`, without an index signature.
-}) as z.ZodType as z.ZodType<Delivery, Delivery>
+  Delivery,
+  Delivery
+>
+
+function deliverySchemaOf<Schema extends z.ZodType>(notification: Schema) {
+  return z.looseObject({ subscriptionId: z.int(), notification })
+}

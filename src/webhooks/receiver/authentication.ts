@@ -9,33 +9,22 @@ export type Secrets = Readonly<Record<string, string | readonly string[]>>
  * compared with every accepted value, and always over the length of the longest.
  */
 export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boolean {
+  const values = Object.values(secrets).flat()
+  const size = Math.max(...values.map(({ length }) => length)) + 1
   const headers = Object.entries(secrets).map(([name, accepted]) => ({
     name: name.toLowerCase(),
-    values: [accepted].flat(),
-  }))
-  const longest = Math.max(...headers.flatMap(({ values }) => values.map((value) => value.length)))
-  const expected = headers.map(({ name, values }) => ({
-    name,
-    values: values.map((value) => ({
-      length: value.length,
-      characters: padded(value, new Uint16Array(longest)),
-    })),
+    accepted: [accepted].flat().map((value) => written(value, new Uint32Array(size))),
   }))
   // One for all requests, because nothing else runs between writing and comparing.
-  const presented = new Uint16Array(longest)
+  const presented = new Uint32Array(size)
 
   return (headerOf) => {
     let isAuthentic = true
-    for (const { name, values } of expected) {
+    for (const { name, accepted } of headers) {
       // No accepted value is empty, so that a missing header matches none.
-      const sent = headerOf(name) ?? ''
-      padded(sent, presented)
+      written(headerOf(name) ?? '', presented)
       let isAccepted = false
-      for (const { length, characters } of values) {
-        const isEqual = areEqual(characters, presented)
-        // What is longer than all of them, or ends with the padding, only differs in length.
-        isAccepted = (isEqual && sent.length === length) || isAccepted
-      }
+      for (const value of accepted) isAccepted = areEqual(value, presented) || isAccepted
       isAuthentic = isAccepted && isAuthentic
     }
     return isAuthentic
@@ -43,10 +32,10 @@ export function authenticator(secrets: Secrets): (headerOf: HeaderReader) => boo
 }
 
 /**
- * Looks at every character, whichever differ. Not `timingSafeEqual` of `node:crypto`: loading that takes nearly as
+ * Looks at every number, whichever differ. Not `timingSafeEqual` of `node:crypto`: loading that takes nearly as
  * long as loading the rest of this door, and not every runtime has it.
  */
-function areEqual(accepted: Uint16Array, presented: Uint16Array): boolean {
+function areEqual(accepted: Uint32Array, presented: Uint32Array): boolean {
   let difference = 0
   for (let index = 0; index < accepted.length; index += 1) {
     difference |= (accepted[index] ?? 0) ^ (presented[index] ?? 0)
@@ -54,10 +43,10 @@ function areEqual(accepted: Uint16Array, presented: Uint16Array): boolean {
   return difference === 0
 }
 
-/** Writes the characters of a text, as many as there is room for, and zeros after them. */
-function padded(text: string, characters: Uint16Array): Uint16Array {
-  for (let index = 0; index < characters.length; index += 1) {
-    characters[index] = index < text.length ? text.charCodeAt(index) : 0
-  }
-  return characters
+/** Writes the length of a text and its characters, as many as there is room for, and zeros after them. */
+function written(text: string, numbers: Uint32Array): Uint32Array {
+  numbers[0] = text.length
+  // Beyond the end of the text there is NaN, which is written as zero.
+  for (let index = 1; index < numbers.length; index += 1) numbers[index] = text.charCodeAt(index - 1)
+  return numbers
 }

@@ -1,31 +1,34 @@
 /** Compressed bodies. The service sends none (interface.md section 4.2), but what stands before the app may. */
-import { excerpt, messageOf } from '../../text.js'
-import { isWhole, type ReadBody, readStream, unusable } from './read-body.js'
+import { excerpt } from '../../text.js'
+import { failure } from '../failure.js'
+import type { OnBytes, ReceivedBytes } from './body-reader.js'
+import { readWebBody } from './web-body.js'
 
-/** Whether a `Content-Encoding` header says that the body is encoded. */
-export function isEncoded(contentEncoding: string | undefined): contentEncoding is string {
-  return contentEncoding !== undefined && !/^(identity)?$/i.test(contentEncoding.trim())
-}
-
-/** Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. Never rejects. */
-export async function decode(
-  encoded: Uint8Array,
-  contentEncoding: string,
+/**
+ * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. What is not encoded, or did
+ * not arrive wholly, is passed on at once.
+ */
+export function decode(
+  encoded: ReceivedBytes,
+  contentEncoding: string | undefined,
   maxBytes: number,
-): Promise<ReadBody> {
-  // RFC 9110 section 8.4.1.3: `x-gzip` is the same.
-  const format = contentEncoding
-    .trim()
-    .toLowerCase()
-    .replace(/^x-gzip$/, 'gzip')
-  if (format !== 'gzip' && format !== 'deflate') {
-    return unusable(`the body is encoded with "${excerpt(format, 50)}", not with gzip or deflate`, encoded)
+  done: OnBytes,
+): void {
+  const { body, failure: problem } = encoded
+  const coding = contentEncoding?.trim().toLowerCase()
+  if (problem || !coding || coding === 'identity') {
+    done(encoded)
+    return
   }
-  try {
-    const content = new Blob([encoded]).stream().pipeThrough(new DecompressionStream(format))
-    const read = await readStream(content, maxBytes)
-    return isWhole(read) || read === 'too large' ? read : { ...read, bytes: encoded }
-  } catch (cause) {
-    return unusable(`the body cannot be decompressed (${messageOf(cause)})`, encoded, cause)
+  const decompressed = () => {
+    // RFC 9110 section 8.4.1.3: `x-gzip` is the same.
+    const format = coding === 'x-gzip' ? 'gzip' : coding
+    if (format === 'gzip' || format === 'deflate') {
+      return new Blob([body]).stream().pipeThrough(new DecompressionStream(format))
+    }
+    throw failure(`the body is encoded with "${excerpt(coding, 50)}", not with gzip or deflate`)
   }
+  void readWebBody(decompressed, maxBytes, (content) =>
+    done(content.failure ? { ...content, body } : content),
+  )
 }

@@ -4,13 +4,15 @@ const soon = Promise.resolve()
 
 /**
  * Calls `onLate` after `limitMs`, unless the function that it returns is called before. There is no timer for
- * what is over with the microtasks of this turn, which most deliveries are.
+ * what is over with the microtasks of this turn, which most deliveries are: `onWait` is called for the others.
  */
-export function startDeadline(limitMs: number, onLate: () => void): () => void {
+export function startDeadline(limitMs: number, onLate: () => void, onWait?: () => void): () => void {
   let isMet = false
   let timer: ReturnType<typeof setTimeout> | undefined
   void soon.then(() => {
-    if (!isMet) timer = setTimeout(onLate, limitMs)
+    if (isMet) return
+    timer = setTimeout(onLate, limitMs)
+    onWait?.()
   })
   return () => {
     isMet = true

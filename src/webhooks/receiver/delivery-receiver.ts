@@ -1,9 +1,9 @@
 /** The callback route of a subscriber, safe by construction: see {@link DeliveryReceiver}. */
 import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
-import { type AnswerStatus, answerHeaders, DeliveryCore } from './delivery-core.js'
+import { type AnswerStatus, answerHeaders, createDeliveryCore, type DeliveryCore } from './delivery-core.js'
 import type { NotificationFor, NotificationHandler, SuggestedType } from './handlers.js'
 import { type CallbackHeaders, headerReader } from './headers.js'
-import { type DeliveryReceiverOptions, refuseWith, validateReceiverOptions } from './options.js'
+import { type DeliveryReceiverOptions, refuseUnless, validateReceiverOptions } from './options.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */
 export interface CallbackRequest {
@@ -24,7 +24,7 @@ export interface CallbackAnswer {
 }
 
 /** @internal What the adapters build on, found by any loaded copy of this package. */
-export const deliveryCore = Symbol.for('notification-subscriber.delivery-core')
+export const deliveryCore = Symbol.for('notification-subscriber.core')
 
 /**
  * Receives callbacks (interface.md sections 2.3, 4.2 and 5) and hands their notifications to handlers.
@@ -54,7 +54,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     validateReceiverOptions(options)
-    this.#core = new DeliveryCore(options)
+    this.#core = createDeliveryCore(options)
   }
 
   /** @internal */
@@ -71,17 +71,22 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     type: Type,
     handler: NotificationHandler<NotificationFor<Type, Payloads>, Payloads>,
   ): this {
-    if (typeof type !== 'string') refuseWith([{ path: ['type'], message: 'must be a string' }])
-    checkHandler(handler)
+    refuseUnless(typeof type === 'string', 'type', 'must be a string')
     // It gets notifications of its type only, and those are what its parameter states.
-    this.#core.handlers.add(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
-    return this
+    return this.#register(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
   }
 
   /** Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}. */
   onAny(handler: NotificationHandler<NotificationOf<Payloads>, Payloads>): this {
-    checkHandler(handler)
-    this.#core.handlers.add(undefined, handler)
+    return this.#register(undefined, handler)
+  }
+
+  #register(
+    type: string | undefined,
+    handler: NotificationHandler<NotificationOf<Payloads>, Payloads>,
+  ): this {
+    refuseUnless(typeof handler === 'function', 'handler', 'must be a function')
+    this.#core.register(type, handler)
     return this
   }
 
@@ -105,9 +110,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       const answer = (status: AnswerStatus) => resolve({ status, headers: answerHeaders(status) })
       try {
         const { method, headers, body } = request
-        const refusal = this.#core.refusalOf(method, headerReader(headers))
-        if (refusal === undefined) this.#core.receive(body, answer)
-        else answer(refusal)
+        this.#core.handle(method, headerReader(headers), (onBody) => onBody({ body }), answer)
       } catch {
         // No request at all, or an object whose getters throw: no framework's.
         answer(this.#core.refuse(401))
@@ -127,10 +130,6 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   drain(): Promise<void> {
-    return this.#core.inFlight.drained()
+    return this.#core.drained()
   }
-}
-
-function checkHandler(handler: unknown): void {
-  if (typeof handler !== 'function') refuseWith([{ path: ['handler'], message: 'must be a function' }])
 }

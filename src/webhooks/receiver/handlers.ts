@@ -1,4 +1,4 @@
-/** The registered handlers, and which of them a notification goes to. */
+/** What a handler gets: types that follow from the type it is registered for. */
 import type { z } from 'zod'
 import type { DocumentedNotificationType } from '../catalogue.js'
 import type { DeliveryOf, NotificationOf, NotificationWith, PayloadSchemas } from '../delivery.js'
@@ -33,21 +33,3 @@ export type NotificationFor<Type extends string, Payloads extends PayloadSchemas
     : Type extends 'lowEnergyAgentOpened'
       ? Extract<NotificationOf<Payloads>, { type: Type }>
       : NotificationWith<Type, Record<string, unknown>>
-
-/** Handlers in the order of their registration. */
-export class Handlers<Handler> {
-  #registered: readonly { readonly type: string | undefined; readonly handler: Handler }[] = []
-
-  /** Registers for one type, or for all. A delivery that is being handled does not see the new handler. */
-  add(type: string | undefined, handler: Handler): void {
-    this.#registered = [...this.#registered, { type, handler }]
-  }
-
-  /** Calls `visit` with each handler of a type. */
-  forEach(type: string, visit: (handler: Handler) => void): void {
-    // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
-    for (const registered of this.#registered) {
-      if (registered.type === undefined || registered.type === type) visit(registered.handler)
-    }
-  }
-}

@@ -12,40 +12,25 @@ export type CallbackHeaders =
 export type HeaderReader = (lowerCaseName: string) => string | undefined
 
 /**
- * Reads `Headers` or a plain object. `Headers` joins what was sent twice with a comma and a space, which no
- * longer shows as two.
+ * Reads `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the headers as
+ * they were sent. `Headers` joins what was sent twice with a comma and a space, which no longer shows as two.
  */
 export function headerReader(headers: unknown): HeaderReader {
-  if (isHeaders(headers)) {
-    return (name) => {
-      const value: unknown = headers.get(name)
-      return typeof value === 'string' ? value : undefined
-    }
-  }
-  const sent = Object.entries(Object(headers)).filter(([, value]) => value !== undefined && value !== null)
-  return rawHeaderReader(sent.flat())
-}
-
-/** Reads a list of names and values in turn, such as Node's `rawHeaders`: the headers as they were sent. */
-export function rawHeaderReader(namesAndValues: readonly unknown[]): HeaderReader {
+  const { get } = Object(headers)
+  if (typeof get === 'function') return (name) => textOrNothing(get.call(headers, name))
+  const namesAndValues = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
   return (lowerCaseName) => {
     let value: unknown
     for (let index = 0; index < namesAndValues.length; index += 2) {
-      if (!isNamed(namesAndValues[index], lowerCaseName)) continue
+      const name: string = namesAndValues[index]
+      if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
+      const sent = namesAndValues[index + 1]
+      if (sent === undefined || sent === null) continue
       if (value !== undefined) return undefined
-      value = namesAndValues[index + 1]
+      value = sent
     }
-    return typeof value === 'string' ? value : undefined
+    return textOrNothing(value)
   }
 }
 
-function isNamed(name: unknown, lowerCaseName: string): boolean {
-  if (typeof name !== 'string' || name.length !== lowerCaseName.length) return false
-  return name === lowerCaseName || name.toLowerCase() === lowerCaseName
-}
-
-function isHeaders(headers: unknown): headers is { get(name: string): unknown } {
-  return (
-    typeof headers === 'object' && headers !== null && 'get' in headers && typeof headers.get === 'function'
-  )
-}
+const textOrNothing = (value: unknown) => (typeof value === 'string' ? value : undefined)

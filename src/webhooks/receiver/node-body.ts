@@ -1,34 +1,27 @@
 /** The body of a Node request: what a body parser left of it, or the stream. */
-
-import { messageOf } from '../../text.js'
 import { isBytes } from '../body.js'
-import { type Failure, failure } from '../failure.js'
+import { Failure, failure } from '../failure.js'
+import { bodyReader, type OnBytes, type ReceivedBody, readBefore } from './body-reader.js'
 import type { NodeRequest } from './node-messages.js'
-import { arrivedTooLate, bodyTimeoutMs, Pieces, type ReadBody, unusable } from './read-body.js'
 
-/** What something that ran before left: a body, the stream as it came, or neither. */
-export type FoundBody =
-  | { readonly isUnread: true; readonly failure?: undefined }
-  | { readonly isUnread: false; readonly body: unknown; readonly failure?: undefined }
-  | { readonly failure: Failure }
-
-export function bodyFoundIn(request: NodeRequest): FoundBody {
+/** What something that ran before left; nothing if the stream is as it came. */
+export function bodyFoundIn(request: NodeRequest): ReceivedBody | undefined {
   try {
     const { body } = request
     const wasRead = request.readableDidRead || request.readableEnded
     // Some body parsers leave an empty object, and the stream alone, for a content type that is not theirs.
-    if (!wasRead && isEmpty(body)) return { isUnread: true }
-    if (body !== undefined) return { isUnread: false, body }
-    return { failure: failure('the body was read by something before, which left nothing in req.body') }
-  } catch (cause) {
+    if (!wasRead && isEmpty(body)) return undefined
+    if (body !== undefined) return { body }
+    throw failure(`${readBefore}, which left nothing in req.body`)
+  } catch (thrown) {
     // Some platforms parse when they are asked.
-    return { failure: failure(`req.body cannot be read (${messageOf(cause)})`, cause) }
+    return { failure: Failure.of(thrown) }
   }
 }
 
 function isEmpty(body: unknown): boolean {
-  if (typeof body !== 'object' || body === null) return !body
-  return isBytes(body) ? body.byteLength === 0 : Object.keys(body).length === 0
+  if (Object(body) !== body) return !body
+  return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
 }
 
 /**
@@ -41,53 +34,30 @@ export function readNodeBody(
   request: NodeRequest,
   maxBytes: number,
   declaredBytes: number | undefined,
-  done: (read: ReadBody) => void,
+  done: OnBytes,
 ): void {
-  const pieces = new Pieces(maxBytes)
-  let isDone = false
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const finish = (read: ReadBody) => {
-    isDone = true
-    clearTimeout(timer)
-    done(read)
-  }
-  const breakOff = (cause?: Error) => {
-    if (!isDone) finish(unusable('the connection ended before the body did', pieces.joined(), cause))
-  }
-  const end = () => {
-    if (!isDone) finish({ bytes: pieces.joined() })
-  }
-
-  request.on('data', (chunk: Uint8Array | string) => {
-    if (isDone) return
-    const piece = typeof chunk === 'string' ? bytesOf(chunk, request.readableEncoding) : chunk
-    if (!pieces.add(piece)) finish('too large')
-    else if (pieces.size === declaredBytes) end()
-  })
+  const breakOff = (cause?: Error) => body.finish(failure('the connection ended before the body did', cause))
   const watch = () => {
-    request.on('end', end)
+    request.on('end', () => body.finish())
     // Stays for good: an error without a listener would end the process.
     request.on('error', breakOff)
   }
+  // Most bodies come with their headers and are over then: those need no watch on the connection.
+  const onWait = () => {
+    if (request.readableEnded) return body.finish()
+    if (request.destroyed) return breakOff()
+    if (declaredBytes) watch()
+    request.on('close', breakOff)
+  }
+  const body = bodyReader(maxBytes, done, declaredBytes, onWait)
+  request.on('data', (chunk) => {
+    // Streams give text if something before called setEncoding. Its type comes from here and not from Node's types,
+    // which an app that only receives callbacks may not have.
+    const encoding = request.readableEncoding as BufferEncoding
+    body.add(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)
+  })
   // A listener costs as much as checking the secrets. A request of HTTP/1 emits no error that nobody listens to.
   if (!declaredBytes) watch()
   // Something before may have paused the stream.
   request.resume()
-  // Most bodies come with their headers and are over then: those need no timer, and no watch on the connection.
-  void soon.then(() => {
-    if (isDone) return
-    if (request.readableEnded) return end()
-    if (request.destroyed) return breakOff()
-    if (declaredBytes) watch()
-    timer = setTimeout(() => finish(arrivedTooLate(pieces.joined())), bodyTimeoutMs)
-    request.on('close', breakOff)
-  })
 }
-
-/** Streams give text if something before called setEncoding. */
-function bytesOf(text: string, encoding: NodeRequest['readableEncoding']): Uint8Array {
-  // Declared without Node's types, which an app that only receives callbacks may not have.
-  return Buffer.from(text, (encoding ?? 'utf8') as BufferEncoding)
-}
-
-const soon = Promise.resolve()

@@ -1,13 +1,12 @@
 /** A callback route for servers of Node.js. */
-import type { SafeLogger } from '../../logger.js'
 import type { PayloadSchemas } from '../delivery.js'
-import { decode, isEncoded } from './content-encoding.js'
+import { type ReceivedBody, tooLarge } from './body-reader.js'
+import { decode } from './content-encoding.js'
 import { type AnswerStatus, answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
-import { headerReader, rawHeaderReader } from './headers.js'
+import { headerReader } from './headers.js'
 import { bodyFoundIn, readNodeBody } from './node-body.js'
 import type { NodeRequest, NodeResponse } from './node-messages.js'
-import { isWhole, type ReadBody } from './read-body.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
@@ -29,62 +28,47 @@ import { isWhole, type ReadBody } from './read-body.js'
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
 ): (request: NodeRequest, response: NodeResponse) => void {
-  const core = receiver[deliveryCore]
-  const { maxBodyBytes } = core
+  const { maxBodyBytes, logger, handle } = receiver[deliveryCore]
   return (request, response) => {
-    const headerOf = request.rawHeaders?.length
-      ? rawHeaderReader(request.rawHeaders)
-      : headerReader(request.headers)
-    const answer = (status: AnswerStatus) => respond(core.logger, response, status)
-    // For when not all of the body was read: the sender must not go on.
-    const answerAndClose = (status: AnswerStatus) => {
-      if (request.httpVersionMajor !== 2) {
-        respond(core.logger, response, status, true)
-        return
+    const headerOf = headerReader(request.rawHeaders?.length ? request.rawHeaders : request.headers)
+    const version = request.httpVersionMajor
+    const declaredBytes = Number(headerOf('content-length'))
+    const isLong = declaredBytes > maxBodyBytes
+    /** Whether the sender must not go on. Not known of a request that is refused before its body is read. */
+    let mustStop: boolean | undefined
+
+    const read = (onBody: (received: ReceivedBody) => void) => {
+      const found = bodyFoundIn(request)
+      mustStop = !found
+      if (found) return onBody(found)
+      if (isLong) return onBody({ failure: tooLarge })
+      readNodeBody(request, maxBodyBytes, version === 1 ? declaredBytes : undefined, (bytes) =>
+        decode(bytes, headerOf('content-encoding'), maxBodyBytes, (received) => {
+          mustStop = received.failure !== undefined
+          onBody(received)
+        }),
+      )
+    }
+    const answer = (status: AnswerStatus) => {
+      try {
+        // A stranger may send the rest of a short body: that does not cost the connection.
+        mustStop ??=
+          isLong || headerOf('transfer-encoding') !== undefined || (version === 2 && !request.readableEnded)
+        const stream = mustStop && version === 2 ? request.stream : undefined
+        // Something before may have answered: a middleware with a time limit of its own.
+        if (!response.headersSent) {
+          response.statusCode = status
+          const headers = answerHeaders(status)
+          for (const name in headers) response.setHeader(name, `${headers[name]}`)
+          if (mustStop && version !== 2) response.setHeader('connection', 'close')
+          response.end()
+        }
+        // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
+        stream?.close(0)
+      } catch (err) {
+        logger.error({ err, status }, 'Callback could not be answered')
       }
-      // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
-      const { stream } = request
-      respond(core.logger, response, status)
-      stream?.close(0)
     }
-    const declaredBytes = Number(headerOf('content-length') ?? 0)
-
-    const refusal = core.refusalOf(request.method, headerOf)
-    if (refusal !== undefined) {
-      const isLong = declaredBytes > maxBodyBytes || headerOf('transfer-encoding') !== undefined
-      const isOpen = isLong || (request.httpVersionMajor === 2 && !request.readableEnded)
-      return isOpen ? answerAndClose(refusal) : answer(refusal)
-    }
-
-    const found = bodyFoundIn(request)
-    if (found.failure) return core.receiveUnusable(found.failure, undefined, answer)
-    if (!found.isUnread) return core.receive(found.body, answer)
-    if (declaredBytes > maxBodyBytes) return answerAndClose(core.refuse(413))
-    const certainBytes = request.httpVersionMajor === 1 ? declaredBytes : undefined
-    const receive = (read: ReadBody) => {
-      core.receiveRead(read, isWhole(read) ? answer : answerAndClose)
-      core.inFlight.end()
-    }
-    // In flight from here on: a body that is still arriving will have handlers.
-    core.inFlight.begin()
-    readNodeBody(request, maxBodyBytes, certainBytes, (read) => {
-      const contentEncoding = headerOf('content-encoding')
-      if (!isWhole(read) || !isEncoded(contentEncoding)) receive(read)
-      else void decode(read.bytes, contentEncoding, maxBodyBytes).then(receive)
-    })
-  }
-}
-
-function respond(logger: SafeLogger, response: NodeResponse, status: AnswerStatus, closes = false): void {
-  try {
-    // Something before may have answered: a middleware with a time limit of its own.
-    if (response.headersSent) return
-    response.statusCode = status
-    const headers = answerHeaders(status)
-    for (const name in headers) response.setHeader(name, `${headers[name]}`)
-    if (closes) response.setHeader('connection', 'close')
-    response.end()
-  } catch (err) {
-    logger.error({ err, status }, 'Callback could not be answered')
+    handle(request.method, headerOf, read, answer)
   }
 }

@@ -1,11 +1,12 @@
 /** How a receiver is configured: the options and their validation. */
 import { z } from 'zod'
-import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../../errors.js'
+import type { InvalidDeliveryError } from '../../errors.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../../header-syntax.js'
-import { formatIssues, issuesOf } from '../../issues.js'
+import { issuesOf } from '../../issues.js'
 import type { Logger } from '../../logger.js'
 import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
 import type { DeliveryParser } from '../delivery-parser.js'
+import { refuseOptions } from '../options.js'
 import type { Secrets } from './authentication.js'
 import type { DeliveryContext } from './handlers.js'
 
@@ -79,80 +80,76 @@ export interface ReceiverSettings<Payloads extends PayloadSchemas> {
   readonly logger?: Logger | undefined
 }
 
-/** The longest delay that a timer takes; a longer one would fire at once. */
-const maxTimeoutMs = 2 ** 31 - 1
-
-const functionSchema = z.custom((value) => typeof value === 'function', 'must be a function')
-const objectWith = (...methods: string[]) =>
-  z.custom(
-    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
-    `must have the methods ${methods.join(', ')}`,
-  )
-
-// Made when it is needed: parsing deliveries alone needs none of it.
-const optionsSchema = () =>
-  z.strictObject({
-    secrets: z.unknown().superRefine(checkSecrets).optional(),
-    allowUnauthenticated: z.boolean().optional(),
-    parser: objectWith('safeParse').optional(),
-    onInvalid: functionSchema.optional(),
-    onError: functionSchema.optional(),
-    ackTimeoutMs: z.number().nonnegative().max(maxTimeoutMs).optional(),
-    maxBodyBytes: z.int().positive().optional(),
-    logger: objectWith('debug', 'info', 'warn', 'error').optional(),
-  })
+const subject = 'The delivery receiver'
 
 /** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
 export function validateReceiverOptions(options: unknown): void {
-  const { data, error } = optionsSchema().safeParse(options)
-  refuseWith(error ? issuesOf(error) : decisionIssues(data.secrets !== undefined, data.allowUnauthenticated))
+  const { error } = optionsSchema().safeParse(options)
+  if (error) refuseOptions(subject, issuesOf(error))
 }
 
-/** @throws `ConfigurationError` if there is an issue. */
-export function refuseWith(issues: readonly Issue[]): void {
-  if (issues.length === 0) return
-  throw new ConfigurationError(`The delivery receiver cannot work: ${formatIssues(issues)}.`, { issues })
+/** @throws `ConfigurationError` about one value unless it is right. */
+export function refuseUnless(isRight: boolean, name: string, message: string): void {
+  if (!isRight) refuseOptions(subject, [{ path: [name], message }])
 }
 
-function decisionIssues(hasSecrets: boolean, allowUnauthenticated = false): Issue[] {
-  if (hasSecrets !== allowUnauthenticated) return []
-  const message = hasSecrets
-    ? 'contradict `allowUnauthenticated: true`'
-    : 'are missing: anyone could send deliveries; `allowUnauthenticated: true` accepts that'
-  return [{ path: ['secrets'], message }]
+/** The longest delay that a timer takes; a longer one would fire at once. */
+const maxTimeoutMs = 2 ** 31 - 1
+
+// Made when it is needed: parsing deliveries alone needs none of it.
+function optionsSchema() {
+  const functionSchema = z.custom((value) => typeof value === 'function', 'must be a function')
+  return z
+    .strictObject({
+      secrets: z.unknown().superRefine(checkSecrets),
+      allowUnauthenticated: z.boolean(),
+      parser: objectWith('safeParse'),
+      onInvalid: functionSchema,
+      onError: functionSchema,
+      ackTimeoutMs: z.number().min(0).max(maxTimeoutMs),
+      maxBodyBytes: z.int().min(1),
+      logger: objectWith('debug', 'info', 'warn', 'error'),
+    })
+    .partial()
+    .refine(({ secrets, allowUnauthenticated = false }) => (secrets === undefined) === allowUnauthenticated, {
+      path: ['secrets'],
+      error: ({ input }) =>
+        Object(input).secrets
+          ? 'contradict `allowUnauthenticated: true`'
+          : 'are missing: anyone could send deliveries; `allowUnauthenticated: true` accepts that',
+    })
+}
+
+function objectWith(...methods: string[]) {
+  return z.custom(
+    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
+    `must have the methods ${methods.join(', ')}`,
+  )
 }
 
 function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
   const refuse = (message: string, ...path: PropertyKey[]) =>
     context.addIssue({ code: 'custom', path, message })
-  if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets)) {
+  if (typeof secrets !== 'object' || !secrets || Array.isArray(secrets)) {
     refuse('must be an object: accepted values by header name')
     return
   }
   const headers = Object.entries(secrets)
   if (headers.length === 0) refuse('must name a header')
+  const secret = z
+    .string()
+    .min(1, 'must not be empty')
+    .regex(headerValue, `is not the value of an HTTP header: ${headerValueRule}`)
+  const severalSecrets = z.array(secret).min(1)
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
-    const lowerCase = name.toLowerCase()
-    if (!headerName.test(name))
-      refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`, name)
-    if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case', name)
-    seen.add(lowerCase)
-    if (!Array.isArray(accepted)) {
-      checkSecret(accepted, (message) => refuse(message, name))
-    } else {
-      if (accepted.length === 0) refuse('must hold a value', name)
-      for (const [index, value] of accepted.entries()) {
-        checkSecret(value, (message) => refuse(message, name, index))
-      }
+    if (!headerName.test(name)) {
+      refuse(`is not the name of an HTTP header: ${headerNameRule}`, name)
     }
-  }
-}
-
-function checkSecret(value: unknown, refuse: (message: string) => void): void {
-  if (typeof value !== 'string') refuse('must be a string')
-  else if (value === '') refuse('must not be empty')
-  else if (!headerValue.test(value)) {
-    refuse(`cannot be the value of an HTTP header: ${headerValueRule}`)
+    const lowerCase = name.toLowerCase()
+    if (seen.has(lowerCase)) refuse('is there twice: header names are the same in any case', name)
+    seen.add(lowerCase)
+    const { error } = (Array.isArray(accepted) ? severalSecrets : secret).safeParse(accepted)
+    for (const { path, message } of error ? issuesOf(error) : []) refuse(message, name, ...path)
   }
 }

@@ -1,12 +1,13 @@
 /** A callback route for servers that answer web-standard requests. */
 import { contain } from '../../logger.js'
-import { messageOf } from '../../text.js'
 import type { PayloadSchemas } from '../delivery.js'
-import { decode, isEncoded } from './content-encoding.js'
-import { type AnswerStatus, answerHeaders } from './delivery-core.js'
+import { failure } from '../failure.js'
+import { readBefore } from './body-reader.js'
+import { decode } from './content-encoding.js'
+import { answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { headerReader } from './headers.js'
-import { isWhole, type ReadBody, readStream, unusable } from './read-body.js'
+import { readWebBody } from './web-body.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
@@ -48,45 +49,30 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   receiver: DeliveryReceiver<Payloads>,
   { waitUntil }: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const core = receiver[deliveryCore]
+  const { maxBodyBytes, logger, handle } = receiver[deliveryCore]
   return async (request, ...rest) => {
     const headerOf = headerReader(request.headers)
-    const refusal = core.refusalOf(request.method, headerOf)
-    if (refusal !== undefined) return responseOf(refusal)
-
-    // In flight from here on: a body that is still arriving will have handlers.
-    core.inFlight.begin()
-    const read = await readWebBody(request, headerOf('content-encoding'), core.maxBodyBytes)
+    const bodyOf = () => {
+      if (request.bodyUsed) throw failure(readBefore)
+      return request.body
+    }
     return new Promise((resolve) => {
-      core.receiveRead(read, (status, stillRunning) => {
-        contain(
-          () => stillRunning && waitUntil?.(stillRunning, ...rest),
-          (err) => core.logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
-        )
-        resolve(responseOf(status))
-      })
-      core.inFlight.end()
+      handle(
+        request.method,
+        headerOf,
+        (onBody) => {
+          void readWebBody(bodyOf, maxBodyBytes, (read) =>
+            decode(read, headerOf('content-encoding'), maxBodyBytes, onBody),
+          )
+        },
+        (status, stillRunning) => {
+          contain(
+            () => stillRunning && waitUntil?.(stillRunning, ...rest),
+            (err) => logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
+          )
+          resolve(new Response(null, { status, headers: answerHeaders(status) }))
+        },
+      )
     })
   }
-}
-
-async function readWebBody(
-  request: Request,
-  contentEncoding: string | undefined,
-  maxBytes: number,
-): Promise<ReadBody> {
-  const nothing = new Uint8Array()
-  try {
-    if (request.bodyUsed) return unusable('the body was read by something before', nothing)
-    if (request.body === null) return { bytes: nothing }
-    const read = await readStream(request.body, maxBytes)
-    return isWhole(read) && isEncoded(contentEncoding) ? decode(read.bytes, contentEncoding, maxBytes) : read
-  } catch (cause) {
-    // A request of another make, whose getters throw.
-    return unusable(`the body cannot be read (${messageOf(cause)})`, nothing, cause)
-  }
-}
-
-function responseOf(status: AnswerStatus): Response {
-  return new Response(null, { status, headers: answerHeaders(status) })
 }

@@ -341,9 +341,9 @@ describe('after a body parser', () => {
 
   test.each<[unknown, string]>([
     [undefined, 'the body was read by something before, which left nothing in req.body'],
-    [null, 'the body is null, not an object'],
-    [5, 'the body is a number, not an object'],
-    [[], 'the body is an array, not an object'],
+    [null, 'expected object, received null'],
+    [5, 'expected object, received number'],
+    [[], 'expected object, received array'],
   ])('%j and a stream that was read: onInvalid, 204', async (body, problem) => {
     await using server = await serve(
       {},
@@ -371,7 +371,7 @@ describe('after a body parser', () => {
       })
     })
     expect((await server.post(delivery)).status).toBe(204)
-    expect(server.problems()).toEqual(['req.body cannot be read (Invalid JSON)'])
+    expect(server.problems()).toEqual(['the body cannot be read (Invalid JSON)'])
   })
 
   test('what is left is limited, too', async () => {

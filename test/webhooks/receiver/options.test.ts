@@ -40,18 +40,18 @@ describe('options that cannot work are refused with every problem', () => {
   })
 
   const badValue =
-    'secrets.token: cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside'
-  const badName = "the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_`|~ only"
+    'secrets.token: is not the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside'
+  const badName = "is not the name of an HTTP header: letters, digits and !#$%&'*+-.^_`|~ only"
   test.each<[string, unknown, string]>([
     ['no object', 'a', 'secrets: must be an object: accepted values by header name'],
     ['a list', [['token', 'a']], 'secrets: must be an object: accepted values by header name'],
     ['null', null, 'secrets: must be an object: accepted values by header name'],
     ['empty', {}, 'secrets: must name a header'],
-    ['an empty list of values', { token: [] }, 'secrets.token: must hold a value'],
+    ['an empty list of values', { token: [] }, 'secrets.token: Too small: expected array to have >=1 items'],
     ['an empty value', { token: '' }, 'secrets.token: must not be empty'],
     ['an empty value in a list', { token: ['a', ''] }, 'secrets.token.1: must not be empty'],
-    ['a value that is missing', { token: undefined }, 'secrets.token: must be a string'],
-    ['a number', { token: [1] }, 'secrets.token.0: must be a string'],
+    ['a value that is missing', { token: undefined }, 'secrets.token: expected string, received undefined'],
+    ['a number', { token: [1] }, 'secrets.token.0: expected string, received number'],
     ['a line feed', { token: 'a\nb' }, badValue],
     ['a space at the end', { token: 'a ' }, badValue],
     ['a letter beyond ASCII', { token: 'ä' }, badValue],
@@ -60,9 +60,13 @@ describe('options that cannot work are refused with every problem', () => {
     [
       'a name twice',
       { token: 'a', Token: 'b' },
-      'secrets.Token: the name is given twice: header names are the same in any case',
+      'secrets.Token: is there twice: header names are the same in any case',
     ],
-    ['a bad __proto__', JSON.parse('{"__proto__": 5}'), 'secrets.__proto__: must be a string'],
+    [
+      'a bad __proto__',
+      JSON.parse('{"__proto__": 5}'),
+      'secrets.__proto__: expected string, received number',
+    ],
   ])('secrets: %s', (_, secrets, issue) => {
     expect(issuesOf({ secrets })).toEqual([issue])
   })
