@@ -312,8 +312,15 @@ describe('other answers', () => {
 
   test('a connection that breaks leaves the outcome unknown', async () => {
     answer(() => HttpResponse.error())
-    const error = await failure(client().createSubscription(subscription))
+    const callbackUrl = new URL('https://app.example.com/one')
+    const call = failure(client().createSubscription({ ...subscription, callbackUrl }))
+    // Of no effect: the error tells of what was asked for.
+    callbackUrl.pathname = '/two'
+    const error = await call
     expect(error).toBeInstanceOf(OutcomeUnknownError)
-    expect(error).toMatchObject({ cause: { code: 'CONNECTION', requestSent: true } })
+    expect(error).toMatchObject({
+      cause: { code: 'CONNECTION', requestSent: true },
+      request: { callbackUrl: 'https://app.example.com/one' },
+    })
   })
 })
