@@ -12,8 +12,8 @@ import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } fr
 import type { Answer, Progress, SendOptions } from './http/send.js'
 import type { Transport, UnauthorizedRequest } from './http/transport.js'
 import { UndiciTransport } from './http/undici-transport.js'
-import { InFlight } from './in-flight.js'
-import { type SafeLogger, safeLogger } from './logger.js'
+import { inFlight } from './in-flight.js'
+import { type Log, logOf } from './logger.js'
 import { readCreateAnswer, readSubscriptionAnswer, summaryOf } from './subscriptions/answers.js'
 import {
   type CreateSubscriptionInput,
@@ -86,9 +86,8 @@ export class NotificationClient implements AsyncDisposable {
   readonly #transport: Transport
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
-  readonly #logger: SafeLogger
-  readonly #underWay = new InFlight()
-  readonly #onEnd = () => this.#underWay.end()
+  readonly #log: Log
+  readonly #underWay = inFlight()
   #closed = false
 
   /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
@@ -104,8 +103,8 @@ export class NotificationClient implements AsyncDisposable {
     this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport(dispatcher)
     this.#retry = retryPolicy(options.retry)
     this.#timeoutMs = timeoutMs
-    this.#logger = safeLogger(options.logger)
-    const requests = { transport: this.#transport, retry: this.#retry, timeoutMs, logger: this.#logger }
+    this.#log = logOf(options.logger)
+    const requests = { transport: this.#transport, retry: this.#retry, timeoutMs, log: this.#log }
     this.#authorizer = authorizerFor(auth, requests)
   }
 
@@ -216,7 +215,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#underWay.drained()
+    await new Promise<void>(this.#underWay.whenOver)
     await this.#transport.close()
   }
 
@@ -259,7 +258,7 @@ export class NotificationClient implements AsyncDisposable {
     return sendAuthorized(request, this.#authorizer, {
       transport: this.#transport,
       retry: this.#retry,
-      logger: this.#logger,
+      log: this.#log,
       deadline: this.#begin(method, options),
       repeatable,
       progress,
@@ -280,7 +279,7 @@ export class NotificationClient implements AsyncDisposable {
     const { signal, timeoutMs } = options === undefined ? {} : validated(method, callOptionsSchema, options)
     if (this.#closed)
       throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
-    const deadline = new Deadline(timeoutMs ?? this.#timeoutMs, { signal, onEnd: this.#onEnd })
+    const deadline = new Deadline(timeoutMs ?? this.#timeoutMs, { signal, onEnd: this.#underWay.end })
     this.#underWay.begin()
     return deadline
   }

@@ -82,13 +82,13 @@ export abstract class NotificationError extends Error {
    * @internal The class's name, equal in every loaded copy of this package. Not under a computed key: bundlers keep
    * a class that has one, also where nothing uses it.
    */
-  protected static readonly notificationErrorName: string = 'NotificationError'
+  protected static readonly nsErrorName: string = 'NotificationError'
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
     // The class's own name rather than the constructor's, which a minifier may rename; kept off the instance.
     Object.defineProperty(this, 'name', {
-      value: new.target.notificationErrorName,
+      value: new.target.nsErrorName,
       configurable: true,
       writable: true,
     })
@@ -101,18 +101,17 @@ export abstract class NotificationError extends Error {
   ): value is typeof NotificationError extends Class ? AnyNotificationError : InstanceType<Class> {
     const name = ownName(this)
     // A class that a user derived has no name of its own: the ordinary rule applies to it.
-    if (name === undefined) return super[Symbol.hasInstance](value)
-    for (let proto = Object.getPrototypeOf(Object(value)); proto; proto = Object.getPrototypeOf(proto)) {
-      if (ownName(proto.constructor) === name) return true
-    }
-    return false
+    return name === undefined ? super[Symbol.hasInstance](value) : isOfClass(value, name)
   }
 }
 
-function ownName(ctor: unknown): unknown {
-  if (typeof ctor !== 'function') return undefined
-  return Object.getOwnPropertyDescriptor(ctor, 'notificationErrorName')?.value
+const isOfClass = (value: unknown, name: unknown): boolean => {
+  const proto = Object.getPrototypeOf(Object(value))
+  return proto !== null && (ownName(proto.constructor) === name || isOfClass(proto, name))
 }
+
+const ownName = (ctor: unknown): unknown =>
+  Object.getOwnPropertyDescriptor(Object(ctor), 'nsErrorName')?.value
 
 /**
  * The options of a client, receiver, parser or emulator cannot work: wrong, missing or contradictory.
@@ -120,7 +119,7 @@ function ownName(ctor: unknown): unknown {
  */
 export class ConfigurationError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'ConfigurationError'
+  protected static override readonly nsErrorName = 'ConfigurationError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONFIGURATION'
   /** Every problem, with its path in the options or the name of its environment variable. */
@@ -138,7 +137,7 @@ export class ConfigurationError extends NotificationError {
  */
 export class InvalidRequestError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'InvalidRequestError'
+  protected static override readonly nsErrorName = 'InvalidRequestError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_REQUEST'
   /** Every problem, with its path in the argument. */
@@ -157,7 +156,7 @@ export class InvalidRequestError extends NotificationError {
  */
 export class TokenRequestError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'TokenRequestError'
+  protected static override readonly nsErrorName = 'TokenRequestError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
@@ -205,7 +204,7 @@ export interface ApiErrorDetails {
  */
 export class ApiError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName: string = 'ApiError'
+  protected static override readonly nsErrorName: string = 'ApiError'
   /** `API` in this class itself, another literal in each class that extends it. */
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
   /** HTTP status of the answer. */
@@ -237,7 +236,7 @@ export type ConflictReason =
  */
 export class SubscriptionConflictError extends ApiError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'SubscriptionConflictError'
+  protected static override readonly nsErrorName = 'SubscriptionConflictError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_CONFLICT'
   /** What kind of conflict it can be. */
@@ -262,7 +261,7 @@ export class SubscriptionConflictError extends ApiError {
  */
 export class SubscriptionNotFoundError extends ApiError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'SubscriptionNotFoundError'
+  protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
@@ -284,7 +283,7 @@ export class SubscriptionNotFoundError extends ApiError {
  */
 export class ConnectionError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'ConnectionError'
+  protected static override readonly nsErrorName = 'ConnectionError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONNECTION'
   /** Whether the server may have seen the request. */
@@ -299,7 +298,7 @@ export class ConnectionError extends NotificationError {
 /** The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. */
 export class TimeoutError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'TimeoutError'
+  protected static override readonly nsErrorName = 'TimeoutError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
@@ -318,7 +317,7 @@ export class TimeoutError extends NotificationError {
  */
 export class OutcomeUnknownError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'OutcomeUnknownError'
+  protected static override readonly nsErrorName = 'OutcomeUnknownError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
   /** What was asked for, without parameter values: enough to create it again. */
@@ -336,7 +335,7 @@ export class OutcomeUnknownError extends NotificationError {
  */
 export class ResponseValidationError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'ResponseValidationError'
+  protected static override readonly nsErrorName = 'ResponseValidationError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
@@ -364,7 +363,7 @@ export class ResponseValidationError extends NotificationError {
  */
 export class InvalidDeliveryError extends NotificationError {
   /** @internal */
-  protected static override readonly notificationErrorName = 'InvalidDeliveryError'
+  protected static override readonly nsErrorName = 'InvalidDeliveryError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */

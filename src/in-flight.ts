@@ -1,29 +1,30 @@
 /** Counts what is under way: calls, deliveries, or the handlers of one. */
-export class InFlight {
-  #count = 0
-  #waiting: (() => void)[] = []
-
-  begin(): void {
-    this.#count += 1
-  }
-
-  end(): void {
-    this.#count -= 1
-    this.#tell()
-  }
-
+export interface InFlight {
+  /** One more. */
+  begin(): void
+  /** One is over. */
+  end(): void
   /** Calls a function when none is left, at once if none is. */
-  whenOver(onOver: () => void): void {
-    this.#waiting.push(onOver)
-    this.#tell()
-  }
+  whenOver(onOver: () => void): void
+}
 
-  /** Resolves when none is left: for a clean shutdown. */
-  drained(): Promise<void> {
-    return new Promise((resolve) => this.whenOver(resolve))
+export const inFlight = (): InFlight => {
+  let count = 0
+  const waiting: (() => void)[] = []
+  const tell = () => {
+    if (count === 0) for (const onOver of waiting.splice(0)) onOver()
   }
-
-  #tell(): void {
-    while (this.#count === 0 && this.#waiting.length > 0) this.#waiting.shift()?.()
+  return {
+    begin() {
+      count += 1
+    },
+    end() {
+      count -= 1
+      tell()
+    },
+    whenOver(onOver) {
+      waiting.push(onOver)
+      tell()
+    },
   }
 }

@@ -6,7 +6,7 @@ import { excerpt } from './text.js'
 const shownIssues = 5
 
 /** Zod's issues without its internals, and without the offending values, which may be secrets; `below` a path. */
-export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Issue[] {
+export const issuesOf = (error: z.core.$ZodError, below: Issue['path'] = []): Issue[] => {
   return error.issues.map(({ path, message }) => ({
     path: [...below, ...path],
     message: message.replace(/^Invalid input: /, ''),
@@ -14,13 +14,11 @@ export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Is
 }
 
 /** The first few issues on one line of bounded length: `usernames[1]: must not be empty; and 7 more`. */
-export function formatIssues(issues: readonly Issue[]): string {
+export const formatIssues = (issues: readonly Issue[]): string => {
   const shown = issues.slice(0, shownIssues).map(sentenceOf)
   if (issues.length > shownIssues) shown.push(`and ${issues.length - shownIssues} more`)
   return shown.join('; ')
 }
 
-function sentenceOf({ path, message }: Issue): string {
-  const problem = excerpt(message, 300)
-  return path.length === 0 ? problem : `${excerpt(z.core.toDotPath(path), 150)}: ${problem}`
-}
+const sentenceOf = ({ path, message }: Issue) =>
+  (path.length > 0 ? `${excerpt(z.core.toDotPath(path), 150)}: ` : '') + excerpt(message, 300)

@@ -1,4 +1,5 @@
 /** What the client tells a log: one structured line per request, retry, refresh and failure, without secrets. */
+import { contain } from './contain.js'
 
 /**
  * A log in the shape of `console` and of pino: each method takes fields, then a message.
@@ -15,28 +16,16 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-type Level = keyof Logger
-
-/** A logger whose failures stay its own: a broken log must not break a call. */
-export type SafeLogger = Readonly<Record<Level, (fields: object, message: string) => void>>
-
-const ignore = () => {}
+/** Writes a line: a broken log must not break a call. */
+export type Log = (level: keyof Logger, fields: object, message: string) => void
 
 /** Wraps a caller's logger, or none. What it throws is ignored: nowhere is left to report it. */
-export function safeLogger(logger: Logger | undefined): SafeLogger {
-  const at = (level: Level) =>
-    logger === undefined
-      ? ignore
-      : (fields: object, message: string) => contain(() => logger[level](fields, message), ignore)
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-}
-
-/** Calls a function of the caller's whose failure must not get out, now or later. */
-export function contain(call: () => unknown, onFailure: (error: unknown) => void): void {
-  try {
-    const result = call()
-    if (Object(result) === result) Promise.resolve(result).then(undefined, onFailure)
-  } catch (error) {
-    onFailure(error)
+export const logOf = (logger: Logger | undefined): Log => {
+  return (level, fields, message) => {
+    if (logger)
+      contain(
+        () => logger[level](fields, message),
+        () => {},
+      )
   }
 }

@@ -34,7 +34,7 @@ export interface ProvidedTokenAuth {
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
 /** How token requests are sent. Each has its own time limit, because no single caller owns it. */
-export interface TokenRequests extends Pick<SendOptions, 'transport' | 'retry' | 'logger'> {
+export interface TokenRequests extends Pick<SendOptions, 'transport' | 'retry' | 'log'> {
   readonly timeoutMs: number
 }
 
@@ -49,8 +49,8 @@ export function authorizerFor(auth: Auth, { timeoutMs, ...options }: TokenReques
       deadline.end()
     }
   }
-  const shared = auth.tokenCache && new SharedTokenCache(auth.tokenCache, cacheKey(auth), options.logger)
-  return new TokenAuthorizer(new TokenSource({ request, timeoutMs, shared, logger: options.logger }))
+  const shared = auth.tokenCache && new SharedTokenCache(auth.tokenCache, cacheKey(auth), options.log)
+  return new TokenAuthorizer(new TokenSource({ request, timeoutMs, shared, log: options.log }))
 }
 
 /** Two clients share a token only if they would ask for the same one. */

@@ -16,7 +16,7 @@ export async function sendAuthorized(
     if (answer.status !== 401) return answer
     const second = await authorizer.reauthorize(first, deadline)
     if (second === undefined) return answer
-    options.logger.info({ method: request.method }, 'Access token rejected; repeating with a new one')
+    options.log('info', { method: request.method }, 'Access token rejected; repeating with a new one')
     // Waited for here, because the deadline ends below.
     return await send(withAuthorization(request, second, first.secrets), options)
   } finally {

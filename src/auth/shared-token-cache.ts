@@ -1,7 +1,7 @@
 /** A token shared between processes, through a cache that the caller brings. */
 import { z } from 'zod'
 import { parseJson } from '../json.js'
-import type { SafeLogger } from '../logger.js'
+import type { Log } from '../logger.js'
 import { accessTokenPattern } from './access-token-response.js'
 
 /**
@@ -42,13 +42,13 @@ const patienceMs = 1_000
 export class SharedTokenCache {
   readonly #cache: TokenCache
   readonly #key: string
-  readonly #logger: SafeLogger
+  readonly #log: Log
   #changes = Promise.resolve()
 
-  constructor(cache: TokenCache, key: string, logger: SafeLogger) {
+  constructor(cache: TokenCache, key: string, log: Log) {
     this.#cache = cache
     this.#key = key
-    this.#logger = logger
+    this.#log = log
   }
 
   /** The stored token while it is valid; `undefined` also when the store fails. */
@@ -97,7 +97,7 @@ export class SharedTokenCache {
     } catch (error) {
       // Its name only: what else a store's error carries is unknown, and may be the token.
       const reason = error instanceof Error ? error.name : typeof error
-      this.#logger.warn({ operation, reason }, 'Token cache failed; going on without it')
+      this.#log('warn', { operation, reason }, 'Token cache failed; going on without it')
       return undefined
     } finally {
       clearTimeout(timer)

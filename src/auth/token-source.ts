@@ -1,7 +1,7 @@
 /** Holds the current access token: one request at a time, refreshed ahead of its end (interface.md section 5). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
-import type { SafeLogger } from '../logger.js'
+import type { Log } from '../logger.js'
 import type { SharedTokenCache } from './shared-token-cache.js'
 import type { IssuedToken } from './token-request.js'
 
@@ -30,7 +30,7 @@ export interface TokenSourceOptions {
   /** Limit for a request that nobody waits for, in milliseconds. */
   readonly timeoutMs: number
   readonly shared: SharedTokenCache | undefined
-  readonly logger: SafeLogger
+  readonly log: Log
 }
 
 /**
@@ -56,7 +56,7 @@ interface Flight {
 export class TokenSource {
   readonly #timeoutMs: number
   readonly #shared: SharedTokenCache | undefined
-  readonly #logger: SafeLogger
+  readonly #log: Log
   readonly #obtain: (flightId: number, budget: TokenRequestBudget) => Promise<HeldToken>
   #current: HeldToken | undefined
   #rejected: string | undefined
@@ -65,10 +65,10 @@ export class TokenSource {
   #lastRequestMs = 0
   #failedRefreshes = 0
 
-  constructor({ request, timeoutMs, shared, logger }: TokenSourceOptions) {
+  constructor({ request, timeoutMs, shared, log }: TokenSourceOptions) {
     this.#timeoutMs = timeoutMs
     this.#shared = shared
-    this.#logger = logger
+    this.#log = log
     const issue = async (_flightId: number, budget: TokenRequestBudget) => {
       const startedAt = performance.now()
       const token = heldToken(await request(budget), true)
@@ -154,7 +154,7 @@ export class TokenSource {
       token.refreshAt = performance.now() + delayMs
       const reason = error instanceof Error ? error.message : typeof error
       const fields = { delayMs: Math.round(delayMs), reason }
-      this.#logger.warn(fields, 'Access token refresh failed; the old one serves on')
+      this.#log('warn', fields, 'Access token refresh failed; the old one serves on')
     }
   }
 
@@ -177,7 +177,7 @@ export class TokenSource {
     if (remainingMs <= 0 || !this.#isBetter(token)) return
     this.#current = token
     this.#failedRefreshes = 0
-    this.#logger.info({ expiresInMs: Math.round(remainingMs) }, 'Access token obtained')
+    this.#log('info', { expiresInMs: Math.round(remainingMs) }, 'Access token obtained')
     void this.#shared?.write({ accessToken: token.accessToken, lifetimeMs: token.lifetimeMs, remainingMs })
   }
 

@@ -1,6 +1,6 @@
 /** Sends a request until it is answered, or until repeating it would be unsafe or useless. */
 import { ConnectionError } from '../errors.js'
-import type { SafeLogger } from '../logger.js'
+import type { Log } from '../logger.js'
 import { addressOf } from './address.js'
 import { type Deadline, sleep } from './deadline.js'
 import { redact } from './redact.js'
@@ -16,7 +16,7 @@ export interface Progress {
 export interface SendOptions {
   readonly transport: Pick<Transport, 'send'>
   readonly retry: RetryPolicy
-  readonly logger: SafeLogger
+  readonly log: Log
   readonly deadline: Deadline
   /** Whether a second time does no harm after a first one whose fate is unknown. */
   readonly repeatable: boolean
@@ -57,7 +57,7 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
     if (delayMs === undefined || now + delayMs >= deadline.endsAt) return answerOf(request, outcome)
     const { shown: url } = addressOf(request.url)
     const fields = { method: request.method, url, attempt, delayMs: Math.round(delayMs) }
-    options.logger.info(fields, 'Request will be repeated')
+    options.log('info', fields, 'Request will be repeated')
     await sleep(delayMs, deadline)
   }
 }
@@ -67,14 +67,14 @@ function record(
   { method, url: fullUrl }: HttpRequest,
   outcome: HttpResponse | ConnectionError,
   { attempt, durationMs }: { attempt: number; durationMs: number },
-  { logger, progress }: SendOptions,
+  { log, progress }: SendOptions,
 ): void {
   if (isLost(outcome)) progress.lostAttempts++
   const { shown: url } = addressOf(fullUrl)
   if ('status' in outcome) {
-    logger.debug({ method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
+    log('debug', { method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
   } else {
-    logger.warn({ method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
+    log('warn', { method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
   }
 }
 

@@ -1,11 +1,11 @@
 /** The JSON value in a callback's body, whatever form the web framework hands it over in. */
 
 import { messageOf } from '../text.js'
-import { failure } from './failure.js'
+import { bodyFailure } from './failure.js'
 
 export type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
 
-const byteOrderMark = 0xfeff
+const byteOrderMark = '\uFEFF'
 // `ignoreBOM` keeps the mark: it is ignored where text is read.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -15,31 +15,28 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  *
  * @throws Failure if there is no JSON value in it.
  */
-export function valueOfBody(body: unknown): unknown {
-  if (typeof body === 'string') return valueOfText(body)
-  return isBytes(body) ? valueOfText(textOf(body)) : body
-}
+export const valueOfBody = (body: unknown): unknown =>
+  typeof body === 'string' ? valueOfText(body) : isBytes(body) ? valueOfText(textOf(body)) : body
 
-function valueOfText(text: string, mayHaveMark = true): unknown {
+const valueOfText = (text: string, mayHaveMark = true): unknown => {
   try {
     return JSON.parse(text)
   } catch (error) {
     // Looked for only now: hardly any body begins with one.
-    if (mayHaveMark && text.charCodeAt(0) === byteOrderMark) return valueOfText(text.slice(1), false)
+    if (mayHaveMark && text[0] === byteOrderMark) return valueOfText(text.slice(1), false)
     // Engines quote a few characters around the fault and, some of them, its position.
-    throw failure(text.trim() ? `the body is not JSON (${messageOf(error)})` : 'the body is empty', error)
+    throw bodyFailure(text.trim() ? `is not JSON (${messageOf(error)})` : 'is empty', error)
   }
 }
 
-function textOf(bytes: Bytes): string {
+const textOf = (bytes: Bytes): string => {
   try {
     return utf8.decode(bytes)
   } catch (error) {
-    throw failure('the body is not UTF-8', error)
+    throw bodyFailure('is not UTF-8', error)
   }
 }
 
 /** By tag and not by instanceof: bytes from another realm (a worker's vm, Jest) are bytes too. */
-export function isBytes(body: unknown): body is Bytes {
-  return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
-}
+export const isBytes = (body: unknown): body is Bytes =>
+  ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'

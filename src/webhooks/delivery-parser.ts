@@ -7,7 +7,7 @@ import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './d
 import { invalidDelivery } from './invalid-delivery.js'
 import { refuseOptions } from './options.js'
 import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
-import { type documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import { documentedType, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 import { anyDeliverySchema } from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
@@ -65,33 +65,35 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const { error } = payloadsSchema().safeParse(Object(options).payloads)
-  if (error) refuseOptions('The options of the delivery parser', issuesOf(error, ['payloads']))
+  const { error } = optionsSchema().safeParse(options)
+  if (error) refuseOptions('The delivery parser', issuesOf(error))
   return parserOf(options.payloads)
 }
 
-const documentedReader = {
-  type: 'lowEnergyAgentOpened' satisfies keyof typeof documentedPayloadSchemas as string,
-  read: validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath),
-}
+const readDocumentedPayload = validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath)
 const readAnyDelivery = validatingReader(anyDeliverySchema)
 
 function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
   const payloadReaders = [
     ...Object.entries(payloads).map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
-    documentedReader,
+    { type: documentedType, read: readDocumentedPayload },
   ]
 
   const parse = (body: unknown) => {
     try {
-      const delivery = readAnyDelivery(valueOfBody(body))
+      const value = valueOfBody(body)
+      const delivery = readAnyDelivery(value)
       const { type, payload } = delivery.notification
       // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
       // which takes longer than comparing with a few names.
       for (const reader of payloadReaders) {
         if (reader.type !== type) continue
         const result = reader.read(payload)
-        return result === payload ? delivery : withPayload(delivery, result)
+        if (result === payload) break
+        // An object of the caller's stays as it is.
+        const copy = value === body ? copyOf(delivery) : delivery
+        Object.assign(copy.notification, { payload: result })
+        return copy
       }
       return delivery
     } catch (thrown) {
@@ -112,7 +114,8 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
   } as DeliveryParser<Payloads>
 }
 
-const defaultParser = parserOf({})
+/** Knows the payloads of the interface document and no others. */
+export const defaultParser = parserOf({})
 
 /**
  * Reads the body of a callback (interface.md section 2.3).
@@ -138,20 +141,20 @@ export function safeParseDelivery(body: unknown): DeliveryResult {
   return defaultParser.safeParse(body)
 }
 
-/** A shallow copy: the delivery may be an object of the caller's. */
-function withPayload(delivery: z.input<typeof anyDeliverySchema>, payload: unknown) {
-  // By name too, because a spread leaves out fields that come from a prototype's getter.
-  const { subscriptionId, notification } = delivery
-  const { id, time, ver, type } = notification
-  return { ...delivery, subscriptionId, notification: { ...notification, id, time, ver, type, payload } }
+const copyOf = (delivery: z.input<typeof anyDeliverySchema>) => {
+  // Parsing alone leaves out a field named `__proto__`, spreading alone those that come from a prototype's getter.
+  const copy = anyDeliverySchema.parse(delivery)
+  return { ...copy, ...delivery, notification: { ...copy.notification, ...delivery.notification } }
 }
 
 // Made when it is needed: most apps make no parser of their own.
-const payloadsSchema = () =>
-  z.record(
-    z.string(),
-    // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
-    // be another copy.
-    z.custom((schema) => typeof Object(schema)._zod?.run === 'function', 'expected a zod 4 schema'),
-    'expected an object of zod schemas by notification type',
-  )
+const optionsSchema = () =>
+  z.object({
+    payloads: z.record(
+      z.string(),
+      // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
+      // be another copy.
+      z.custom((schema) => Object(schema)._zod?.run, 'expected a zod 4 schema'),
+      'expected zod schemas by notification type',
+    ),
+  })

@@ -1,6 +1,9 @@
 /** The payloads that the interface document describes (section 2.3), by `notification.type`. */
 import { z } from 'zod'
 
+/** Any text. */
+export const text = z.string()
+
 /** Any integer. Not `z.int()`: that refuses those beyond 2^53, which the interface document does not. */
 export const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
 
@@ -10,9 +13,9 @@ export const integer = z.number().refine(Number.isInteger, 'expected an integer'
  */
 export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
   /** The call. */
-  callId: z.string(),
+  callId: text,
   /** The user (agent) that the notification is about. */
-  username: z.string(),
+  username: text,
   /** An integer of any sign, in no documented unit. */
   bTime: integer,
   /** An integer of any sign, in no documented unit. */
@@ -23,3 +26,6 @@ export const lowEnergyAgentOpenedPayloadSchema = z.looseObject({
 
 /** The payload schemas that the interface document gives, by `notification.type`. */
 export const documentedPayloadSchemas = { lowEnergyAgentOpened: lowEnergyAgentOpenedPayloadSchema } as const
+
+/** The value of `notification.type` whose payload is documented. */
+export const documentedType = 'lowEnergyAgentOpened' satisfies keyof typeof documentedPayloadSchemas

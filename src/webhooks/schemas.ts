@@ -6,13 +6,13 @@
  */
 import { z } from 'zod'
 import type { Delivery, Notification } from './delivery.js'
-import { integer, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import { documentedType, integer, lowEnergyAgentOpenedPayloadSchema, text } from './payload-schemas.js'
 
 const anyNotificationSchema = z.looseObject({
-  id: z.string(),
+  id: text,
   time: integer,
-  ver: z.string(),
-  type: z.string(),
+  ver: text,
+  type: text,
   payload: z.looseObject({}),
 })
 
@@ -25,9 +25,9 @@ export const anyDeliverySchema = deliverySchemaOf(anyNotificationSchema)
  */
 export const notificationSchema = anyNotificationSchema
   .superRefine((notification, context) => {
-    if (notification.type !== 'lowEnergyAgentOpened') return
-    const payload = lowEnergyAgentOpenedPayloadSchema.safeParse(notification.payload)
-    for (const issue of payload.error?.issues ?? []) {
+    if (notification.type !== documentedType) return
+    const { error } = lowEnergyAgentOpenedPayloadSchema.safeParse(notification.payload)
+    for (const issue of error?.issues ?? []) {
       context.addIssue({ ...issue, path: ['payload', ...issue.path] })
     }
   })
@@ -35,10 +35,7 @@ export const notificationSchema = anyNotificationSchema
     // z.toJSONSchema cannot see into a refinement. A getter, so that only who asks for it pays for it.
     get anyOf() {
       const { $schema: _, ...payload } = z.toJSONSchema(lowEnergyAgentOpenedPayloadSchema)
-      return [
-        { properties: { type: { not: { const: 'lowEnergyAgentOpened' } } } },
-        { properties: { payload } },
-      ]
+      return [{ properties: { type: { not: { const: documentedType } } } }, { properties: { payload } }]
     },
     // The refinement proves which payload goes with which type; zod has no way to say so in types.
   }) as z.ZodType as z.ZodType<Notification, Notification>

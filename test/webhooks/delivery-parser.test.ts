@@ -152,7 +152,7 @@ describe('a schema that cannot answer', () => {
         const { error } = parser.safeParse(body)
         expect(error).toBeInstanceOf(InvalidDeliveryError)
         expect(error?.message).toContain(
-          'notification.payload: the payload schema for "cxScoreUpdated" is asynchronous; a delivery is parsed synchronously',
+          'notification.payload: the schema for "cxScoreUpdated" is asynchronous or failed (',
         )
         expect(error?.cause).toBeInstanceOf(Error)
       }
@@ -181,7 +181,7 @@ describe('a schema that cannot answer', () => {
     const cause = new Error('boom')
     const { error } = parserFor(schemaThrowing(cause) as z.core.$ZodType).safeParse(scoreDelivery())
     expect(error).toBeInstanceOf(InvalidDeliveryError)
-    expect(error?.message).toContain('the payload schema for "cxScoreUpdated" threw (boom)')
+    expect(error?.message).toContain('the schema for "cxScoreUpdated" is asynchronous or failed (boom)')
     expect(error?.cause).toBe(cause)
   })
 
@@ -190,7 +190,7 @@ describe('a schema that cannot answer', () => {
       throw new Error('boom')
     })
     expect(() => parserFor(schema).parse(scoreDelivery())).toThrow(
-      /^Not a notification delivery: notification\.payload: the payload schema for "cxScoreUpdated" threw/,
+      /^Not a notification delivery: notification\.payload: the schema for "cxScoreUpdated" is asynchronous or failed/,
     )
   })
 
@@ -241,10 +241,10 @@ describe('the message about many or long problems', () => {
 })
 
 describe('options that cannot work', () => {
-  const notPayloads = 'expected an object of zod schemas by notification type'
+  const notPayloads = 'expected zod schemas by notification type'
   const notASchema = 'expected a zod 4 schema'
   test.each<[string, unknown, string[], string]>([
-    ['no options', undefined, ['payloads'], notPayloads],
+    ['no options', undefined, [], 'expected object, received undefined'],
     ['no payloads', {}, ['payloads'], notPayloads],
     ['null', { payloads: null }, ['payloads'], notPayloads],
     ['an array', { payloads: [z.object({})] }, ['payloads'], notPayloads],
@@ -256,6 +256,7 @@ describe('options that cannot work', () => {
     const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
     expect(create).toThrow(ConfigurationError)
     expect(create).toThrow(expect.objectContaining({ issues: [{ path, message }] }))
-    expect(create).toThrow(`The options of the delivery parser cannot work: ${path.join('.')}: ${message}.`)
+    const where = path.length > 0 ? `${path.join('.')}: ` : ''
+    expect(create).toThrow(`The delivery parser cannot work: ${where}${message}.`)
   })
 })

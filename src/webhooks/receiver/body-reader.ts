@@ -1,5 +1,5 @@
 /** Reads a body that arrives in pieces: up to a size, for a limited time, and says once what became of it. */
-import { Failure, failure } from '../failure.js'
+import { bodyFailure, type Failure } from '../failure.js'
 import { startDeadline } from './deadline.js'
 
 /** A callback's body, or what there is of it and why it cannot be used. */
@@ -16,10 +16,10 @@ export interface ReceivedBytes extends ReceivedBody {
 export type OnBytes = (received: ReceivedBytes) => void
 
 /** The failure of a body that is larger than allowed. It is refused, so that nobody reads why. */
-export const tooLarge = new Failure([])
+export const tooLarge: Failure = { issues: [] }
 
-/** Why there is no body left to read, as a sentence. */
-export const readBefore = 'the body was read by something before'
+/** Why there is no body left to read, as the rest of a sentence about it. */
+export const readBefore = 'was read before'
 
 /** How long a body may take to arrive, in milliseconds: a sender that stops half way holds nothing for ever. */
 const bodyTimeoutMs = 10_000
@@ -39,17 +39,17 @@ export interface BodyReader {
  * @param declaredBytes - the length of the body, where it is certain: it is over then, whether or not somebody says so
  * @param onWait - called if the body does not arrive at once
  */
-export function bodyReader(
+export const bodyReader = (
   maxBytes: number,
   done: OnBytes,
   declaredBytes?: number,
   onWait?: () => void,
-): BodyReader {
+): BodyReader => {
   let bytes: Uint8Array = nothing
   let size = 0
   let isDone = false
 
-  function finish(failure?: Failure): void {
+  const finish = (failure?: Failure): void => {
     if (isDone) return
     isDone = true
     stopWaiting()
@@ -57,7 +57,7 @@ export function bodyReader(
     done({ body: size < bytes.byteLength ? bytes.subarray(0, size) : bytes, failure })
   }
 
-  function add(piece: Uint8Array): void {
+  const add = (piece: Uint8Array): void => {
     const end = size + piece.byteLength
     if (end > maxBytes) {
       finish(tooLarge)
@@ -80,7 +80,7 @@ export function bodyReader(
 
   const stopWaiting = startDeadline(
     bodyTimeoutMs,
-    () => finish(failure(`the body did not arrive within ${bodyTimeoutMs} ms`)),
+    () => finish(bodyFailure(`did not arrive within ${bodyTimeoutMs} ms`)),
     onWait,
   )
   return { add, finish }

@@ -1,21 +1,21 @@
 /** Compressed bodies. The service sends none (interface.md section 4.2), but what stands before the app may. */
-import { excerpt } from '../../text.js'
-import { failure } from '../failure.js'
+import { bodyFailure } from '../failure.js'
 import type { OnBytes, ReceivedBytes } from './body-reader.js'
+import type { HeaderReader } from './headers.js'
 import { readWebBody } from './web-body.js'
 
 /**
  * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. What is not encoded, or did
  * not arrive wholly, is passed on at once.
  */
-export function decode(
+export const decode = (
   encoded: ReceivedBytes,
-  contentEncoding: string | undefined,
+  headerOf: HeaderReader,
   maxBytes: number,
   done: OnBytes,
-): void {
+): void => {
   const { body, failure: problem } = encoded
-  const coding = contentEncoding?.trim().toLowerCase()
+  const coding = headerOf('content-encoding')?.trim().toLowerCase()
   if (problem || !coding || coding === 'identity') {
     done(encoded)
     return
@@ -26,7 +26,7 @@ export function decode(
     if (format === 'gzip' || format === 'deflate') {
       return new Blob([body]).stream().pipeThrough(new DecompressionStream(format))
     }
-    throw failure(`the body is encoded with "${excerpt(coding, 50)}", not with gzip or deflate`)
+    throw bodyFailure(`is encoded with "${coding}", not with gzip or deflate`)
   }
   void readWebBody(decompressed, maxBytes, (content) =>
     done(content.failure ? { ...content, body } : content),

@@ -6,7 +6,7 @@ const soon = Promise.resolve()
  * Calls `onLate` after `limitMs`, unless the function that it returns is called before. There is no timer for
  * what is over with the microtasks of this turn, which most deliveries are: `onWait` is called for the others.
  */
-export function startDeadline(limitMs: number, onLate: () => void, onWait?: () => void): () => void {
+export const startDeadline = (limitMs: number, onLate: () => void, onWait?: () => void): (() => void) => {
   let isMet = false
   let timer: ReturnType<typeof setTimeout> | undefined
   void soon.then(() => {

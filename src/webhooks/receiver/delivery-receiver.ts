@@ -1,9 +1,9 @@
 /** The callback route of a subscriber, safe by construction: see {@link DeliveryReceiver}. */
 import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
-import { type AnswerStatus, answerHeaders, createDeliveryCore, type DeliveryCore } from './delivery-core.js'
+import { type CallbackAnswer, createDeliveryCore, type DeliveryCore } from './delivery-core.js'
 import type { NotificationFor, NotificationHandler, SuggestedType } from './handlers.js'
 import { type CallbackHeaders, headerReader } from './headers.js'
-import { type DeliveryReceiverOptions, refuseUnless, validateReceiverOptions } from './options.js'
+import { type DeliveryReceiverOptions, requireType, validateReceiverOptions } from './options.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */
 export interface CallbackRequest {
@@ -15,16 +15,8 @@ export interface CallbackRequest {
   readonly body: unknown
 }
 
-/** What to answer a callback with. There is never a body. */
-export interface CallbackAnswer {
-  /** 204 for everything that comes from the service; 401, 405 or 413 for what does not. */
-  readonly status: AnswerStatus
-  /** `allow` with a 405, otherwise none. */
-  readonly headers: Record<string, string>
-}
-
 /** @internal What the adapters build on, found by any loaded copy of this package. */
-export const deliveryCore = Symbol.for('notification-subscriber.core')
+export const deliveryCore = Symbol.for('notification-subscriber')
 
 /**
  * Receives callbacks (interface.md sections 2.3, 4.2 and 5) and hands their notifications to handlers.
@@ -71,7 +63,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     type: Type,
     handler: NotificationHandler<NotificationFor<Type, Payloads>, Payloads>,
   ): this {
-    refuseUnless(typeof type === 'string', 'type', 'must be a string')
+    requireType('string', type, 'type')
     // It gets notifications of its type only, and those are what its parameter states.
     return this.#register(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
   }
@@ -85,7 +77,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     type: string | undefined,
     handler: NotificationHandler<NotificationOf<Payloads>, Payloads>,
   ): this {
-    refuseUnless(typeof handler === 'function', 'handler', 'must be a function')
+    requireType('function', handler, 'handler')
     this.#core.register(type, handler)
     return this
   }
@@ -107,13 +99,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   handle(request: CallbackRequest): Promise<CallbackAnswer> {
     return new Promise((resolve) => {
-      const answer = (status: AnswerStatus) => resolve({ status, headers: answerHeaders(status) })
       try {
         const { method, headers, body } = request
-        this.#core.handle(method, headerReader(headers), (onBody) => onBody({ body }), answer)
+        this.#core.handle(method, headerReader(headers), (onBody) => onBody({ body }), resolve)
       } catch {
         // No request at all, or an object whose getters throw: no framework's.
-        answer(this.#core.refuse(401))
+        resolve(this.#core.refuse(401))
       }
     })
   }

@@ -15,7 +15,7 @@ export type HeaderReader = (lowerCaseName: string) => string | undefined
  * Reads `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the headers as
  * they were sent. `Headers` joins what was sent twice with a comma and a space, which no longer shows as two.
  */
-export function headerReader(headers: unknown): HeaderReader {
+export const headerReader = (headers: unknown): HeaderReader => {
   const { get } = Object(headers)
   if (typeof get === 'function') return (name) => textOrNothing(get.call(headers, name))
   const namesAndValues = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
@@ -23,8 +23,8 @@ export function headerReader(headers: unknown): HeaderReader {
     let value: unknown
     for (let index = 0; index < namesAndValues.length; index += 2) {
       const name: string = namesAndValues[index]
-      if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
       const sent = namesAndValues[index + 1]
+      if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
       if (sent === undefined || sent === null) continue
       if (value !== undefined) return undefined
       value = sent

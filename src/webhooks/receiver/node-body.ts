@@ -1,28 +1,27 @@
 /** The body of a Node request: what a body parser left of it, or the stream. */
 import { isBytes } from '../body.js'
-import { Failure, failure } from '../failure.js'
+import { bodyFailure, thrownFailure } from '../failure.js'
 import { bodyReader, type OnBytes, type ReceivedBody, readBefore } from './body-reader.js'
 import type { NodeRequest } from './node-messages.js'
 
 /** What something that ran before left; nothing if the stream is as it came. */
-export function bodyFoundIn(request: NodeRequest): ReceivedBody | undefined {
+export const bodyFoundIn = (request: NodeRequest): ReceivedBody | undefined => {
   try {
     const { body } = request
     const wasRead = request.readableDidRead || request.readableEnded
     // Some body parsers leave an empty object, and the stream alone, for a content type that is not theirs.
     if (!wasRead && isEmpty(body)) return undefined
-    if (body !== undefined) return { body }
-    throw failure(`${readBefore}, which left nothing in req.body`)
+    return body === undefined
+      ? { failure: bodyFailure(`${readBefore}, which left nothing in req.body`) }
+      : { body }
   } catch (thrown) {
     // Some platforms parse when they are asked.
-    return { failure: Failure.of(thrown) }
+    return { failure: thrownFailure(thrown) }
   }
 }
 
-function isEmpty(body: unknown): boolean {
-  if (Object(body) !== body) return !body
-  return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
-}
+const isEmpty = (body: unknown): boolean =>
+  Object(body) === body ? (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0 : !body
 
 /**
  * Reads the stream up to `maxBytes` and calls `done` once: when the body is over, is too large, or will not
@@ -30,13 +29,13 @@ function isEmpty(body: unknown): boolean {
  *
  * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
  */
-export function readNodeBody(
+export const readNodeBody = (
   request: NodeRequest,
   maxBytes: number,
   declaredBytes: number | undefined,
   done: OnBytes,
-): void {
-  const breakOff = (cause?: Error) => body.finish(failure('the connection ended before the body did', cause))
+): void => {
+  const breakOff = (cause?: Error) => body.finish(bodyFailure('broke off with the connection', cause))
   const watch = () => {
     request.on('end', () => body.finish())
     // Stays for good: an error without a listener would end the process.
@@ -53,8 +52,9 @@ export function readNodeBody(
   request.on('data', (chunk) => {
     // Streams give text if something before called setEncoding. Its type comes from here and not from Node's types,
     // which an app that only receives callbacks may not have.
-    const encoding = request.readableEncoding as BufferEncoding
-    body.add(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)
+    body.add(
+      typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding as BufferEncoding) : chunk,
+    )
   })
   // A listener costs as much as checking the secrets. A request of HTTP/1 emits no error that nobody listens to.
   if (!declaredBytes) watch()

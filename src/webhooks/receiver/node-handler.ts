@@ -2,7 +2,7 @@
 import type { PayloadSchemas } from '../delivery.js'
 import { type ReceivedBody, tooLarge } from './body-reader.js'
 import { decode } from './content-encoding.js'
-import { type AnswerStatus, answerHeaders } from './delivery-core.js'
+import type { CallbackAnswer } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { headerReader } from './headers.js'
 import { bodyFoundIn, readNodeBody } from './node-body.js'
@@ -28,7 +28,7 @@ import type { NodeRequest, NodeResponse } from './node-messages.js'
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
 ): (request: NodeRequest, response: NodeResponse) => void {
-  const { maxBodyBytes, logger, handle } = receiver[deliveryCore]
+  const { maxBodyBytes, log, handle } = receiver[deliveryCore]
   return (request, response) => {
     const headerOf = headerReader(request.rawHeaders?.length ? request.rawHeaders : request.headers)
     const version = request.httpVersionMajor
@@ -38,27 +38,24 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
     let mustStop: boolean | undefined
 
     const read = (onBody: (received: ReceivedBody) => void) => {
-      const found = bodyFoundIn(request)
-      mustStop = !found
+      const found = bodyFoundIn(request) ?? (isLong ? { failure: tooLarge } : undefined)
       if (found) return onBody(found)
-      if (isLong) return onBody({ failure: tooLarge })
       readNodeBody(request, maxBodyBytes, version === 1 ? declaredBytes : undefined, (bytes) =>
-        decode(bytes, headerOf('content-encoding'), maxBodyBytes, (received) => {
+        decode(bytes, headerOf, maxBodyBytes, (received) => {
           mustStop = received.failure !== undefined
           onBody(received)
         }),
       )
     }
-    const answer = (status: AnswerStatus) => {
+    const answer = ({ status, headers }: CallbackAnswer) => {
       try {
         // A stranger may send the rest of a short body: that does not cost the connection.
         mustStop ??=
-          isLong || headerOf('transfer-encoding') !== undefined || (version === 2 && !request.readableEnded)
+          !request.readableEnded && (isLong || version === 2 || headerOf('transfer-encoding') !== undefined)
         const stream = mustStop && version === 2 ? request.stream : undefined
         // Something before may have answered: a middleware with a time limit of its own.
         if (!response.headersSent) {
           response.statusCode = status
-          const headers = answerHeaders(status)
           for (const name in headers) response.setHeader(name, `${headers[name]}`)
           if (mustStop && version !== 2) response.setHeader('connection', 'close')
           response.end()
@@ -66,7 +63,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
         // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
         stream?.close(0)
       } catch (err) {
-        logger.error({ err, status }, 'Callback could not be answered')
+        log('error', { err, status }, 'Callback not answered')
       }
     }
     handle(request.method, headerOf, read, answer)

@@ -83,73 +83,63 @@ export interface ReceiverSettings<Payloads extends PayloadSchemas> {
 const subject = 'The delivery receiver'
 
 /** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
-export function validateReceiverOptions(options: unknown): void {
+export const validateReceiverOptions = (options: unknown): void => {
   const { error } = optionsSchema().safeParse(options)
   if (error) refuseOptions(subject, issuesOf(error))
 }
 
-/** @throws `ConfigurationError` about one value unless it is right. */
-export function refuseUnless(isRight: boolean, name: string, message: string): void {
-  if (!isRight) refuseOptions(subject, [{ path: [name], message }])
+/** @throws `ConfigurationError` about a value that is not of a type. */
+export const requireType = (type: 'string' | 'function', value: unknown, name: string): void => {
+  if (typeof value !== type) refuseOptions(subject, [{ path: [name], message: `must be a ${type}` }])
 }
 
-/** The longest delay that a timer takes; a longer one would fire at once. */
-const maxTimeoutMs = 2 ** 31 - 1
-
 // Made when it is needed: parsing deliveries alone needs none of it.
-function optionsSchema() {
-  const functionSchema = z.custom((value) => typeof value === 'function', 'must be a function')
-  return z
+const optionsSchema = () =>
+  z
     .strictObject({
       secrets: z.unknown().superRefine(checkSecrets),
       allowUnauthenticated: z.boolean(),
       parser: objectWith('safeParse'),
-      onInvalid: functionSchema,
-      onError: functionSchema,
-      ackTimeoutMs: z.number().min(0).max(maxTimeoutMs),
+      onInvalid: z.function(),
+      onError: z.function(),
+      // The longest delay that a timer takes; a longer one would fire at once.
+      ackTimeoutMs: z
+        .number()
+        .min(0)
+        .max(2 ** 31 - 1),
       maxBodyBytes: z.int().min(1),
       logger: objectWith('debug', 'info', 'warn', 'error'),
     })
     .partial()
     .refine(({ secrets, allowUnauthenticated = false }) => (secrets === undefined) === allowUnauthenticated, {
       path: ['secrets'],
-      error: ({ input }) =>
-        Object(input).secrets
-          ? 'contradict `allowUnauthenticated: true`'
-          : 'are missing: anyone could send deliveries; `allowUnauthenticated: true` accepts that',
+      error: 'either these or `allowUnauthenticated: true`, which lets everyone in',
     })
-}
 
-function objectWith(...methods: string[]) {
-  return z.custom(
+const objectWith = (...methods: string[]) =>
+  z.custom(
     (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
     `must have the methods ${methods.join(', ')}`,
   )
-}
 
-function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
+const checkSecrets = (secrets: unknown, context: z.RefinementCtx): void => {
   const refuse = (message: string, ...path: PropertyKey[]) =>
     context.addIssue({ code: 'custom', path, message })
-  if (typeof secrets !== 'object' || !secrets || Array.isArray(secrets)) {
-    refuse('must be an object: accepted values by header name')
-    return
-  }
-  const headers = Object.entries(secrets)
-  if (headers.length === 0) refuse('must name a header')
-  const secret = z
-    .string()
-    .min(1, 'must not be empty')
-    .regex(headerValue, `is not the value of an HTTP header: ${headerValueRule}`)
-  const severalSecrets = z.array(secret).min(1)
+  const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
+  if (headers.length === 0) refuse('must be an object: accepted values by header name')
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
     if (!headerName.test(name)) {
-      refuse(`is not the name of an HTTP header: ${headerNameRule}`, name)
+      refuse(`a header name has ${headerNameRule}`, name)
     }
     const lowerCase = name.toLowerCase()
-    if (seen.has(lowerCase)) refuse('is there twice: header names are the same in any case', name)
+    if (seen.has(lowerCase)) refuse('is there twice: case does not count', name)
     seen.add(lowerCase)
-    const { error } = (Array.isArray(accepted) ? severalSecrets : secret).safeParse(accepted)
-    for (const { path, message } of error ? issuesOf(error) : []) refuse(message, name, ...path)
+    const isList = Array.isArray(accepted) && accepted.length > 0
+    for (const [index, value] of (isList ? accepted : [accepted]).entries()) {
+      if (typeof value !== 'string' || value === '' || !headerValue.test(value)) {
+        refuse(`must be text: ${headerValueRule}`, name, ...(isList ? [index] : []))
+      }
+    }
   }
 }

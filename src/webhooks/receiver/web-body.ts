@@ -1,5 +1,5 @@
 /** Reads the body of a web-standard request, and everything else that is a web stream. */
-import { Failure, failure } from '../failure.js'
+import { bodyFailure, thrownFailure } from '../failure.js'
 import { bodyReader, type OnBytes } from './body-reader.js'
 
 /**
@@ -20,13 +20,13 @@ export async function readWebBody(
   try {
     stream = open()?.getReader()
     for (let part = await stream?.read(); part && !part.done; part = await stream?.read()) {
-      if (!ArrayBuffer.isView(part.value)) throw failure('the body is no stream of bytes')
+      if (!ArrayBuffer.isView(part.value)) throw bodyFailure('is no stream of bytes')
       // Any view will do, whatever its elements are.
       const { buffer, byteOffset, byteLength } = part.value
       body.add(new Uint8Array(buffer, byteOffset, byteLength))
     }
     body.finish()
   } catch (thrown) {
-    body.finish(Failure.of(thrown))
+    body.finish(thrownFailure(thrown))
   }
 }

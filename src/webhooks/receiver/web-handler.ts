@@ -1,10 +1,9 @@
 /** A callback route for servers that answer web-standard requests. */
-import { contain } from '../../logger.js'
+import { contain } from '../../contain.js'
 import type { PayloadSchemas } from '../delivery.js'
-import { failure } from '../failure.js'
+import { bodyFailure } from '../failure.js'
 import { readBefore } from './body-reader.js'
 import { decode } from './content-encoding.js'
-import { answerHeaders } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { headerReader } from './headers.js'
 import { readWebBody } from './web-body.js'
@@ -49,30 +48,27 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   receiver: DeliveryReceiver<Payloads>,
   { waitUntil }: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const { maxBodyBytes, logger, handle } = receiver[deliveryCore]
-  return async (request, ...rest) => {
-    const headerOf = headerReader(request.headers)
-    const bodyOf = () => {
-      if (request.bodyUsed) throw failure(readBefore)
-      return request.body
-    }
-    return new Promise((resolve) => {
+  const { maxBodyBytes, log, handle } = receiver[deliveryCore]
+  return (request, ...rest) =>
+    new Promise((resolve) => {
+      const headerOf = headerReader(request.headers)
+      const bodyOf = () => {
+        if (request.bodyUsed) throw bodyFailure(readBefore)
+        return request.body
+      }
       handle(
         request.method,
         headerOf,
         (onBody) => {
-          void readWebBody(bodyOf, maxBodyBytes, (read) =>
-            decode(read, headerOf('content-encoding'), maxBodyBytes, onBody),
-          )
+          void readWebBody(bodyOf, maxBodyBytes, (read) => decode(read, headerOf, maxBodyBytes, onBody))
         },
-        (status, stillRunning) => {
+        (answer, stillRunning) => {
           contain(
             () => stillRunning && waitUntil?.(stillRunning, ...rest),
-            (err) => logger.error({ err }, 'waitUntil failed: handlers that still run may be cut short'),
+            (err) => log('error', { err }, 'waitUntil failed: handlers may be cut short'),
           )
-          resolve(new Response(null, { status, headers: answerHeaders(status) }))
+          resolve(new Response(null, answer))
         },
       )
     })
-  }
 }

@@ -348,14 +348,14 @@ describe('the log', () => {
       {
         level: 'error',
         fields: { subscriptionId: 4711, id, type: 'bad', err: new Error('handler broke') },
-        message: 'Notification handler failed',
+        message: 'Handler failed',
       },
       {
         level: 'error',
         fields: { issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }] },
         message: expect.stringMatching(/^Not a notification delivery: the body is not JSON/),
       },
-      refused(401, 'a secret header is missing, wrong or there more than once'),
+      refused(401, 'a secret header is missing, wrong or there twice'),
       refused(405, 'the method is not POST'),
       refused(413, 'the body is larger than maxBodyBytes'),
     ])

@@ -198,7 +198,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
       socket[end]()
     }
     await vi.waitFor(() => expect(server.errors).toHaveLength(2))
-    expect(server.problems()).toEqual(Array(2).fill('the connection ended before the body did'))
+    expect(server.problems()).toEqual(Array(2).fill('the body broke off with the connection'))
     expect(Buffer.from(server.errors[0]?.body as Uint8Array).toString()).toBe(delivery.slice(0, 50))
     expect(server.received).toEqual([])
     expect((await server.post(delivery)).status).toBe(204)
@@ -289,7 +289,7 @@ describe('compressed bodies', () => {
       /is encoded with "gzip, x-gzip", not with gzip or deflate/,
     ],
     ['x-gzip, br', gzipSync(brotliCompressSync(delivery)), /is encoded with "x-gzip, br"/],
-    ['x'.repeat(100), Buffer.from(delivery), /is encoded with "x{50}…"/],
+    ['x'.repeat(100), Buffer.from(delivery), /is encoded with "x{100}"/],
     ['gzip', Buffer.from(delivery), /cannot be read/],
     ['gzip', gzipSync(delivery).subarray(0, 40), /cannot be read/],
     ['deflate', gzipSync(delivery), /cannot be read/],
@@ -340,7 +340,7 @@ describe('after a body parser', () => {
   )
 
   test.each<[unknown, string]>([
-    [undefined, 'the body was read by something before, which left nothing in req.body'],
+    [undefined, 'the body was read before, which left nothing in req.body'],
     [null, 'expected object, received null'],
     [5, 'expected object, received number'],
     [[], 'expected object, received array'],
@@ -359,7 +359,7 @@ describe('after a body parser', () => {
       request.read(10)
     })
     expect((await server.post(delivery)).status).toBe(204)
-    expect(server.problems()).toEqual([expect.stringContaining('was read by something before')])
+    expect(server.problems()).toEqual([expect.stringContaining('was read before')])
   })
 
   test('a req.body that throws when it is asked for', async () => {
@@ -429,7 +429,7 @@ describe('unusual requests and responses', () => {
     request.emit('data', Buffer.from('{'))
     request.emit('error', new Error('reset'))
     await answered()
-    expect(problems()).toEqual(['the connection ended before the body did'])
+    expect(problems()).toEqual(['the body broke off with the connection'])
   })
 
   test('one that goes on when its body is over, or too large, is answered once', async () => {
@@ -469,7 +469,7 @@ describe('unusual requests and responses', () => {
     const destroyed = handleAlone(Object.assign(new EventEmitter(), { destroyed: true }))
     for (const { answered, problems } of [closed, destroyed]) {
       await answered()
-      expect(problems()).toEqual(['the connection ended before the body did'])
+      expect(problems()).toEqual(['the body broke off with the connection'])
     }
   })
 
@@ -498,7 +498,7 @@ describe('unusual requests and responses', () => {
       {
         level: 'error',
         fields: { status: 405, err: new Error('broken') },
-        message: 'Callback could not be answered',
+        message: 'Callback not answered',
       },
     ])
   })
