@@ -1,4 +1,7 @@
 /** design.md, "The client": what holds for every method alike. */
+import { getEventListeners } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { InvalidRequestError, NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { baseUrl, credentials, deferred, fakeService, subscription } from './support/fake-service.js'
@@ -53,6 +56,23 @@ describe('a client that is closed', () => {
     await closed
     expect(order).toEqual(['created', 'closed'])
   })
+})
+
+test('a signal that outlives its calls keeps nothing of them', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const client = new NotificationClient({ baseUrl, auth: { getAccessToken: () => 'token' } })
+  const { signal } = new AbortController()
+  const call = async () => {
+    for (let count = 0; count < 20_000; count += 1) await client.getAccessToken({ signal })
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = await call()
+  // A deadline takes 400 bytes: kept, they would be 8 MB.
+  expect((await call()) - before).toBeLessThan(1_000_000)
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  await client.close()
 })
 
 test.each([
