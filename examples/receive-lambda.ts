@@ -4,7 +4,7 @@ import { callbackToken, demonstrate, listen } from './support/demonstrate.js'
 import { functionUrl } from './support/function-url.js'
 
 // On AWS it is set in the configuration of the function, before this code is loaded.
-process.env.CALLBACK_TOKEN = callbackToken
+Object.assign(process.env, { CALLBACK_TOKEN: callbackToken })
 const { handler, receiver } = await import('./lambda/handler.js')
 
 await demonstrate(receiver, (tls) => listen(createServer(tls, functionUrl(handler))))

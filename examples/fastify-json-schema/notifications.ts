@@ -17,8 +17,8 @@ export const notifications: FastifyPluginAsync<{ callbackToken: string }> = asyn
   app.setValidatorCompiler(({ schema }) => ajv.compile(schema))
 
   // Before anything is read. Only what is not from the service is refused.
-  app.addHook('onRequest', async ({ headers }, reply) => {
-    if (!isEqual(headers.token, callbackToken)) return reply.code(401).send()
+  app.addHook('onRequest', async ({ headers: { token } }, reply) => {
+    return isEqual(token, callbackToken) ? undefined : reply.code(401).send()
   })
 
   // A body that is no JSON, or a failure of `handle`.

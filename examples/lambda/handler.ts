@@ -1,8 +1,10 @@
 /** Callbacks in an AWS Lambda function that has a function URL, or stands behind an HTTP API. */
 import { DeliveryReceiver } from 'notification-subscriber/webhooks'
 
+const { CALLBACK_TOKEN = '' } = process.env
+
 export const receiver = new DeliveryReceiver({
-  secrets: { token: process.env.CALLBACK_TOKEN ?? '' },
+  secrets: { token: CALLBACK_TOKEN },
   onInvalid: (error) => console.error(error.message),
   onError: (error, { id }) => console.error(`Notification ${id} was not handled:`, error),
 }).on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {

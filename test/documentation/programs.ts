@@ -109,7 +109,13 @@ const compilerOptions = {
   types: ['node'],
   strict: true,
   exactOptionalPropertyTypes: true,
+  noFallthroughCasesInSwitch: true,
+  noImplicitOverride: true,
+  noImplicitReturns: true,
+  noPropertyAccessFromIndexSignature: true,
   noUncheckedIndexedAccess: true,
+  noUncheckedSideEffectImports: true,
+  noUnusedParameters: true,
   verbatimModuleSyntax: true,
   // The declarations of other packages are their own concern.
   skipLibCheck: true,

@@ -25,6 +25,21 @@ describe('the examples to copy', () => {
     expect(files.filter((file) => /^(receive|rotate)-/.test(file)).sort()).toEqual(Object.keys(examples))
   })
 
+  test('compile under the strictest settings', async () => {
+    // The whole project: what it sets itself is not repeated here, and its other files are held to less.
+    const tsc = [
+      'node_modules/typescript/bin/tsc',
+      '--noEmit',
+      '--noImplicitReturns',
+      '--noPropertyAccessFromIndexSignature',
+      '--noUncheckedSideEffectImports',
+      '--noUnusedLocals',
+      '--noUnusedParameters',
+    ]
+    const { stdout } = await run(process.execPath, tsc, { cwd: root }).catch((failed) => failed)
+    expect(stdout.split('\n').filter((line: string) => line.startsWith('examples/'))).toEqual([])
+  }, 60_000)
+
   test.each(Object.entries(examples))('%s runs as it is, and ends by itself', async (file, lines) => {
     const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
       cwd: root,

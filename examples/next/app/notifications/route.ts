@@ -1,9 +1,11 @@
 /** Callbacks in a Next.js app: the route handler of `/notifications`. */
 import { DeliveryReceiver, toWebHandler } from 'notification-subscriber/webhooks'
 
+// `next build` loads this file too: CALLBACK_TOKEN has to be set there, but may have another value.
+const { CALLBACK_TOKEN = '' } = process.env
+
 const receiver = new DeliveryReceiver({
-  // `next build` loads this file too: CALLBACK_TOKEN has to be set there, but may have another value.
-  secrets: { token: process.env.CALLBACK_TOKEN ?? '' },
+  secrets: { token: CALLBACK_TOKEN },
   onInvalid: (error) => console.error(error.message),
   onError: (error, { id }) => console.error(`Notification ${id} was not handled:`, error),
 }).on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {
