@@ -120,7 +120,7 @@ export class NotificationClient implements AsyncDisposable {
     env: Readonly<Record<string, string | undefined>> = process.env,
     options?: Omit<NotificationClientOptions, 'baseUrl' | 'auth'>,
   ): NotificationClient {
-    return new NotificationClient({ ...options, ...optionsFromEnv(env) })
+    return clientWith({ ...options, ...optionsFromEnv(env) })
   }
 
   /**
@@ -157,6 +157,8 @@ export class NotificationClient implements AsyncDisposable {
    * interface.md (section 4.3); see the `routes` option.
    *
    * @throws `SubscriptionNotFoundError` when there is none with this id.
+   * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
+   * `TimeoutError`: repeating the call is safe.
    */
   async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
     const id = validated('unsubscribe', subscriptionIdSchema, subscriptionId)
@@ -174,6 +176,8 @@ export class NotificationClient implements AsyncDisposable {
    * see the `routes` option.
    *
    * @throws `SubscriptionNotFoundError` when there is none with this id.
+   * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
+   * `TimeoutError`: repeating the call is safe.
    *
    * @example
    * ```ts
@@ -283,6 +287,11 @@ export class NotificationClient implements AsyncDisposable {
     this.#underWay.begin()
     return deadline
   }
+}
+
+/** Not in the class: a build would rename a class that names itself, and its name is what logs show. */
+function clientWith(options: NotificationClientOptions): NotificationClient {
+  return new NotificationClient(options)
 }
 
 function createdOrThrown(answer: number | SubscriptionConflictError): CreatedSubscription {

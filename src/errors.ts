@@ -84,7 +84,7 @@ export abstract class NotificationError extends Error {
    */
   protected static readonly nsErrorName: string = 'NotificationError'
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)
     // The class's own name rather than the constructor's, which a minifier may rename; kept off the instance.
     Object.defineProperty(this, 'name', {
@@ -125,7 +125,7 @@ export class ConfigurationError extends NotificationError {
   /** Every problem, with its path in the options or the name of its environment variable. */
   readonly issues: readonly Issue[]
 
-  constructor(message: string, details: { issues: readonly Issue[] }, options?: ErrorOptions) {
+  constructor(message: string, details: { issues: readonly Issue[] }, options?: { cause?: unknown }) {
     super(message, options)
     this.issues = details.issues
   }
@@ -143,7 +143,7 @@ export class InvalidRequestError extends NotificationError {
   /** Every problem, with its path in the argument. */
   readonly issues: readonly Issue[]
 
-  constructor(message: string, details: { issues: readonly Issue[] }, options?: ErrorOptions) {
+  constructor(message: string, details: { issues: readonly Issue[] }, options?: { cause?: unknown }) {
     super(message, options)
     this.issues = details.issues
   }
@@ -176,7 +176,7 @@ export class TokenRequestError extends NotificationError {
       errorDescription?: string | undefined
       retryAfterMs?: number | undefined
     },
-    options?: ErrorOptions,
+    options?: { cause?: unknown },
   ) {
     super(message, options)
     this.status = details.status
@@ -214,7 +214,7 @@ export class ApiError extends NotificationError {
   /** How long the service asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
 
-  constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
+  constructor(message: string, details: ApiErrorDetails, options?: { cause?: unknown }) {
     super(message, options)
     this.status = details.status
     this.body = details.body
@@ -247,7 +247,7 @@ export class SubscriptionConflictError extends ApiError {
   constructor(
     message: string,
     details: ApiErrorDetails & { reason: ConflictReason; request: SubscriptionRequestSummary },
-    options?: ErrorOptions,
+    options?: { cause?: unknown },
   ) {
     super(message, details, options)
     this.reason = details.reason
@@ -270,7 +270,7 @@ export class SubscriptionNotFoundError extends ApiError {
   constructor(
     message: string,
     details: ApiErrorDetails & { subscriptionId: number },
-    options?: ErrorOptions,
+    options?: { cause?: unknown },
   ) {
     super(message, details, options)
     this.subscriptionId = details.subscriptionId
@@ -289,7 +289,7 @@ export class ConnectionError extends NotificationError {
   /** Whether the server may have seen the request. */
   readonly requestSent: boolean
 
-  constructor(message: string, details: { requestSent: boolean }, options?: ErrorOptions) {
+  constructor(message: string, details: { requestSent: boolean }, options?: { cause?: unknown }) {
     super(message, options)
     this.requestSent = details.requestSent
   }
@@ -304,7 +304,7 @@ export class TimeoutError extends NotificationError {
   /** The limit that was exceeded, in milliseconds. */
   readonly timeoutMs: number
 
-  constructor(message: string, details: { timeoutMs: number }, options?: ErrorOptions) {
+  constructor(message: string, details: { timeoutMs: number }, options?: { cause?: unknown }) {
     super(message, options)
     this.timeoutMs = details.timeoutMs
   }
@@ -323,7 +323,11 @@ export class OutcomeUnknownError extends NotificationError {
   /** What was asked for, without parameter values: enough to create it again. */
   readonly request: SubscriptionRequestSummary
 
-  constructor(message: string, details: { request: SubscriptionRequestSummary }, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    details: { request: SubscriptionRequestSummary },
+    options?: { cause?: unknown },
+  ) {
     super(message, options)
     this.request = details.request
   }
@@ -348,7 +352,7 @@ export class ResponseValidationError extends NotificationError {
   constructor(
     message: string,
     details: { status: number; body: string; issues: readonly Issue[] },
-    options?: ErrorOptions,
+    options?: { cause?: unknown },
   ) {
     super(message, options)
     this.status = details.status
@@ -371,7 +375,11 @@ export class InvalidDeliveryError extends NotificationError {
   /** What was received, to the letter: text, bytes or a parsed value. Not enumerable. */
   declare readonly body: unknown
 
-  constructor(message: string, details: { issues: readonly Issue[]; body: unknown }, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    details: { issues: readonly Issue[]; body: unknown },
+    options?: { cause?: unknown },
+  ) {
     super(message, options)
     this.issues = details.issues
     Object.defineProperty(this, 'body', { value: details.body })

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { InvalidRequestError } from '../errors.js'
 import { formatIssues, issuesOf } from '../issues.js'
+import { maxDelayMs } from '../timers.js'
 
 /** The endpoints: token (interface.md 4.1), create (4.2), update and unsubscribe (4.3). */
 export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
@@ -45,7 +46,7 @@ const faultSchemas = {
     body: z.string().optional(),
     headers: z.record(z.string(), z.string()).refine(canBeHeaders, 'are not HTTP headers').optional(),
   }),
-  delayMs: z.strictObject({ delayMs: z.number().min(0).max(2_147_483_647) }),
+  delayMs: z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) }),
   reset: z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
   malformedBody: z.strictObject({
     malformedBody: z.union([z.string(), z.literal(true)], 'must be a text or true'),

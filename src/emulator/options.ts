@@ -2,8 +2,10 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { ConfigurationError } from '../errors.js'
+import { headerName } from '../header-syntax.js'
 import { formatIssues, issuesOf } from '../issues.js'
-import { headerNamePattern, isReservedHeader } from './callback-headers.js'
+import { maxDelayMs } from '../timers.js'
+import { isReservedHeader } from './callback-headers.js'
 
 /** Options of `startEmulator`. Each has a default: none is needed to begin with. */
 export interface EmulatorOptions {
@@ -64,12 +66,11 @@ const optionsSchema = z.strictObject({
     .array(
       z
         .string()
-        .regex(headerNamePattern, 'is not a header name')
+        .regex(headerName, 'is not a header name')
         .refine((name) => !isReservedHeader(name), 'belongs to the callback request itself'),
     )
     .default(['UserData']),
-  // The upper bound is the longest time a Node timer can wait.
-  callbackTimeoutMs: z.int().min(1).max(2_147_483_647).default(5_000),
+  callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
   callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
   allowInsecureLoopback: z.boolean().default(false),
   port: z.int().min(0).max(65_535).default(0),

@@ -4,6 +4,7 @@ import type { InvalidDeliveryError } from '../../errors.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../../header-syntax.js'
 import { issuesOf } from '../../issues.js'
 import type { Logger } from '../../logger.js'
+import { maxDelayMs } from '../../timers.js'
 import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
 import type { DeliveryParser } from '../delivery-parser.js'
 import { refuseOptions } from '../options.js'
@@ -102,11 +103,7 @@ const optionsSchema = () =>
       parser: objectWith('safeParse'),
       onInvalid: z.function(),
       onError: z.function(),
-      // The longest delay that a timer takes; a longer one would fire at once.
-      ackTimeoutMs: z
-        .number()
-        .min(0)
-        .max(2 ** 31 - 1),
+      ackTimeoutMs: z.number().min(0).max(maxDelayMs),
       maxBodyBytes: z.int().min(1),
       logger: objectWith('debug', 'info', 'warn', 'error'),
     })

@@ -3,8 +3,5 @@ import { readFile } from 'node:fs/promises'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 
 const [, tarball] = process.argv.slice(2)
-const { types, problems } = await checkPackage(createPackageFromTarballData(await readFile(tarball)), {
-  // Documents, which resolution before `exports` (node10) does not find.
-  excludeEntrypoints: ['./openapi.json', './delivery.schema.json'],
-})
+const { types, problems } = await checkPackage(createPackageFromTarballData(await readFile(tarball)))
 console.log(JSON.stringify(types === false ? ['The package has no types'] : problems))

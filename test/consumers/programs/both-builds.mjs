@@ -15,6 +15,13 @@ const required = {
 // Else nothing of the below would be proved.
 assert.notEqual(main.NotificationError, required.main.NotificationError)
 
+// What logs and stack traces show.
+for (const door of [main, webhooks, emulated, ...Object.values(required)]) {
+  for (const [name, exported] of Object.entries(door)) {
+    if (typeof exported === 'function') assert.equal(exported.name, name)
+  }
+}
+
 const invalid = { imported: thrownBy(webhooks), required: thrownBy(required.webhooks) }
 for (const error of Object.values(invalid)) {
   for (const doors of [main, webhooks, required.main, required.webhooks]) {
