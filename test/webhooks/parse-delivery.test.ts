@@ -244,6 +244,17 @@ describe('the error', () => {
     expect(safeParseDelivery(lowEnergyDelivery())).toEqual({ success: true, data: lowEnergyDelivery() })
   })
 
+  test('has what an object’s getter threw as cause', () => {
+    const cause = new Error('boom')
+    const body = {
+      get subscriptionId() {
+        throw cause
+      },
+    }
+    expect(refusalOf(body).cause).toBe(cause)
+    expect(refusalOf(body).message).toContain('the body cannot be read (boom)')
+  })
+
   test('has the engine’s error as cause where there is one', () => {
     expect(refusalOf('{').cause).toBeInstanceOf(SyntaxError)
     expect(refusalOf('{}')).not.toHaveProperty('cause')

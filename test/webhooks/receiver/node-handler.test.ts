@@ -328,6 +328,20 @@ describe('after a body parser', () => {
     expect(server.received).toEqual([lowEnergyDelivery()])
   })
 
+  test.each([
+    ['a delivery', '204'],
+    ['a stranger', '401'],
+  ])('%s that came in chunks does not cost the connection', async (who, status) => {
+    await using server = await serve({}, parsed(JSON.parse))
+    const { socket, closed } = openSocket(server.port)
+    const secret = who === 'a stranger' ? 'wrong' : 'current-secret'
+    const start = `POST / HTTP/1.1\r\nHost: a\r\nToken: ${secret}\r\nTransfer-Encoding: chunked\r\n\r\n`
+    socket.end(`${start}${delivery.length.toString(16)}\r\n${delivery}\r\n0\r\n\r\n`.repeat(2))
+    const answers = await closed()
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, `HTTP/1.1 ${status}`])
+    expect(answers).not.toMatch(/connection: close/)
+  })
+
   test.each([{}, '', null, undefined, Buffer.alloc(0)])(
     '%j next to an unread stream: it is read',
     async (body) => {
@@ -403,14 +417,14 @@ describe('unusual requests and responses', () => {
 
   /** A request without a connection, and what it is answered with. */
   function handleAlone(request: EventEmitter & { body?: unknown }) {
-    const { onInvalid, problems } = recordingOnInvalid()
+    const { onInvalid, errors, problems } = recordingOnInvalid()
     const received: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
     const headers = { token: 'current-secret' }
     toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers, resume() {} }), response)
     const answered = () => vi.waitFor(() => expect(response.end).toHaveBeenCalledOnce())
-    return { answered, response, received, problems }
+    return { answered, response, received, errors, problems }
   }
 
   test.each<[string, unknown]>([
@@ -425,11 +439,13 @@ describe('unusual requests and responses', () => {
 
   test('one that breaks off with an error', async () => {
     const request = new EventEmitter()
-    const { answered, problems } = handleAlone(request)
+    const { answered, problems, errors } = handleAlone(request)
     request.emit('data', Buffer.from('{'))
-    request.emit('error', new Error('reset'))
+    const reset = new Error('reset')
+    request.emit('error', reset)
     await answered()
     expect(problems()).toEqual(['the body broke off with the connection'])
+    expect(errors[0]?.cause).toBe(reset)
   })
 
   test('one that goes on when its body is over, or too large, is answered once', async () => {
