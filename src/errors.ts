@@ -101,7 +101,7 @@ export abstract class NotificationError extends Error {
   ): value is typeof NotificationError extends Class ? AnyNotificationError : InstanceType<Class> {
     const name = ownName(this)
     // A class that a user derived has no name of its own: the ordinary rule applies to it.
-    return name === undefined ? super[Symbol.hasInstance](value) : isOfClass(value, name)
+    return name ? isOfClass(value, name) : super[Symbol.hasInstance](value)
   }
 }
 
@@ -111,7 +111,7 @@ const isOfClass = (value: unknown, name: unknown): boolean => {
 }
 
 const ownName = (ctor: unknown): unknown =>
-  Object.getOwnPropertyDescriptor(Object(ctor), 'nsErrorName')?.value
+  typeof ctor === 'function' && Object.getOwnPropertyDescriptor(ctor, 'nsErrorName')?.value
 
 /**
  * The options of a client, receiver, parser or emulator cannot work: wrong, missing or contradictory.

@@ -6,4 +6,4 @@ export const headerNameRule = "letters, digits and !#$%&'*+-.^_`|~ only"
 
 /** RFC 9110 section 5.5: visible ASCII, with spaces and tabs inside. */
 export const headerValue = /^(?!\s)[\t -~]*(?<!\s)$/
-export const headerValueRule = 'visible ASCII characters only, with spaces and tabs inside'
+export const headerValueRule = 'visible ASCII only, with spaces and tabs inside'

@@ -6,7 +6,7 @@ const ellipsis = '…'
 export const excerpt = (text: string, maxLength: number): string => {
   // Cut before replacing: the text may be as long as a body.
   const line = text.slice(0, maxLength + 1).replace(/[\p{Cc}\s]+/gu, ' ')
-  return line.length > maxLength ? line.slice(0, maxLength) + ellipsis : line
+  return text.length > maxLength ? line.slice(0, maxLength) + ellipsis : line
 }
 
 /** The message of something thrown. Anything can be thrown, also what cannot be turned into a string. */

@@ -139,7 +139,7 @@ test('the name is the own one also where a minifier renamed the class, and can b
 
 test('what only looks like an error of this package is none', () => {
   const impostor = Object.create({
-    constructor: { notificationErrorName: 'ApiError' },
+    constructor: { nsErrorName: 'ApiError' },
   })
   for (const value of [
     impostor,

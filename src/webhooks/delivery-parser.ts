@@ -4,6 +4,7 @@ import type { InvalidDeliveryError } from '../errors.js'
 import { issuesOf } from '../issues.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
+import { thrownFailure } from './failure.js'
 import { invalidDelivery } from './invalid-delivery.js'
 import { refuseOptions } from './options.js'
 import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
@@ -65,7 +66,7 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const { error } = optionsSchema().safeParse(options)
+  const { error } = optionsSchema().safeParse(Object(options))
   if (error) refuseOptions('The delivery parser', issuesOf(error))
   return parserOf(options.payloads)
 }
@@ -81,23 +82,23 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
 
   const parse = (body: unknown) => {
     try {
-      const value = valueOfBody(body)
-      const delivery = readAnyDelivery(value)
-      const { type, payload } = delivery.notification
+      const delivery = readAnyDelivery(valueOfBody(body))
+      const { subscriptionId, notification } = delivery
+      const { id, time, ver, type, payload } = notification
       // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
       // which takes longer than comparing with a few names.
       for (const reader of payloadReaders) {
         if (reader.type !== type) continue
         const result = reader.read(payload)
         if (result === payload) break
-        // An object of the caller's stays as it is.
-        const copy = value === body ? copyOf(delivery) : delivery
-        Object.assign(copy.notification, { payload: result })
-        return copy
+        // A copy: the delivery may be an object of the caller's. By name, too, because a spread leaves out fields
+        // that come from a prototype's getter.
+        const copy = { ...notification, id, time, ver, type, payload: result }
+        return { ...delivery, subscriptionId, notification: copy }
       }
       return delivery
     } catch (thrown) {
-      throw invalidDelivery(body, thrown)
+      throw invalidDelivery(body, thrownFailure(thrown))
     }
   }
 
@@ -141,12 +142,6 @@ export function safeParseDelivery(body: unknown): DeliveryResult {
   return defaultParser.safeParse(body)
 }
 
-const copyOf = (delivery: z.input<typeof anyDeliverySchema>) => {
-  // Parsing alone leaves out a field named `__proto__`, spreading alone those that come from a prototype's getter.
-  const copy = anyDeliverySchema.parse(delivery)
-  return { ...copy, ...delivery, notification: { ...copy.notification, ...delivery.notification } }
-}
-
 // Made when it is needed: most apps make no parser of their own.
 const optionsSchema = () =>
   z.object({
@@ -154,7 +149,7 @@ const optionsSchema = () =>
       z.string(),
       // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
       // be another copy.
-      z.custom((schema) => Object(schema)._zod?.run, 'expected a zod 4 schema'),
+      z.custom((schema) => Object(schema)._zod?.run?.call, 'expected a zod 4 schema'),
       'expected zod schemas by notification type',
     ),
   })

@@ -134,16 +134,16 @@ describe('input that is refused before anything is sent', () => {
           "usernames.0: must not contain control characters",
         ],
         "a value beyond ASCII": [
-          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
         ],
         "a value that is undefined": [
           "parameters.token: the value must be a string",
         ],
         "a value with a line break": [
-          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
         ],
         "a value with white space around it": [
-          "headers.token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+          "headers.token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
         ],
         "an empty name": [
           "headers.: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
@@ -185,7 +185,7 @@ describe('input that is refused before anything is sent', () => {
           "usernames.2: must not be empty",
           "usernames.1: is listed twice",
           "parameters.my token: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
-          "parameters.my token: the value cannot be the value of an HTTP header: visible ASCII characters only, with spaces and tabs inside",
+          "parameters.my token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
           "headers.TOKEN: the name is a parameter, too: on callbacks both would be the same header",
         ],
         "types that are no list": [

@@ -76,6 +76,8 @@ describe('payload schemas for types that interface.md section 2.3 leaves open', 
       callId: 1,
     })
     expect(parser.safeParse(lowEnergyDelivery()).success).toBe(false)
+    const any = createDeliveryParser({ payloads: { lowEnergyAgentOpened: z.any() } })
+    expect(any.parse(deliveryOf('lowEnergyAgentOpened', {})).notification.payload).toEqual({})
   })
 
   test('the methods work without their parser', () => {
@@ -231,6 +233,13 @@ describe('the message about many or long problems', () => {
     expect(error?.issues).toHaveLength(100_000)
   })
 
+  test('shows what was cut, also where lines were joined', () => {
+    const schema = z.object({}).transform(() => {
+      throw new Error(`begins\n${' '.repeat(300)}ends`)
+    })
+    expect(parserFor(schema).safeParse(scoreDelivery()).error?.message).toContain('(begins …)')
+  })
+
   test('cuts long keys and long sentences', () => {
     const key = 'k'.repeat(1e6)
     const bodies = [deliveryOf('cxScoreUpdated', { [key]: 'x' })]
@@ -251,7 +260,7 @@ describe('options that cannot work', () => {
   const notPayloads = 'expected zod schemas by notification type'
   const notASchema = 'expected a zod 4 schema'
   test.each<[string, unknown, string[], string]>([
-    ['no options', undefined, [], 'expected object, received undefined'],
+    ['no options', undefined, ['payloads'], notPayloads],
     ['no payloads', {}, ['payloads'], notPayloads],
     ['null', { payloads: null }, ['payloads'], notPayloads],
     ['an array', { payloads: [z.object({})] }, ['payloads'], notPayloads],
@@ -259,6 +268,7 @@ describe('options that cannot work', () => {
     ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a'], notASchema],
     ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a'], notASchema],
     ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a'], notASchema],
+    ['what cannot run', { payloads: { a: { _zod: { run: true } } } }, ['payloads', 'a'], notASchema],
   ])('%s is a ConfigurationError with the path', (_, options, path, message) => {
     const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
     expect(create).toThrow(ConfigurationError)

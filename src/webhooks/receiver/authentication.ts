@@ -5,7 +5,7 @@ import type { HeaderReader } from './headers.js'
 export type Secrets = Readonly<Record<string, string | readonly string[]>>
 
 /**
- * Makes a check whose time tells nothing of the secrets: every header is compared with every accepted value, and
+ * Makes a check whose time tells nothing of what the secrets say: every header is compared with every accepted value, and
  * always over the length of what was presented.
  */
 export const authenticator = (secrets: Secrets): ((headerOf: HeaderReader) => boolean) => {

@@ -15,7 +15,7 @@ export interface ReceivedBytes extends ReceivedBody {
 
 export type OnBytes = (received: ReceivedBytes) => void
 
-/** The failure of a body that is larger than allowed. It is refused, so that nobody reads why. */
+/** The failure of a body that is larger than allowed: the only one without issues. It is refused, and nobody reads why. */
 export const tooLarge: Failure = { issues: [] }
 
 /** Why there is no body left to read, as the rest of a sentence about it. */

@@ -26,7 +26,7 @@ export const decode = (
     if (format === 'gzip' || format === 'deflate') {
       return new Blob([body]).stream().pipeThrough(new DecompressionStream(format))
     }
-    throw bodyFailure(`is encoded with "${coding}", not with gzip or deflate`)
+    throw bodyFailure(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`)
   }
   void readWebBody(decompressed, maxBytes, (content) =>
     done(content.failure ? { ...content, body } : content),

@@ -7,9 +7,10 @@ import { type Log, logOf } from '../../logger.js'
 import { isBytes } from '../body.js'
 import type { DeliveryOf, NotificationOf, PayloadSchemas } from '../delivery.js'
 import { type DeliveryParser, defaultParser } from '../delivery-parser.js'
+import { thrownFailure } from '../failure.js'
 import { invalidDelivery } from '../invalid-delivery.js'
 import { authenticator } from './authentication.js'
-import { type ReceivedBody, tooLarge } from './body-reader.js'
+import type { ReceivedBody } from './body-reader.js'
 import { startDeadline } from './deadline.js'
 import type { NotificationHandler } from './handlers.js'
 import type { HeaderReader } from './headers.js'
@@ -32,7 +33,7 @@ export type OnAnswer = (answer: CallbackAnswer, stillRunning?: Promise<void>) =>
 const refusals = {
   401: 'a secret header is missing, wrong or there twice',
   405: 'the method is not POST',
-  413: 'the body is larger than maxBodyBytes',
+  413: 'the body exceeds maxBodyBytes',
 }
 
 type Handler<Payloads extends PayloadSchemas> = NotificationHandler<NotificationOf<Payloads>, Payloads>
@@ -131,8 +132,9 @@ export const createDeliveryCore = <Payloads extends PayloadSchemas>(
     }
     let answer = answerWith(204)
     try {
-      if (failure === tooLarge || isLarger(body, maxBodyBytes)) answer = refuse(413)
-      else if (failure) throw failure
+      // By its look and not its identity: an adapter may be of another copy of this package.
+      if (failure?.issues.length === 0 || isLarger(body, maxBodyBytes)) answer = refuse(413)
+      else if (failure) reportInvalid(invalidDelivery(body, failure), calls)
       else {
         const { data, error } = parser.safeParse(body)
         if (error) reportInvalid(error, calls)
@@ -140,7 +142,7 @@ export const createDeliveryCore = <Payloads extends PayloadSchemas>(
       }
     } catch (thrown) {
       // Also of a parsed object whose getters throw, or a parser that was not made by createDeliveryParser.
-      reportInvalid(invalidDelivery(body, thrown), calls)
+      reportInvalid(invalidDelivery(body, thrownFailure(thrown)), calls)
     }
     let onOver = () => onAnswer(answer)
     const stopWaiting = startDeadline(ackTimeoutMs, () => {
@@ -177,5 +179,5 @@ const answerWith = (status: AnswerStatus): CallbackAnswer => ({
 const isLarger = (body: unknown, maxBytes: number): boolean =>
   typeof body === 'string'
     ? // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
-      body.length * 3 > maxBytes && new Blob([body]).size > maxBytes
+      body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
     : isBytes(body) && body.byteLength > maxBytes

@@ -34,7 +34,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
     const version = request.httpVersionMajor
     const declaredBytes = Number(headerOf('content-length'))
     const isLong = declaredBytes > maxBodyBytes
-    /** Whether the sender must not go on. Not known of a request that is refused before its body is read. */
+    /** Whether the sender must not go on. Known once the stream was read here. */
     let mustStop: boolean | undefined
 
     const read = (onBody: (received: ReceivedBody) => void) => {
@@ -49,7 +49,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
     }
     const answer = ({ status, headers }: CallbackAnswer) => {
       try {
-        // A stranger may send the rest of a short body: that does not cost the connection.
+        // Read by others or by nobody. The rest of a short body may still come: that does not cost the connection.
         mustStop ??=
           !request.readableEnded && (isLong || version === 2 || headerOf('transfer-encoding') !== undefined)
         const stream = mustStop && version === 2 ? request.stream : undefined

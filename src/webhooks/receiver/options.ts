@@ -123,7 +123,7 @@ const checkSecrets = (secrets: unknown, context: z.RefinementCtx): void => {
   const refuse = (message: string, ...path: PropertyKey[]) =>
     context.addIssue({ code: 'custom', path, message })
   const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
-  if (headers.length === 0) refuse('must be an object: accepted values by header name')
+  if (headers.length === 0) refuse('must hold accepted values by header name')
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
     if (!headerName.test(name)) {
@@ -135,7 +135,7 @@ const checkSecrets = (secrets: unknown, context: z.RefinementCtx): void => {
     const isList = Array.isArray(accepted) && accepted.length > 0
     for (const [index, value] of (isList ? accepted : [accepted]).entries()) {
       if (typeof value !== 'string' || value === '' || !headerValue.test(value)) {
-        refuse(`must be text: ${headerValueRule}`, name, ...(isList ? [index] : []))
+        refuse(`must be text, not empty: ${headerValueRule}`, name, ...(isList ? [index] : []))
       }
     }
   }

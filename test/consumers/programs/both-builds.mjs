@@ -46,6 +46,23 @@ for (const [startEmulator, errors] of [
   await assert.rejects(startEmulator({ port: -1 }), (error) => error instanceof errors.ConfigurationError)
 }
 
+// A receiver of one build behind an adapter of the other: what breaks a body off means the same to both.
+for (const [{ DeliveryReceiver }, { toWebHandler }] of [
+  [webhooks, required.webhooks],
+  [required.webhooks, webhooks],
+]) {
+  const problems = []
+  const onInvalid = (error) => problems.push(error.issues[0].message)
+  const handle = toWebHandler(
+    new DeliveryReceiver({ allowUnauthenticated: true, maxBodyBytes: 5, onInvalid }),
+  )
+  const statusOf = async (body, headers = {}) =>
+    (await handle(new Request('http://localhost', { method: 'POST', body, headers }))).status
+  assert.equal(await statusOf('too long'), 413)
+  assert.equal(await statusOf('{}', { 'content-encoding': 'br' }), 204)
+  assert.deepEqual(problems, ['the body is encoded with "br", not with gzip or deflate'])
+}
+
 console.log('The story is over')
 
 function classesOf(door) {

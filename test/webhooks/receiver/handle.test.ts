@@ -357,7 +357,7 @@ describe('the log', () => {
       },
       refused(401, 'a secret header is missing, wrong or there twice'),
       refused(405, 'the method is not POST'),
-      refused(413, 'the body is larger than maxBodyBytes'),
+      refused(413, 'the body exceeds maxBodyBytes'),
     ])
   })
 

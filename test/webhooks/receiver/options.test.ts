@@ -39,14 +39,14 @@ describe('options that cannot work are refused with every problem', () => {
     expect(issuesOf(options)).toHaveLength(1)
   })
 
-  const badText = 'must be text: visible ASCII characters only, with spaces and tabs inside'
+  const badText = 'must be text, not empty: visible ASCII only, with spaces and tabs inside'
   const badValue = `secrets.token: ${badText}`
   const badName = "a header name has letters, digits and !#$%&'*+-.^_`|~ only"
   test.each<[string, unknown, string]>([
-    ['no object', 'a', 'secrets: must be an object: accepted values by header name'],
-    ['a list', [['token', 'a']], 'secrets: must be an object: accepted values by header name'],
-    ['null', null, 'secrets: must be an object: accepted values by header name'],
-    ['empty', {}, 'secrets: must be an object: accepted values by header name'],
+    ['no object', 'a', 'secrets: must hold accepted values by header name'],
+    ['a list', [['token', 'a']], 'secrets: must hold accepted values by header name'],
+    ['null', null, 'secrets: must hold accepted values by header name'],
+    ['empty', {}, 'secrets: must hold accepted values by header name'],
     ['an empty list of values', { token: [] }, badValue],
     ['an empty value', { token: '' }, badValue],
     ['an empty value in a list', { token: ['a', ''] }, `secrets.token.1: ${badText}`],
