@@ -79,8 +79,8 @@ export abstract class NotificationError extends Error {
     | 'INVALID_DELIVERY'
 
   /**
-   * @internal The class's name, equal in every loaded copy of this package. Not under a computed key: bundlers keep
-   * a class that has one, also where nothing uses it.
+   * @internal The class's name, equal in every loaded copy of this package, whose initials `ns` are. Not under a
+   * computed key: bundlers keep a class that has one, also where nothing uses it.
    */
   protected static readonly nsErrorName: string = 'NotificationError'
 

@@ -1,20 +1,13 @@
 import { describe, expect, inject, test } from 'vitest'
+import { strictest } from '../support/strictest.js'
 import { end, node, project, tool, writeJson } from './support/project.js'
 
-const strictest = {
+const settingsOfAll = {
   target: 'es2023',
   lib: ['es2023'],
   types: ['node'],
-  strict: true,
-  exactOptionalPropertyTypes: true,
-  noFallthroughCasesInSwitch: true,
-  noImplicitOverride: true,
-  noImplicitReturns: true,
-  noPropertyAccessFromIndexSignature: true,
-  noUncheckedIndexedAccess: true,
-  noUncheckedSideEffectImports: true,
+  ...strictest,
   noUnusedLocals: true,
-  noUnusedParameters: true,
   skipLibCheck: false,
   rootDir: '.',
   outDir: 'compiled',
@@ -45,7 +38,7 @@ describe.each(compilers)('a project that is compiled by $typescript', ({ typescr
     const { type, ...compilerOptions } = setting
     const folder = await project(['typed.ts'])
     await writeJson(folder, 'package.json', { type })
-    await writeJson(folder, 'tsconfig.json', { compilerOptions: { ...strictest, ...compilerOptions } })
+    await writeJson(folder, 'tsconfig.json', { compilerOptions: { ...settingsOfAll, ...compilerOptions } })
     await node(folder, tool(`${typescript}/bin/tsc`))
     expect(await node(folder, 'compiled/typed.js')).toBe(`${end}\n`)
   })
@@ -55,7 +48,7 @@ test('where msw is installed, the handlers have its types', async () => {
   const folder = await project(['typed-msw.ts'], inject('withMsw'))
   await writeJson(folder, 'package.json', { type: 'module' })
   // The declarations of msw's own dependencies are not ours to check.
-  const compilerOptions = { ...strictest, module: 'nodenext', skipLibCheck: true }
+  const compilerOptions = { ...settingsOfAll, module: 'nodenext', skipLibCheck: true }
   await writeJson(folder, 'tsconfig.json', { compilerOptions })
   await node(folder, tool('typescript/bin/tsc'))
   expect(await node(folder, 'compiled/typed-msw.js')).toBe(`${end}\n`)

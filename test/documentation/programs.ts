@@ -107,15 +107,7 @@ const compilerOptions = {
   target: 'es2022',
   module: 'nodenext',
   types: ['node'],
-  strict: true,
-  exactOptionalPropertyTypes: true,
-  noFallthroughCasesInSwitch: true,
-  noImplicitOverride: true,
-  noImplicitReturns: true,
-  noPropertyAccessFromIndexSignature: true,
-  noUncheckedIndexedAccess: true,
-  noUncheckedSideEffectImports: true,
-  noUnusedParameters: true,
+  ...strictest,
   verbatimModuleSyntax: true,
   // The declarations of other packages are their own concern.
   skipLibCheck: true,
@@ -129,6 +121,8 @@ const listenOnLoopback = `
     return listen.call(this, 0, '127.0.0.1')
   }
 `
+
+import { strictest } from '../support/strictest.js'
 
 /** As npm would have it: the files of the package, its dependencies, and what every TypeScript project has. */
 async function install(folder: string): Promise<void> {
