@@ -5,17 +5,22 @@
  */
 export { type AccessTokenResponse, accessTokenResponseSchema } from './auth/access-token-response.js'
 export type { Auth, BasicAuth, ClientCredentialsAuth, ProvidedTokenAuth } from './auth/auth.js'
-export type { CredentialsEncoding } from './auth/basic.js'
+export type { CredentialsEncoding } from './auth/basic-credentials.js'
 export type { TokenCache } from './auth/shared-token-cache.js'
 export type { ClientCredentials } from './auth/token-request.js'
-export { type CreatedSubscription, type CreateSubscriptionResult, NotificationClient } from './client.js'
-export type { NotificationClientOptions } from './client-options.js'
+export type { NotificationClientOptions } from './client/client-options.js'
+export {
+  type CreatedSubscription,
+  type CreateSubscriptionResult,
+  NotificationClient,
+} from './client/notification-client.js'
 export * from './errors.js'
 export type { CallOptions } from './http/deadline.js'
 export type { FetchLike, FetchResponseLike } from './http/fetch-transport.js'
 export type { RetryOptions } from './http/retry.js'
 export type { DispatcherLike } from './http/undici-transport.js'
 export type { Logger } from './logger.js'
+export type { KeyValueStore } from './stores/key-value-store.js'
 export { createSubscriptionResponseSchema } from './subscriptions/answers.js'
 export type { AssociatedValues } from './subscriptions/associated-values.js'
 export { type CreateSubscriptionInput, createSubscriptionInputSchema } from './subscriptions/create-input.js'

@@ -1,5 +1,5 @@
 /** What the client tells a log: one structured line per request, retry, refresh and failure, without secrets. */
-import { contain } from './contain.js'
+import { callSafely } from './shared/call-safely.js'
 
 /**
  * A log in the shape of `console` and of pino: each method takes fields, then a message.
@@ -23,7 +23,7 @@ export type Log = (level: keyof Logger, fields: object, message: string) => void
 export const logOf = (logger: Logger | undefined): Log => {
   return (level, fields, message) => {
     if (logger)
-      contain(
+      callSafely(
         () => logger[level](fields, message),
         () => {},
       )

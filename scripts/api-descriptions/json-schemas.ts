@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { accessTokenResponseSchema } from '../../src/auth/access-token-response.js'
 import { createSubscriptionResponseSchema } from '../../src/subscriptions/answers.js'
 import { subscriptionIdSchema } from '../../src/subscriptions/update-input.js'
-import { deliverySchema } from '../../src/webhooks/schemas.js'
+import { deliverySchema } from '../../src/webhooks/delivery/schemas.js'
 
 /** A JSON Schema, of which only what is needed here is known. */
 export interface JsonSchema {

@@ -1,5 +1,5 @@
 /** The notification service and its callbacks as an OpenAPI 3.1 document. */
-import { notificationTypes } from '../../src/webhooks/catalogue.js'
+import { notificationTypes } from '../../src/notification-types.js'
 import {
   accessTokenJsonSchema,
   createdSubscriptionJsonSchema,

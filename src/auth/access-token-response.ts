@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import { redactTokens } from '../http/redact.js'
 import type { Answer } from '../http/send.js'
-import { formatIssues, issuesOf } from '../issues.js'
-import { parseJson } from '../json.js'
+import { formatIssues, issuesOf } from '../shared/issues.js'
+import { parseJson } from '../shared/parse-json.js'
 
 /** A token goes into a header, where only visible ASCII can stand. */
 export const accessTokenPattern = /^[\x21-\x7e]+$/

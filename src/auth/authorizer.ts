@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import { type Deadline, untilAborted } from '../http/deadline.js'
 import { accessTokenPattern } from './access-token-response.js'
-import { basicCredentials } from './basic.js'
+import { basicCredentials } from './basic-credentials.js'
 import type { HeldToken, TokenSource } from './token-source.js'
 
 export interface Authorization {

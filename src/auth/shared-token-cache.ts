@@ -1,25 +1,14 @@
 /** A token shared between processes, through a cache that the caller brings. */
 import { z } from 'zod'
-import { parseJson } from '../json.js'
 import type { Log } from '../logger.js'
+import { parseJson } from '../shared/parse-json.js'
+import type { KeyValueStore } from '../stores/key-value-store.js'
 import { accessTokenPattern } from './access-token-response.js'
 
 /**
- * A key-value store for tokens, sync or async: a Keyv instance fits as it is, so many processes can share one
- * token through Redis. Values are strings. A store that throws or hangs is treated as empty.
+ * Where processes share an access token. A store that throws or hangs is treated as empty.
  */
-export interface TokenCache {
-  /** Returns, or resolves with, the stored value; anything but a string counts as none. */
-  get(key: string): unknown
-  /**
-   * Stores a value.
-   *
-   * @param ttlMs - remaining lifetime of the value in milliseconds
-   */
-  set(key: string, value: string, ttlMs: number): unknown
-  /** Removes a value that the service rejected. */
-  delete(key: string): unknown
-}
+export type TokenCache = KeyValueStore
 
 /** A token with the wall-clock time of its end: a monotonic clock means nothing to another process. */
 const entrySchema = z.lazy(() =>
@@ -68,7 +57,7 @@ export class SharedTokenCache {
   write({ accessToken, lifetimeMs, remainingMs }: SharedToken): Promise<void> {
     const value = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs: Date.now() + remainingMs })
     return this.#inOrder(async () => {
-      await this.#attempt('write', () => this.#cache.set(this.#key, value, remainingMs))
+      await this.#attempt('write', () => this.#cache.set(this.#key, value, Math.ceil(remainingMs)))
     })
   }
 

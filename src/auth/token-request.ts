@@ -2,7 +2,7 @@
 import { type SendOptions, send } from '../http/send.js'
 import type { HttpRequest, Transport } from '../http/transport.js'
 import { readAccessTokenResponse } from './access-token-response.js'
-import { basicCredentials, type CredentialsEncoding } from './basic.js'
+import { basicCredentials, type CredentialsEncoding } from './basic-credentials.js'
 
 /** Client credentials, as issued at activation (interface.md section 1). */
 export interface ClientCredentials {

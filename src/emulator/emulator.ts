@@ -1,19 +1,19 @@
 /** The emulator: the service of interface.md, sections 2 to 8, in process. */
 import { Agent, type Dispatcher } from 'undici'
 import { InvalidRequestError } from '../errors.js'
-import { CallbackSender } from './callback-sender.js'
-import { createLoopbackCertificate, type KeyAndCertificate } from './certificate.js'
-import { type CallbackResult, NotificationDispatcher } from './dispatcher.js'
-import { type EmulatorOperation, type Fault, FaultPlan } from './faults.js'
-import type { EmulatedNotification } from './notification.js'
-import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
-import { type RecordedRequest, type RequestCounts, RequestLog } from './request-log.js'
-import { HttpsServer } from './server.js'
-import { NotificationService } from './service.js'
-import { SubscriptionEndpoints } from './subscription-endpoints.js'
-import { type SubscriptionRecord, SubscriptionStore } from './subscription-store.js'
-import { TokenEndpoint } from './token-endpoint.js'
-import { TokenIssuer } from './token-issuer.js'
+import { CallbackSender } from './callbacks/callback-sender.js'
+import type { EmulatedNotification } from './callbacks/emulated-notification.js'
+import { type CallbackResult, Notifier } from './callbacks/notifier.js'
+import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './emulator-options.js'
+import { createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
+import { HttpsServer } from './https/https-server.js'
+import { type EmulatorOperation, type Fault, FaultPlan } from './service/faults.js'
+import { type RecordedRequest, type RequestCounts, RequestLog } from './service/request-log.js'
+import { NotificationService } from './service/service.js'
+import { SubscriptionEndpoints } from './service/subscription-endpoints.js'
+import { type SubscriptionRecord, SubscriptionStore } from './service/subscription-store.js'
+import { TokenEndpoint } from './service/token-endpoint.js'
+import { TokenIssuer } from './service/token-issuer.js'
 
 /** Options for a `NotificationClient` that talks to one emulator. */
 export interface EmulatorClientOptions {
@@ -96,7 +96,7 @@ export class Emulator {
   readonly #sender: CallbackSender
   readonly #clientAgent: Agent
   readonly #service: NotificationService
-  readonly #notifications: NotificationDispatcher
+  readonly #notifications: Notifier
   readonly #tokens: TokenIssuer
   readonly #store = new SubscriptionStore()
   readonly #faults = new FaultPlan()
@@ -143,7 +143,7 @@ export class Emulator {
       ca: callbackCa === undefined ? [certificate.ca] : [certificate.ca, callbackCa],
       timeoutMs: callbackTimeoutMs,
     })
-    this.#notifications = new NotificationDispatcher(this.#store, this.#sender)
+    this.#notifications = new Notifier(this.#store, this.#sender)
     this.#server = server
     server.answerWith((request) => this.#service.handle(request))
   }

@@ -3,12 +3,13 @@
  *
  * @module notification-subscriber/emulator
  */
-export type { KeyAndCertificate } from './certificate.js'
-export type { CallbackResult } from './dispatcher.js'
+
+export type { EmulatedNotification } from './callbacks/emulated-notification.js'
+export type { CallbackResult } from './callbacks/notifier.js'
 export { type Emulator, type EmulatorClientOptions, startEmulator } from './emulator.js'
-export type { EmulatorOperation, Fault } from './faults.js'
+export type { EmulatorOptions } from './emulator-options.js'
+export type { KeyAndCertificate } from './https/certificate.js'
 export { emulatorHandlers } from './msw-handlers.js'
-export type { EmulatedNotification } from './notification.js'
-export type { EmulatorOptions } from './options.js'
-export type { RecordedRequest, RequestCounts } from './request-log.js'
-export type { SubscriptionRecord } from './subscription-store.js'
+export type { EmulatorOperation, Fault } from './service/faults.js'
+export type { RecordedRequest, RequestCounts } from './service/request-log.js'
+export type { SubscriptionRecord } from './service/subscription-store.js'

@@ -4,7 +4,7 @@ import nodeModule from 'node:module'
 import type * as Msw from 'msw'
 import { ConfigurationError } from '../errors.js'
 import type { Emulator } from './emulator.js'
-import { ConnectionReset } from './faults.js'
+import { ConnectionReset } from './service/faults.js'
 
 /**
  * msw request handlers that let the emulator answer everything under its `baseUrl` and `authUrl`, without a

@@ -1,6 +1,5 @@
 /** What the answers to the subscription calls mean (interface.md sections 3, 4.2 and 7). */
 import { z } from 'zod'
-import { compiled } from '../compiled.js'
 import {
   ApiError,
   type ApiErrorDetails,
@@ -10,8 +9,9 @@ import {
   type SubscriptionRequestSummary,
 } from '../errors.js'
 import type { Answer, Progress } from '../http/send.js'
-import { formatIssues, issuesOf } from '../issues.js'
-import { parseJson } from '../json.js'
+import { compileOnce } from '../shared/compile-once.js'
+import { formatIssues, issuesOf } from '../shared/issues.js'
+import { parseJson } from '../shared/parse-json.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 
 /** The answer to a successful create (interface.md section 4.2). Fields beyond this one are dropped. */
@@ -41,7 +41,7 @@ export function readCreateAnswer(
 ): number | SubscriptionConflictError {
   if (answer.status === 409) return conflictError(answer, request)
   if (!isSuccess(answer)) throw apiError(answer, 'create the subscription', false)
-  const parsed = compiled(createSubscriptionResponseSchema).safeParse(parseJson(answer.body))
+  const parsed = compileOnce(createSubscriptionResponseSchema).safeParse(parseJson(answer.body))
   if (parsed.success) return parsed.data.subscription_id
   const issues = answer.bodyComplete
     ? issuesOf(parsed.error)

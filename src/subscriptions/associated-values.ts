@@ -3,7 +3,7 @@
  * `parameters` travel in the form body, `headers` as request headers.
  */
 import { z } from 'zod'
-import { headerName, headerNameRule, headerValue, headerValueRule } from '../header-syntax.js'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/header-syntax.js'
 
 /**
  * Values by name, which come back as headers of the same name on every callback (interface.md section 2.2). Names

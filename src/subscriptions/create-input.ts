@@ -1,7 +1,7 @@
 /** What a caller gives to create a subscription (interface.md sections 2.2 and 4.2). */
 import { z } from 'zod'
-import { urlProblem } from '../urls.js'
-import { type NotificationType, notificationTypes } from '../webhooks/catalogue.js'
+import { type NotificationType, notificationTypes } from '../notification-types.js'
+import { urlProblem } from '../shared/url-problem.js'
 import {
   type AssociatedValues,
   headersSchema,

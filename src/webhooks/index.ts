@@ -10,7 +10,7 @@ export {
   documentedNotificationTypes,
   type NotificationType,
   notificationTypes,
-} from './catalogue.js'
+} from '../notification-types.js'
 export type {
   Delivery,
   DeliveryOf,
@@ -23,7 +23,7 @@ export type {
   OtherNotification,
   PayloadSchemas,
   UndocumentedNotificationType,
-} from './delivery.js'
+} from './delivery/delivery.js'
 export {
   createDeliveryParser,
   type DeliveryParser,
@@ -31,8 +31,9 @@ export {
   type DeliveryResult,
   parseDelivery,
   safeParseDelivery,
-} from './delivery-parser.js'
-export { lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+} from './delivery/delivery-parser.js'
+export { lowEnergyAgentOpenedPayloadSchema } from './delivery/payload-schemas.js'
+export { deliverySchema, notificationSchema } from './delivery/schemas.js'
 export type { Secrets } from './receiver/authentication.js'
 export type { AnswerStatus, CallbackAnswer } from './receiver/delivery-core.js'
 export { type CallbackRequest, DeliveryReceiver } from './receiver/delivery-receiver.js'
@@ -40,6 +41,5 @@ export type { DeliveryContext, NotificationFor, NotificationHandler } from './re
 export type { CallbackHeaders } from './receiver/headers.js'
 export { toNodeHandler } from './receiver/node-handler.js'
 export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'
-export type { DeliveryReceiverOptions, ReceiverSettings } from './receiver/options.js'
+export type { DeliveryReceiverOptions, ReceiverSettings } from './receiver/receiver-options.js'
 export { toWebHandler, type WebHandlerOptions } from './receiver/web-handler.js'
-export { deliverySchema, notificationSchema } from './schemas.js'

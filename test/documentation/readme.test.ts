@@ -13,7 +13,7 @@ const readme = textOf('README.md')
 
 describe('the tables of README.md', () => {
   test('name every option of the client', () => {
-    const options = propertiesOf('src/client-options.ts', 'NotificationClientOptions')
+    const options = propertiesOf('src/client/client-options.ts', 'NotificationClientOptions')
     const retry = propertiesOf('src/http/retry.ts', 'RetryOptions').map((name) => `retry.${name}`)
     const credentials = [
       ...propertiesOf('src/auth/token-request.ts', 'ClientCredentials'),
@@ -25,8 +25,8 @@ describe('the tables of README.md', () => {
 
   test('name every option of the receiver', () => {
     const expected = [
-      ...propertiesOf('src/webhooks/receiver/options.ts', 'ReceiverSettings'),
-      ...propertiesOf('src/webhooks/receiver/options.ts', 'Authenticated'),
+      ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'ReceiverSettings'),
+      ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'Authenticated'),
     ]
     expect(missingFrom('Receiver options', expected)).toEqual([])
   })

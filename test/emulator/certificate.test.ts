@@ -1,7 +1,7 @@
 /** The emulator's certificates, byte by byte: what one TLS library forgives another does not. */
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 
 // Both days of the month, both hours and minutes have two digits of their own.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2031, 8, 10, 6, 5, 4, 321) }))

@@ -1,8 +1,8 @@
 /** The state machine against a second, naive reading of interface.md section 3. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SubscriptionStore } from '../../src/emulator/subscription-store.js'
-import { type NotificationType, notificationTypes } from '../../src/webhooks/catalogue.js'
+import { SubscriptionStore } from '../../src/emulator/service/subscription-store.js'
+import { type NotificationType, notificationTypes } from '../../src/notification-types.js'
 
 interface Triple {
   id: number

@@ -1,7 +1,7 @@
 /** design.md, "Requests": what the client makes of a connection that breaks, at every stage, for every method. */
 import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { auth, expectNoSecretIn, recordingLogger } from '../support/secrets.js'
 import { type Operation, operations, padding } from './operations.js'
 import { type Script, ScriptedServer } from './scripted-server.js'

@@ -1,7 +1,7 @@
 /** design.md, "The client": what `close()` waits for. */
 import { NotificationClient } from 'notification-subscriber'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { deferred, subscription } from '../support/fake-service.js'
 import { auth } from '../support/secrets.js'
 import { ScriptedServer } from './scripted-server.js'

@@ -1,7 +1,7 @@
 /** Nothing secret is ever shown: not even when the server sends back what it was sent, however it writes it. */
 import { NotificationClient, NotificationError } from 'notification-subscriber'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import {
   auth,
   everythingShownBy,

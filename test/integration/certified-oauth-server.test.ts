@@ -10,7 +10,7 @@ import {
 } from 'notification-subscriber'
 import { Agent } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { audience, startOidcProvider } from './oidc-provider-server.js'
 import { startSubscriptionServer } from './subscription-server.js'
 

@@ -2,7 +2,7 @@
 import { NotificationClient } from 'notification-subscriber'
 import { Agent, fetch } from 'undici'
 import { describe, expect, test } from 'vitest'
-import { createLoopbackCertificate } from '../../src/emulator/certificate.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { operations } from '../faults/operations.js'
 import { ScriptedServer } from '../faults/scripted-server.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'

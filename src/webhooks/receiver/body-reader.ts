@@ -1,6 +1,6 @@
 /** Reads a body that arrives in pieces: up to a size, for a limited time, and says once what became of it. */
-import { bodyFailure, type Failure } from '../failure.js'
-import { startDeadline } from './deadline.js'
+import { bodyFailure, type Failure } from '../delivery/failure.js'
+import { startAckTimer } from './ack-timer.js'
 
 /** A callback's body, or what there is of it and why it cannot be used. */
 export interface ReceivedBody {
@@ -78,7 +78,7 @@ export const bodyReader = (
     if (size === declaredBytes) finish()
   }
 
-  const stopWaiting = startDeadline(
+  const stopWaiting = startAckTimer(
     bodyTimeoutMs,
     () => finish(bodyFailure(`did not arrive within ${bodyTimeoutMs} ms`)),
     onWait,

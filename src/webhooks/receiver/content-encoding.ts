@@ -1,5 +1,5 @@
 /** Compressed bodies. The service sends none (interface.md section 4.2), but what stands before the app may. */
-import { bodyFailure } from '../failure.js'
+import { bodyFailure } from '../delivery/failure.js'
 import type { OnBytes, ReceivedBytes } from './body-reader.js'
 import type { HeaderReader } from './headers.js'
 import { readWebBody } from './web-body.js'

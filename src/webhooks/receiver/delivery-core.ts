@@ -1,20 +1,20 @@
 /** What `handle` and the adapters share: who is let in, and what becomes of a body. Nothing here throws or rejects. */
 
-import { type Calls, contain } from '../../contain.js'
 import type { InvalidDeliveryError } from '../../errors.js'
-import { inFlight } from '../../in-flight.js'
 import { type Log, logOf } from '../../logger.js'
-import { isBytes } from '../body.js'
-import type { DeliveryOf, NotificationOf, PayloadSchemas } from '../delivery.js'
-import { type DeliveryParser, defaultParser } from '../delivery-parser.js'
-import { thrownFailure } from '../failure.js'
-import { invalidDelivery } from '../invalid-delivery.js'
+import { type Calls, callSafely } from '../../shared/call-safely.js'
+import { inFlight } from '../../shared/in-flight.js'
+import { isBytes } from '../delivery/body.js'
+import type { DeliveryOf, NotificationOf, PayloadSchemas } from '../delivery/delivery.js'
+import { type DeliveryParser, defaultParser } from '../delivery/delivery-parser.js'
+import { thrownFailure } from '../delivery/failure.js'
+import { invalidDelivery } from '../delivery/invalid-delivery.js'
+import { startAckTimer } from './ack-timer.js'
 import { authenticator } from './authentication.js'
 import type { ReceivedBody } from './body-reader.js'
-import { startDeadline } from './deadline.js'
 import type { NotificationHandler } from './handlers.js'
 import type { HeaderReader } from './headers.js'
-import type { DeliveryReceiverOptions } from './options.js'
+import type { DeliveryReceiverOptions } from './receiver-options.js'
 
 /** The only statuses a callback is answered with. */
 export type AnswerStatus = 204 | 401 | 405 | 413
@@ -91,11 +91,11 @@ export const createDeliveryCore = <Payloads extends PayloadSchemas>(
     // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
     for (const registered of handlers) {
       if ((registered.type ?? type) !== type) continue
-      contain(
+      callSafely(
         () => registered.handler(notification, context),
         (error) =>
           onError
-            ? contain(
+            ? callSafely(
                 () => onError(error, notification, context),
                 (err) => logFailure(err, 'onError failed'),
                 calls,
@@ -107,7 +107,7 @@ export const createDeliveryCore = <Payloads extends PayloadSchemas>(
   }
 
   const reportInvalid = (error: InvalidDeliveryError, calls: Calls): void => {
-    contain(
+    callSafely(
       () => onInvalid(error),
       (err) => log('error', { issues: error.issues, err }, 'onInvalid failed'),
       calls,
@@ -145,7 +145,7 @@ export const createDeliveryCore = <Payloads extends PayloadSchemas>(
       reportInvalid(invalidDelivery(body, thrownFailure(thrown)), calls)
     }
     let onOver = () => onAnswer(answer)
-    const stopWaiting = startDeadline(ackTimeoutMs, () => {
+    const stopWaiting = startAckTimer(ackTimeoutMs, () => {
       onAnswer(answer, new Promise((resolve) => (onOver = resolve)))
     })
     calls.end()

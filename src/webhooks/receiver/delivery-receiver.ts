@@ -1,9 +1,9 @@
 /** The callback route of a subscriber, safe by construction: see {@link DeliveryReceiver}. */
-import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery.js'
+import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery/delivery.js'
 import { type CallbackAnswer, createDeliveryCore, type DeliveryCore } from './delivery-core.js'
 import type { NotificationFor, NotificationHandler, SuggestedType } from './handlers.js'
 import { type CallbackHeaders, headerReader } from './headers.js'
-import { type DeliveryReceiverOptions, requireType, validateReceiverOptions } from './options.js'
+import { type DeliveryReceiverOptions, requireType, validateReceiverOptions } from './receiver-options.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */
 export interface CallbackRequest {

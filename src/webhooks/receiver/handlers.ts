@@ -1,7 +1,7 @@
 /** What a handler gets: types that follow from the type it is registered for. */
 import type { z } from 'zod'
-import type { DocumentedNotificationType } from '../catalogue.js'
-import type { DeliveryOf, NotificationOf, NotificationWith, PayloadSchemas } from '../delivery.js'
+import type { DocumentedNotificationType } from '../../notification-types.js'
+import type { DeliveryOf, NotificationOf, NotificationWith, PayloadSchemas } from '../delivery/delivery.js'
 
 /** What a handler learns besides the notification. */
 export interface DeliveryContext<Payloads extends PayloadSchemas> {

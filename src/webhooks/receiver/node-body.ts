@@ -1,6 +1,6 @@
 /** The body of a Node request: what a body parser left of it, or the stream. */
-import { isBytes } from '../body.js'
-import { bodyFailure, thrownFailure } from '../failure.js'
+import { isBytes } from '../delivery/body.js'
+import { bodyFailure, thrownFailure } from '../delivery/failure.js'
 import { bodyReader, type OnBytes, type ReceivedBody, readBefore } from './body-reader.js'
 import type { NodeRequest } from './node-messages.js'
 

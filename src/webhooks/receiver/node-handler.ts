@@ -1,5 +1,5 @@
 /** A callback route for servers of Node.js. */
-import type { PayloadSchemas } from '../delivery.js'
+import type { PayloadSchemas } from '../delivery/delivery.js'
 import { type ReceivedBody, tooLarge } from './body-reader.js'
 import { decode } from './content-encoding.js'
 import type { CallbackAnswer } from './delivery-core.js'

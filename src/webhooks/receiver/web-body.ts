@@ -1,5 +1,5 @@
 /** Reads the body of a web-standard request, and everything else that is a web stream. */
-import { bodyFailure, thrownFailure } from '../failure.js'
+import { bodyFailure, thrownFailure } from '../delivery/failure.js'
 import { bodyReader, type OnBytes } from './body-reader.js'
 
 /**

@@ -1,7 +1,7 @@
 /** A callback route for servers that answer web-standard requests. */
-import { contain } from '../../contain.js'
-import type { PayloadSchemas } from '../delivery.js'
-import { bodyFailure } from '../failure.js'
+import { callSafely } from '../../shared/call-safely.js'
+import type { PayloadSchemas } from '../delivery/delivery.js'
+import { bodyFailure } from '../delivery/failure.js'
 import { readBefore } from './body-reader.js'
 import { decode } from './content-encoding.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
@@ -63,7 +63,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
           void readWebBody(bodyOf, maxBodyBytes, (read) => decode(read, headerOf, maxBodyBytes, onBody))
         },
         (answer, stillRunning) => {
-          contain(
+          callSafely(
             () => stillRunning && waitUntil?.(stillRunning, ...rest),
             (err) => log('error', { err }, 'waitUntil failed: handlers may be cut short'),
           )

@@ -1,0 +1,49 @@
+/** What a test asks the emulator to deliver, and the body that goes out for it (interface.md 2.3). */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { InvalidRequestError } from '../../errors.js'
+import { type NotificationType, notificationTypes } from '../../notification-types.js'
+import { formatIssues, issuesOf } from '../../shared/issues.js'
+
+/** Something that happened to a user. */
+export interface EmulatedNotification {
+  /** The delivered `notification.type`, e.g. `lowEnergyAgentOpened`. */
+  readonly type: string
+  /** The subscribable type it counts as: the interface document leaves that mapping open (section 6). */
+  readonly category: NotificationType
+  /** The user it is about. */
+  readonly username: string
+  /** What the delivery carries; it must survive JSON. */
+  readonly payload: object
+  /** Unique identifier of the notification. Default: a new random UUID. */
+  readonly id?: string | undefined
+  /** When it happened, in milliseconds since 1970, after the service's public developer pages. Default: now. */
+  readonly time?: number | undefined
+  /** Version of the notification object format. Default `1.0`, after the service's public developer pages. */
+  readonly ver?: string | undefined
+}
+
+const notificationSchema = z.object({
+  type: z.string().min(1),
+  category: z.enum(notificationTypes),
+  username: z.string().min(1),
+  payload: z.record(z.string(), z.unknown()),
+  id: z.string().min(1).optional(),
+  time: z.int().optional(),
+  ver: z.string().min(1).optional(),
+})
+
+/** Makes the function that writes the body for a subscription. Throws `InvalidRequestError`. */
+export function deliveryBodyWriter(notification: EmulatedNotification): (subscriptionId: number) => string {
+  const checked = notificationSchema.safeParse(notification)
+  if (!checked.success) {
+    const issues = issuesOf(checked.error)
+    throw new InvalidRequestError(`This notification cannot be delivered: ${formatIssues(issues)}.`, {
+      issues,
+    })
+  }
+  const { id = randomUUID(), time = Date.now(), ver = '1.0', type, payload } = notification
+  // Written now, so that what the caller does to the payload later cannot reach a callback that has to queue.
+  const notificationJson = JSON.stringify({ id, time, ver, type, payload })
+  return (subscriptionId) => `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`
+}

@@ -1,0 +1,101 @@
+/** What can be set when the emulator starts, and its defaults. */
+import { randomBytes, X509Certificate } from 'node:crypto'
+import { z } from 'zod'
+import { ConfigurationError } from '../errors.js'
+import { headerName } from '../shared/header-syntax.js'
+import { formatIssues, issuesOf } from '../shared/issues.js'
+import { maxDelayMs } from '../shared/max-delay.js'
+import { isReservedHeader } from './callbacks/callback-headers.js'
+
+/** Options of `startEmulator`. Each has a default: none is needed to begin with. */
+export interface EmulatorOptions {
+  /** The tenant name in the token endpoint's path (interface.md 4.1). Default `emulator`. */
+  readonly domain?: string | undefined
+  /** The client ID that the token endpoint accepts. Default `emulator-client`. */
+  readonly clientId?: string | undefined
+  /** The client secret that belongs to `clientId`. Default: a new random one for each start. */
+  readonly clientSecret?: string | undefined
+  /** User name for Basic authorization on the subscription calls (interface.md 5.4). Default `emulator-user`. */
+  readonly username?: string | undefined
+  /** Password that belongs to `username`. Default: a new random one for each start. */
+  readonly password?: string | undefined
+  /**
+   * How the token endpoint decodes the Basic credentials: `raw` takes them as they are (interface.md 4.1),
+   * `form-urlencoded` decodes each first, as RFC 6749 section 2.3.1 has it. Default `raw`.
+   */
+  readonly credentialsEncoding?: 'raw' | 'form-urlencoded' | undefined
+  /** Lifetime of access tokens in seconds; 0 issues tokens that are over at once. Default 3600. */
+  readonly tokenLifetimeSeconds?: number | undefined
+  /**
+   * Names of request headers that create and update associate with the subscription (interface.md 4.2), in
+   * any case; callbacks carry them as spelled here. Default `['UserData']`.
+   */
+  readonly permittedHeaders?: readonly string[] | undefined
+  /** How long a callback may take, connecting and answer included, before it has failed. Default 5,000. */
+  readonly callbackTimeoutMs?: number | undefined
+  /** PEM certificates to trust on callbacks, besides the public authorities and the emulator's own. */
+  readonly callbackCa?: string | undefined
+  /** Accept callback URLs with `http:` when their host is loopback. Default false. */
+  readonly allowInsecureLoopback?: boolean | undefined
+  /** Port to listen on at 127.0.0.1. Default 0: any free one. */
+  readonly port?: number | undefined
+}
+
+/** Every option with its value. */
+export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
+
+// It becomes part of header values and of a path, so only what both can carry.
+const printable = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII and not empty')
+
+const optionsSchema = z.strictObject({
+  domain: printable.default('emulator'),
+  clientId: printable.default('emulator-client'),
+  clientSecret: z.string().min(1).default(randomSecret),
+  username: z
+    .string()
+    .min(1)
+    .refine(
+      (name) => !name.includes(':'),
+      'cannot contain a colon: Basic ends the user name there (RFC 7617)',
+    )
+    .default('emulator-user'),
+  password: z.string().min(1).default(randomSecret),
+  credentialsEncoding: z.enum(['raw', 'form-urlencoded']).default('raw'),
+  tokenLifetimeSeconds: z.int().min(0).default(3600),
+  permittedHeaders: z
+    .array(
+      z
+        .string()
+        .regex(headerName, 'is not a header name')
+        .refine((name) => !isReservedHeader(name), 'belongs to the callback request itself'),
+    )
+    .default(['UserData']),
+  callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
+  callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
+  allowInsecureLoopback: z.boolean().default(false),
+  port: z.int().min(0).max(65_535).default(0),
+})
+
+/** Fills in the defaults. Throws `ConfigurationError` with every problem. */
+export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
+  const result = optionsSchema.safeParse(options)
+  if (result.success) return result.data
+  const issues = issuesOf(result.error)
+  throw new ConfigurationError(`The emulator cannot start with these options: ${formatIssues(issues)}.`, {
+    issues,
+  })
+}
+
+function randomSecret(): string {
+  return randomBytes(24).toString('base64url')
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    // Of several certificates it reads the first.
+    new X509Certificate(pem)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,107 @@
+/** Serves a web-standard request handler over HTTPS at 127.0.0.1. */
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { Socket } from 'node:net'
+import { ConfigurationError } from '../../errors.js'
+import { ConnectionReset } from '../service/faults.js'
+import { maxBodyBytes } from '../service/service.js'
+import type { KeyAndCertificate } from './certificate.js'
+
+export class HttpsServer {
+  /** `https://127.0.0.1:<port>`. */
+  readonly baseUrl: string
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+
+  private constructor(server: Server, port: number) {
+    this.#server = server
+    this.baseUrl = `https://127.0.0.1:${port}`
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
+  }
+
+  /** Listens. Throws `ConfigurationError` if the port cannot be had. */
+  static async listen(tls: KeyAndCertificate, port: number): Promise<HttpsServer> {
+    const server = createServer({ key: tls.key, cert: tls.cert })
+    server.listen(port, '127.0.0.1')
+    try {
+      await once(server, 'listening')
+    } catch (cause) {
+      const message = `cannot be listened on: ${cause instanceof Error ? cause.message : String(cause)}`
+      const issues = [{ path: ['port'], message }]
+      throw new ConfigurationError(`The emulator cannot start: port ${message}`, { issues }, { cause })
+    }
+    const address = server.address()
+    return new HttpsServer(server, typeof address === 'object' && address !== null ? address.port : port)
+  }
+
+  answerWith(handle: (request: Request) => Promise<Response>): void {
+    this.#server.on('request', (incoming, outgoing) => {
+      answer(this.baseUrl, handle, incoming, outgoing).catch(() => incoming.socket.destroy())
+    })
+  }
+
+  /** Stops listening and closes every connection, also those with a request under way. */
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    // Not closeAllConnections(): it does not know of connections that are still in the TLS handshake.
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+}
+
+async function answer(
+  baseUrl: string,
+  handle: (request: Request) => Promise<Response>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const request = await toRequest(baseUrl, incoming)
+  if (request === undefined) {
+    outgoing.writeHead(400).end()
+    return
+  }
+  try {
+    const response = await handle(request)
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+    outgoing.end(Buffer.from(await response.arrayBuffer()))
+  } catch (error) {
+    if (error instanceof ConnectionReset) incoming.socket.destroy()
+    else outgoing.writeHead(500).end()
+  }
+}
+
+/** Nothing if it cannot be a web-standard Request: a method that those refuse, or a target that is no path. */
+async function toRequest(baseUrl: string, incoming: IncomingMessage): Promise<Request | undefined> {
+  const { method = 'GET', url = '/' } = incoming
+  const body = await readBody(incoming)
+  const headers = new Headers()
+  for (let i = 0; i + 1 < incoming.rawHeaders.length; i += 2) {
+    headers.append(incoming.rawHeaders[i] ?? '', incoming.rawHeaders[i + 1] ?? '')
+  }
+  try {
+    return new Request(baseUrl + url, {
+      method,
+      headers,
+      body: method === 'GET' || method === 'HEAD' ? null : body,
+    })
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a little past the limit at most: the handler sees then that the body is too long. */
+async function readBody(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxBodyBytes) break
+  }
+  return Buffer.concat(chunks)
+}

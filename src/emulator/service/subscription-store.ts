@@ -1,0 +1,214 @@
+/** The state machine of subscriptions (interface.md section 3): synchronous, in memory, without I/O. */
+import type { NotificationType } from '../../notification-types.js'
+
+/** What a create request asks for. */
+export interface SubscriptionRequest {
+  readonly notificationTypes: ReadonlySet<NotificationType>
+  readonly usernames: ReadonlySet<string>
+  readonly callbackUrl: string
+  readonly recreateIfExists: boolean
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** An active subscription, as it was when it was looked at. */
+export interface SubscriptionRecord {
+  /** The identifier that creating returned. */
+  readonly subscriptionId: number
+  /** The types that are delivered. */
+  readonly notificationTypes: readonly NotificationType[]
+  /** The users (agents) that notifications are about. */
+  readonly usernames: readonly string[]
+  /** Where the notifications go. */
+  readonly callbackUrl: string
+  /** The associated parameters, sent as headers on every callback (interface.md 2.2). */
+  readonly parameters: Readonly<Record<string, string>>
+  /** Callbacks that failed since the last one that succeeded. */
+  readonly consecutiveFailures: number
+}
+
+/** The answer to a create request. */
+export type CreateOutcome =
+  | { readonly outcome: 'created'; readonly subscriptionId: number }
+  | { readonly outcome: 'duplicate' | 'partial-overlap'; readonly conflictsWith: number }
+
+interface Subscription {
+  readonly subscriptionId: number
+  readonly notificationTypes: ReadonlySet<NotificationType>
+  readonly usernames: ReadonlySet<string>
+  readonly callbackUrl: string
+  /** By lower-case name: names of headers differ by more than case. */
+  readonly parameters: Map<string, readonly [name: string, value: string]>
+  consecutiveFailures: number
+}
+
+/** Interface.md section 8. */
+const failuresThatEndASubscription = 3
+
+export class SubscriptionStore {
+  readonly #active = new Map<number, Subscription>()
+  // Rule 1 as a data structure: for a type, a user and a callback URL there is room for one subscription.
+  readonly #index = new Map<NotificationType, Map<string, Map<string, Subscription>>>()
+  #lastId = 0
+
+  /** Creates a subscription, replaces an identical one, or refuses (rows 1 to 4 of the state table). */
+  create(request: SubscriptionRequest): CreateOutcome {
+    const existing = this.#firstOverlap(request)
+    if (existing !== undefined) {
+      const conflictsWith = existing.subscriptionId
+      if (!isDuplicate(existing, request)) return { outcome: 'partial-overlap', conflictsWith }
+      if (!request.recreateIfExists) return { outcome: 'duplicate', conflictsWith }
+      this.#end(existing)
+    }
+    return { outcome: 'created', subscriptionId: this.#add(request) }
+  }
+
+  /** Ends a subscription on its owner's request; false if no active one has this id. */
+  unsubscribe(subscriptionId: number): boolean {
+    const subscription = this.#active.get(subscriptionId)
+    if (subscription === undefined) return false
+    this.#end(subscription)
+    return true
+  }
+
+  /** Sets the given parameters and keeps the others (rule 3); false if no active subscription has this id. */
+  updateParameters(subscriptionId: number, changes: Readonly<Record<string, string>>): boolean {
+    const subscription = this.#active.get(subscriptionId)
+    if (subscription === undefined) return false
+    setParameters(subscription, changes)
+    return true
+  }
+
+  /** Ends a row of failures. A subscription that is no longer active is left alone. */
+  callbackSucceeded(subscriptionId: number): void {
+    const subscription = this.#active.get(subscriptionId)
+    if (subscription !== undefined) subscription.consecutiveFailures = 0
+  }
+
+  /** Counts a failure; the third in a row ends the subscription (rows 5 and 6). */
+  callbackFailed(subscriptionId: number): void {
+    const subscription = this.#active.get(subscriptionId)
+    if (subscription === undefined) return
+    subscription.consecutiveFailures++
+    if (subscription.consecutiveFailures >= failuresThatEndASubscription) this.#end(subscription)
+  }
+
+  isActive(subscriptionId: number): boolean {
+    return this.#active.has(subscriptionId)
+  }
+
+  /** The associated parameters as they are now, or nothing if no active subscription has this id. */
+  parameters(subscriptionId: number): Readonly<Record<string, string>> | undefined {
+    const subscription = this.#active.get(subscriptionId)
+    return subscription && Object.fromEntries(subscription.parameters.values())
+  }
+
+  /** The subscriptions that want notifications of this type for this user (interface.md section 6). */
+  matching(
+    type: NotificationType,
+    username: string,
+  ): Pick<SubscriptionRecord, 'subscriptionId' | 'callbackUrl'>[] {
+    const byCallbackUrl = this.#index.get(type)?.get(username)
+    return Array.from(byCallbackUrl?.values() ?? [], ({ subscriptionId, callbackUrl }) => ({
+      subscriptionId,
+      callbackUrl,
+    }))
+  }
+
+  /** All active subscriptions, the oldest first. */
+  list(): SubscriptionRecord[] {
+    return Array.from(this.#active.values(), toRecord)
+  }
+
+  /**
+   * One subscription that covers a user and a type of the request at its callback URL. The first found says
+   * all: if it is identical to the request then rule 1 leaves no room for another, and if not, no other
+   * could make a partial overlap acceptable.
+   */
+  #firstOverlap({
+    notificationTypes,
+    usernames,
+    callbackUrl,
+  }: SubscriptionRequest): Subscription | undefined {
+    for (const type of notificationTypes) {
+      for (const username of usernames) {
+        const overlapping = this.#index.get(type)?.get(username)?.get(callbackUrl)
+        if (overlapping !== undefined) return overlapping
+      }
+    }
+    return undefined
+  }
+
+  #add({ notificationTypes, usernames, callbackUrl, parameters }: SubscriptionRequest): number {
+    this.#lastId++
+    const subscription: Subscription = {
+      subscriptionId: this.#lastId,
+      notificationTypes,
+      usernames,
+      callbackUrl,
+      parameters: new Map(),
+      consecutiveFailures: 0,
+    }
+    setParameters(subscription, parameters)
+    this.#active.set(subscription.subscriptionId, subscription)
+    for (const type of notificationTypes) {
+      const byUsername = getOrInsert(this.#index, type)
+      for (const username of usernames) getOrInsert(byUsername, username).set(callbackUrl, subscription)
+    }
+    return subscription.subscriptionId
+  }
+
+  #end({ subscriptionId, notificationTypes, usernames, callbackUrl }: Subscription): void {
+    this.#active.delete(subscriptionId)
+    for (const type of notificationTypes) {
+      const byUsername = this.#index.get(type)
+      for (const username of usernames) {
+        const byCallbackUrl = byUsername?.get(username)
+        byCallbackUrl?.delete(callbackUrl)
+        if (byCallbackUrl?.size === 0) byUsername?.delete(username)
+      }
+    }
+  }
+}
+
+/** Rule 2, for two with the same callback URL: the whole set of types and the whole set of users are equal. */
+function isDuplicate(existing: Subscription, request: SubscriptionRequest): boolean {
+  return (
+    areEqual(existing.notificationTypes, request.notificationTypes) &&
+    areEqual(existing.usernames, request.usernames)
+  )
+}
+
+function areEqual(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  if (a.size !== b.size) return false
+  for (const item of a) if (!b.has(item)) return false
+  return true
+}
+
+function setParameters(subscription: Subscription, changes: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(changes)) {
+    subscription.parameters.set(name.toLowerCase(), [name, value])
+  }
+}
+
+function toRecord(subscription: Subscription): SubscriptionRecord {
+  return {
+    subscriptionId: subscription.subscriptionId,
+    notificationTypes: [...subscription.notificationTypes],
+    usernames: [...subscription.usernames],
+    callbackUrl: subscription.callbackUrl,
+    parameters: Object.fromEntries(subscription.parameters.values()),
+    consecutiveFailures: subscription.consecutiveFailures,
+  }
+}
+
+function getOrInsert<Key, InnerKey, Value>(
+  map: Map<Key, Map<InnerKey, Value>>,
+  key: Key,
+): Map<InnerKey, Value> {
+  let inner = map.get(key)
+  if (inner === undefined) {
+    inner = new Map()
+    map.set(key, inner)
+  }
+  return inner
+}

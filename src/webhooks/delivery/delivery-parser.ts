@@ -1,0 +1,155 @@
+/** Callback bodies in, typed deliveries out (interface.md section 2.3). */
+import { z } from 'zod'
+import type { InvalidDeliveryError } from '../../errors.js'
+import { issuesOf } from '../../shared/issues.js'
+import { valueOfBody } from './body.js'
+import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
+import { thrownFailure } from './failure.js'
+import { invalidDelivery } from './invalid-delivery.js'
+import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
+import { documentedType, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import { refuseOptions } from './refuse-options.js'
+import { anyDeliverySchema } from './schemas.js'
+
+/** What {@link createDeliveryParser} needs. */
+export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
+  /**
+   * Synchronous zod schemas (zod 4, classic or mini) by `notification.type`. What a schema returns becomes
+   * `notification.payload`. One for `lowEnergyAgentOpened` replaces the documented one. Transforms and refinements
+   * may run twice on a payload that is refused.
+   */
+  readonly payloads: Payloads
+}
+
+/** A delivery, or why the body is none. */
+export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
+  | {
+      /** The body is a delivery. */
+      success: true
+      /** The delivery. */
+      data: DeliveryOf<Payloads>
+      /** Not there. */
+      error?: never
+    }
+  | {
+      /** The body is no delivery. */
+      success: false
+      /** Why, and the body. */
+      error: InvalidDeliveryError
+      /** Not there. */
+      data?: never
+    }
+
+/** Reads callback bodies with the payload schemas it was made with; see {@link createDeliveryParser}. */
+export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchemas> {
+  /** Like {@link parseDelivery}. */
+  parse(body: unknown): DeliveryOf<Payloads>
+  /** Like {@link safeParseDelivery}. */
+  safeParse(body: unknown): DeliveryResult<Payloads>
+}
+
+/**
+ * Makes a parser that also knows the payloads of further notification types: the interface document gives
+ * those of `lowEnergyAgentOpened` only (section 2.3), and for every other type the payload is any object.
+ *
+ * @throws ConfigurationError if `payloads` is not an object of zod 4 schemas.
+ *
+ * @example
+ * ```ts
+ * import { z } from 'zod'
+ *
+ * const parser = createDeliveryParser({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
+ * const { notification } = parser.parse(body)
+ * if (notification.type === 'cxScoreUpdated') notification.payload.score // number
+ * ```
+ */
+export function createDeliveryParser<Payloads extends PayloadSchemas>(
+  options: DeliveryParserOptions<Payloads>,
+): DeliveryParser<Payloads> {
+  const { error } = optionsSchema().safeParse(Object(options))
+  if (error) refuseOptions('The delivery parser', issuesOf(error))
+  return parserOf(options.payloads)
+}
+
+const readDocumentedPayload = validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath)
+const readAnyDelivery = validatingReader(anyDeliverySchema)
+
+function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
+  const payloadReaders = [
+    ...Object.entries(payloads).map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
+    { type: documentedType, read: readDocumentedPayload },
+  ]
+
+  const parse = (body: unknown) => {
+    try {
+      const delivery = readAnyDelivery(valueOfBody(body))
+      const { subscriptionId, notification } = delivery
+      const { id, time, ver, type, payload } = notification
+      // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
+      // which takes longer than comparing with a few names.
+      for (const reader of payloadReaders) {
+        if (reader.type !== type) continue
+        const result = reader.read(payload)
+        if (result === payload) break
+        // A copy: the delivery may be an object of the caller's. By name, too, because a spread leaves out fields
+        // that come from a prototype's getter.
+        const copy = { ...notification, id, time, ver, type, payload: result }
+        return { ...delivery, subscriptionId, notification: copy }
+      }
+      return delivery
+    } catch (thrown) {
+      throw invalidDelivery(body, thrownFailure(thrown))
+    }
+  }
+
+  // Every payload goes through the reader of its type, which is what the type parameter states.
+  return {
+    parse,
+    safeParse(body) {
+      try {
+        return { success: true, data: parse(body) }
+      } catch (error) {
+        return { success: false, error }
+      }
+    },
+  } as DeliveryParser<Payloads>
+}
+
+/** Knows the payloads of the interface document and no others. */
+export const defaultParser = parserOf({})
+
+/**
+ * Reads the body of a callback (interface.md section 2.3).
+ *
+ * Unknown fields, notification types and versions are kept: nothing is copied or left out. An object comes back
+ * as the same object.
+ *
+ * @param body The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed.
+ * @throws InvalidDeliveryError, and nothing else, if it is not a delivery: `issues` says why, `body` keeps it.
+ *
+ * @example
+ * ```ts
+ * const { subscriptionId, notification } = parseDelivery(await request.text())
+ * if (notification.type === 'lowEnergyAgentOpened') notification.payload.callId // string
+ * ```
+ */
+export function parseDelivery(body: unknown): Delivery {
+  return defaultParser.parse(body)
+}
+
+/** Like {@link parseDelivery}, but returns the error instead of throwing it: the shape of zod's `safeParse`. */
+export function safeParseDelivery(body: unknown): DeliveryResult {
+  return defaultParser.safeParse(body)
+}
+
+// Made when it is needed: most apps make no parser of their own.
+const optionsSchema = () =>
+  z.object({
+    payloads: z.record(
+      z.string(),
+      // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
+      // be another copy.
+      z.custom((schema) => Object(schema)._zod?.run?.call, 'expected a zod 4 schema'),
+      'expected zod schemas by notification type',
+    ),
+  })

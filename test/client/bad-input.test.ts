@@ -1,0 +1,281 @@
+/** Whatever is passed in, of whatever type: it is refused before anything is sent, or it is sent as it was meant. */
+import fc from 'fast-check'
+import {
+  type FetchLike,
+  NotificationClient,
+  type NotificationClientOptions,
+  NotificationError,
+  parseDelivery,
+  safeParseDelivery,
+} from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { baseUrl, credentials, subscription, tokenAnswer, tokenUrl } from '../support/fake-service.js'
+
+/** What JavaScript callers may pass, with the strings that are most likely to break something. */
+const nasty = fc.constantFrom(
+  '',
+  ' ',
+  '\r\n',
+  'a\r\nx-injected: 1',
+  '\0',
+  ',',
+  '\ud800',
+  '__proto__',
+  '..',
+  'é',
+)
+const anything = fc.oneof(
+  fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true }),
+  fc.anything({ withNullPrototype: true, withSparseArray: true, withBoxedValues: true }),
+  nasty,
+  fc.string({ unit: 'binary' }),
+  fc.func(fc.anything()),
+  fc.constantFrom(Symbol('x'), Number.NaN, -0, Number.POSITIVE_INFINITY),
+)
+
+interface Sent {
+  readonly url: string
+  readonly headers: Record<string, string>
+}
+
+/** A service that takes everything, and remembers what it was sent. */
+function openService() {
+  const sent: Sent[] = []
+  const fetch: FetchLike = async (url, { headers }) => {
+    sent.push({ url, headers })
+    return url === tokenUrl || url.includes('/openid-connect/token')
+      ? tokenAnswer('header.payload.signature')
+      : Response.json({ subscription_id: 1 }, { status: 201 })
+  }
+  return { sent, fetch }
+}
+
+function expectNoLineBreakIn(sent: readonly Sent[]): void {
+  for (const { url, headers } of sent) {
+    for (const text of [url, ...Object.entries(headers).flat()]) expect(text).not.toMatch(/[\r\n\0]/)
+  }
+}
+
+/** Makes the call; if it fails, it failed as it should and nothing was sent. */
+async function refusedOrSent(call: (client: NotificationClient) => unknown): Promise<void> {
+  const { sent, fetch } = openService()
+  const client = new NotificationClient({ baseUrl, auth: credentials, fetch, retry: false })
+  try {
+    await call(client)
+  } catch (error) {
+    expect(error).toBeInstanceOf(NotificationError)
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST' })
+    expect((error as { issues: unknown[] }).issues).not.toEqual([])
+    expect(sent).toEqual([])
+  }
+  expectNoLineBreakIn(sent)
+}
+
+const complete = {
+  ...subscription,
+  recreateIfExists: true,
+  parameters: { token: 'x' },
+  headers: { UserData: 'y' },
+}
+
+/** A valid object with one thing replaced or added. */
+const spoiled = (valid: object) =>
+  fc
+    .oneof(
+      fc.tuple(fc.constantFrom(...Object.keys(valid)), anything),
+      fc.tuple(fc.oneof(nasty, fc.string()), anything),
+    )
+    .map(([key, value]) => ({ ...valid, [key]: value }))
+
+/** Pairs for headers whose names and values are likely to be wrong. */
+const pairs = fc.dictionary(
+  fc.oneof(nasty, fc.string()),
+  fc.oneof(nasty, fc.string({ unit: 'binary' }), anything),
+)
+
+const inputs = fc.oneof(
+  anything,
+  spoiled(complete),
+  fc.record({ parameters: pairs }).map((wrong) => ({ ...complete, ...wrong })),
+  fc.record({ headers: pairs }).map((wrong) => ({ ...complete, ...wrong })),
+  fc.array(fc.oneof(nasty, anything)).map((usernames) => ({ ...complete, usernames })),
+)
+
+const callOptions = fc.oneof(anything, spoiled({ timeoutMs: 1_000, signal: new AbortController().signal }))
+
+const any = (value: unknown) => value as never
+
+describe('every method of the client', () => {
+  test.each([
+    [
+      'createSubscription',
+      inputs,
+      (client: NotificationClient, value: unknown) => client.createSubscription(any(value)),
+    ],
+    [
+      'tryCreateSubscription',
+      inputs,
+      (client: NotificationClient, value: unknown) => client.tryCreateSubscription(any(value)),
+    ],
+    ['unsubscribe', anything, (client: NotificationClient, value: unknown) => client.unsubscribe(any(value))],
+    [
+      'updateSubscriptionParameters',
+      inputs,
+      (client: NotificationClient, value: unknown) => client.updateSubscriptionParameters(1, any(value)),
+    ],
+    [
+      'updateSubscriptionParameters of any id',
+      anything,
+      (client: NotificationClient, value: unknown) =>
+        client.updateSubscriptionParameters(any(value), { parameters: { token: 'x' } }),
+    ],
+    [
+      'getAccessToken with options',
+      callOptions,
+      (client: NotificationClient, value: unknown) => client.getAccessToken(any(value)),
+    ],
+    [
+      'createSubscription with options',
+      callOptions,
+      (client: NotificationClient, value: unknown) => client.createSubscription(subscription, any(value)),
+    ],
+    [
+      'unsubscribe with options',
+      callOptions,
+      (client: NotificationClient, value: unknown) => client.unsubscribe(1, any(value)),
+    ],
+  ] as const)('%s refuses it, or sends it', async (_name, values, call) => {
+    await fc.assert(
+      fc.asyncProperty(values as fc.Arbitrary<unknown>, (value) =>
+        refusedOrSent((client) => call(client, value)),
+      ),
+      { numRuns: 400 },
+    )
+  })
+})
+
+const validOptions = {
+  baseUrl,
+  auth: credentials,
+  timeoutMs: 1_000,
+  retry: { maxAttempts: 2 },
+  routes: { update: { path: '/x/{subscriptionId}' } },
+  logger: console,
+  allowInsecureLoopback: false,
+}
+const auths = fc.oneof(
+  spoiled({ ...credentials, scope: 'a b', credentialsEncoding: 'raw' }),
+  spoiled({ username: 'u', password: 'p' }),
+  spoiled({ getAccessToken: () => 'token' }),
+  anything,
+)
+
+describe('the constructor', () => {
+  const options = fc.oneof(
+    anything,
+    spoiled(validOptions),
+    auths.map((auth) => ({ ...validOptions, auth })),
+  )
+
+  test('refuses its options, or makes a client whose requests have no line breaks in their headers', async () => {
+    const property = fc.asyncProperty(options, async (value) => {
+      const { sent, fetch } = openService()
+      const own = typeof value === 'object' && value !== null && 'baseUrl' in value
+      let client: NotificationClient
+      try {
+        client = new NotificationClient(
+          any(own ? { ...value, dispatcher: undefined, fetch, logger: undefined } : value),
+        )
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'CONFIGURATION' })
+        expect(sent).toEqual([])
+        return
+      }
+      const [result] = await Promise.allSettled([client.createSubscription(subscription)])
+      if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(NotificationError)
+      expectNoLineBreakIn(sent)
+    })
+    await fc.assert(property, { numRuns: 1_000 })
+  })
+
+  test('fromEnv refuses its environment, or makes a client', () => {
+    const names = ['BASE_URL', 'AUTH_URL', 'DOMAIN', 'CLIENT_ID', 'CLIENT_SECRET'].map(
+      (name) => `NOTIFICATION_${name}`,
+    )
+    const env = fc.oneof(
+      anything,
+      fc.dictionary(fc.constantFrom(...names), fc.oneof(nasty, fc.webUrl(), fc.string())),
+    )
+    fc.assert(
+      fc.property(env, fc.option(anything, { nil: undefined }), (env, options) => {
+        try {
+          NotificationClient.fromEnv(any(env), any(options))
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'CONFIGURATION' })
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('a getAccessToken that returns anything sends no token that is none', async () => {
+    const property = fc.asyncProperty(anything, async (token) => {
+      const { sent, fetch } = openService()
+      const auth = { getAccessToken: () => any(token) } as NotificationClientOptions['auth']
+      const client = new NotificationClient({ baseUrl, auth, fetch })
+      const [result] = await Promise.allSettled([client.createSubscription(subscription)])
+      if (result.status === 'rejected') {
+        expect(result.reason).toMatchObject({ code: 'CONFIGURATION' })
+        expect(sent).toEqual([])
+      }
+      expectNoLineBreakIn(sent)
+    })
+    await fc.assert(property, { numRuns: 300 })
+  })
+})
+
+describe('parsing', () => {
+  test('parseDelivery gives a delivery or an InvalidDeliveryError, and safeParseDelivery never throws', () => {
+    fc.assert(
+      fc.property(anything, (body) => {
+        const { success } = safeParseDelivery(any(body))
+        try {
+          parseDelivery(any(body))
+          expect(success).toBe(true)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'INVALID_DELIVERY' })
+          expect(success).toBe(false)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
+describe('the emulator', () => {
+  let emulator: Emulator
+  beforeAll(async () => {
+    emulator = await startEmulator()
+  })
+  afterAll(() => emulator.close())
+
+  test('refuses options, faults and notifications, or takes them', async () => {
+    const property = fc.asyncProperty(anything, anything, anything, async (first, second, third) => {
+      const calls = [
+        // Only what is no object: one with nothing but unknown keys is refused, an empty one starts a server.
+        async () => void (typeof first === 'object' ? undefined : await startEmulator(any(first ?? null))),
+        async () => emulator.injectFault(any(first), any(second), any(third)),
+        async () => emulator.injectFault('create', any(second), { times: any(third) }),
+        async () => void (await emulator.notify(any(first))),
+      ]
+      for (const call of calls) {
+        const [result] = await Promise.allSettled([call()])
+        if (result.status === 'fulfilled') continue
+        expect(['CONFIGURATION', 'INVALID_REQUEST']).toContain(result.reason.code)
+      }
+      emulator.clearFaults()
+    })
+    await fc.assert(property, { numRuns: 300 })
+  })
+})

@@ -1,0 +1,466 @@
+import { inspect } from 'node:util'
+import { ConfigurationError, NotificationClient } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+
+function issuesOf(options: unknown) {
+  try {
+    new NotificationClient(options as never)
+  } catch (error) {
+    if (error instanceof ConfigurationError)
+      return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+    throw error
+  }
+  return []
+}
+
+const working = { baseUrl, auth: credentials }
+
+describe('options that cannot work are refused with every problem listed', () => {
+  const local = { ...working, allowInsecureLoopback: true }
+  const withAuth = (auth: object) => ({ baseUrl, auth: { ...credentials, ...auth } })
+  const withRoute = (update: object) => ({ ...working, routes: { update } })
+  const cache = { get() {}, set() {}, delete() {} }
+  const logger = { debug() {}, info() {}, warn() {}, error() {} }
+  const refused: Record<string, unknown> = {
+    'nothing at all': undefined,
+    'no auth': { baseUrl },
+    'auth that is null': { baseUrl, auth: null },
+    'auth that is text': { baseUrl, auth: 'Bearer x' },
+    'no address': { auth: credentials },
+    'http:': { ...working, baseUrl: 'http://notifications.example.com' },
+    'http: for tokens': withAuth({ authUrl: 'http://a.example' }),
+    'http: beyond loopback': { ...local, baseUrl: 'http://10.0.0.1' },
+    'a host that begins like loopback': { ...local, baseUrl: 'http://127.0.0.1.evil.example' },
+    'a host that ends like loopback': { ...local, baseUrl: 'http://evil-localhost' },
+    'a host like loopback for tokens': {
+      ...local,
+      auth: { ...credentials, authUrl: 'http://localhost.evil.example' },
+    },
+    'another scheme, with loopback allowed': { ...local, baseUrl: 'ftp://localhost' },
+    'loopback allowed by something true': {
+      ...working,
+      baseUrl: 'http://localhost',
+      allowInsecureLoopback: 'yes',
+    },
+    'a query': { ...working, baseUrl: new URL('https://x.example?a=b') },
+    'a fragment in the address for tokens': withAuth({ authUrl: 'https://x.example#a' }),
+    'a password in the address': { ...working, baseUrl: 'https://:p@x.example' },
+    'a user name in the address': { ...working, baseUrl: 'https://u@x.example' },
+    'white space in the address': { ...working, baseUrl: ' https://x.example' },
+    'a control character in the address': { ...working, baseUrl: 'https://x.example/\u0000' },
+    'half a surrogate pair in the address': { ...working, baseUrl: 'https://x.example/\ud800' },
+    'no URL': { ...working, baseUrl: 'notifications.example.com' },
+    'an address that is a number': { ...working, baseUrl: 7 },
+    'credentials that are undefined': withAuth({ clientId: undefined, clientSecret: undefined }),
+    'empty credentials': withAuth({ clientId: '', clientSecret: '', scope: '', domain: '' }),
+    'a colon in a raw client ID': withAuth({ clientId: 'a:b' }),
+    'a colon in a user name': { baseUrl, auth: { username: 'a:b', password: 'c' } },
+    'a user name without a password': { baseUrl, auth: { username: 'a' } },
+    'a password without a user name': { baseUrl, auth: { password: 'a' } },
+    'an empty user name and password': { baseUrl, auth: { username: '', password: '' } },
+    'control characters': withAuth({ clientId: 'a\tb', clientSecret: 'a\r\nb' }),
+    'control characters in a password': { baseUrl, auth: { username: '\u0001a', password: 'a\u007f' } },
+    'a domain that climbs the path': withAuth({ domain: '..' }),
+    'a domain that stays in the path': withAuth({ domain: '.' }),
+    'a domain with half a surrogate pair': withAuth({ domain: 'a\ud800' }),
+    'two kinds of auth': withAuth({ getAccessToken: () => 'x' }),
+    'two other kinds of auth': { baseUrl, auth: { password: 'a', getAccessToken: () => 'x' } },
+    'two more kinds of auth': withAuth({ username: 'a', password: 'b' }),
+    'a token that is no function': { baseUrl, auth: { getAccessToken: 'token' } },
+    'an unknown encoding': withAuth({ credentialsEncoding: 'base64' }),
+    'a cache without get': withAuth({ tokenCache: { ...cache, get: undefined } }),
+    'a cache without set': withAuth({ tokenCache: { ...cache, set: undefined } }),
+    'a cache without delete': withAuth({ tokenCache: { ...cache, delete: undefined } }),
+    'a typing error': { ...working, timeout: 5 },
+    'a typing error in auth': withAuth({ clientID: 'x' }),
+    'no time': { ...working, timeoutMs: 0 },
+    'a timeout beyond what timers take': { ...working, timeoutMs: 2 ** 31 },
+    'a timeout that is text': { ...working, timeoutMs: '5' },
+    'retry: true': { ...working, retry: true },
+    'no attempts': { ...working, retry: { maxAttempts: 0 } },
+    'half an attempt': { ...working, retry: { maxAttempts: 1.5 } },
+    'negative waits': { ...working, retry: { baseDelayMs: -1, maxDelayMs: -1 } },
+    'waits beyond what timers take': { ...working, retry: { baseDelayMs: 2 ** 31, maxDelayMs: 2 ** 31 } },
+    'a typing error in retry': { ...working, retry: { attempts: 2 } },
+    'a dispatcher that is none': { ...working, dispatcher: {} },
+    'a fetch that is none': { ...working, fetch: {} },
+    'dispatcher and fetch': { ...working, dispatcher: { request() {} }, fetch() {} },
+    'a logger without debug': { ...working, logger: { ...logger, debug: undefined } },
+    'a logger without info': { ...working, logger: { ...logger, info: undefined } },
+    'a logger without warn': { ...working, logger: { ...logger, warn: undefined } },
+    'a logger without error': { ...working, logger: { ...logger, error: undefined } },
+    'a route without the id': withRoute({ path: '/api/x' }),
+    'a route without a slash': withRoute({ path: 'api/{subscriptionId}' }),
+    'a route with a space': withRoute({ path: '/a b/{subscriptionId}' }),
+    'a route beyond ASCII': withRoute({ path: '/é/{subscriptionId}' }),
+    'a route with another method': withRoute({ method: 'GET' }),
+    'a typing error in a route': withRoute({ url: '/{subscriptionId}' }),
+    'a typing error in routes': { ...working, routes: { delete: {} } },
+  }
+
+  test('each problem is told with its place and its reason', () => {
+    expect(
+      Object.fromEntries(Object.entries(refused).map(([name, options]) => [name, issuesOf(options)])),
+    ).toMatchInlineSnapshot(`
+      {
+        "a cache without delete": [
+          "auth.tokenCache: must be an object with get, set and delete",
+        ],
+        "a cache without get": [
+          "auth.tokenCache: must be an object with get, set and delete",
+        ],
+        "a cache without set": [
+          "auth.tokenCache: must be an object with get, set and delete",
+        ],
+        "a colon in a raw client ID": [
+          "auth.clientId: must not contain a colon, which ends the ID in raw credentials; use \`credentialsEncoding: 'form-urlencoded'\`",
+        ],
+        "a colon in a user name": [
+          "auth.username: must not contain a colon: it would end there",
+        ],
+        "a control character in the address": [
+          "baseUrl: must not contain white space or control characters",
+        ],
+        "a dispatcher that is none": [
+          "dispatcher: must be an undici Dispatcher",
+        ],
+        "a domain that climbs the path": [
+          "auth.domain: must be a realm name",
+        ],
+        "a domain that stays in the path": [
+          "auth.domain: must be a realm name",
+        ],
+        "a domain with half a surrogate pair": [
+          "auth.domain: must be a realm name",
+        ],
+        "a fetch that is none": [
+          "fetch: must be a fetch function",
+        ],
+        "a fragment in the address for tokens": [
+          "auth.authUrl: must not contain a query or a fragment: paths are added to it",
+        ],
+        "a host like loopback for tokens": [
+          "auth.authUrl: must be an https: URL: http: is allowed on loopback only",
+        ],
+        "a host that begins like loopback": [
+          "baseUrl: must be an https: URL: http: is allowed on loopback only",
+        ],
+        "a host that ends like loopback": [
+          "baseUrl: must be an https: URL: http: is allowed on loopback only",
+        ],
+        "a logger without debug": [
+          "logger: must be a logger with debug, info, warn and error",
+        ],
+        "a logger without error": [
+          "logger: must be a logger with debug, info, warn and error",
+        ],
+        "a logger without info": [
+          "logger: must be a logger with debug, info, warn and error",
+        ],
+        "a logger without warn": [
+          "logger: must be a logger with debug, info, warn and error",
+        ],
+        "a password in the address": [
+          "baseUrl: must not contain a user name or password: addresses are shown in errors",
+        ],
+        "a password without a user name": [
+          "auth.username: expected string, received undefined",
+        ],
+        "a query": [
+          "baseUrl: must not contain a query or a fragment: paths are added to it",
+        ],
+        "a route beyond ASCII": [
+          "routes.update.path: must begin with / and hold visible ASCII characters only",
+        ],
+        "a route with a space": [
+          "routes.update.path: must begin with / and hold visible ASCII characters only",
+        ],
+        "a route with another method": [
+          "routes.update.method: Invalid option: expected one of "POST"|"PUT"|"DELETE"",
+        ],
+        "a route without a slash": [
+          "routes.update.path: must begin with / and hold visible ASCII characters only",
+        ],
+        "a route without the id": [
+          "routes.update.path: must contain {subscriptionId}, the place of the id",
+        ],
+        "a timeout beyond what timers take": [
+          "timeoutMs: Too big: expected number to be <=2147483647",
+        ],
+        "a timeout that is text": [
+          "timeoutMs: expected number, received string",
+        ],
+        "a token that is no function": [
+          "auth.getAccessToken: must be a function that returns an access token",
+        ],
+        "a typing error": [
+          ": Unrecognized key: "timeout"",
+        ],
+        "a typing error in a route": [
+          "routes.update: Unrecognized key: "url"",
+        ],
+        "a typing error in auth": [
+          "auth: Unrecognized key: "clientID"",
+        ],
+        "a typing error in retry": [
+          "retry: Unrecognized key: "attempts"",
+        ],
+        "a typing error in routes": [
+          "routes: Unrecognized key: "delete"",
+        ],
+        "a user name in the address": [
+          "baseUrl: must not contain a user name or password: addresses are shown in errors",
+        ],
+        "a user name without a password": [
+          "auth.password: expected string, received undefined",
+        ],
+        "an address that is a number": [
+          "baseUrl: must be a URL",
+        ],
+        "an empty user name and password": [
+          "auth.username: must not be empty",
+          "auth.password: must not be empty",
+        ],
+        "an unknown encoding": [
+          "auth.credentialsEncoding: Invalid option: expected one of "raw"|"form-urlencoded"",
+        ],
+        "another scheme, with loopback allowed": [
+          "baseUrl: must be an https: URL",
+        ],
+        "auth that is null": [
+          "auth: must be client credentials, { username, password } or { getAccessToken }",
+        ],
+        "auth that is text": [
+          "auth: must be client credentials, { username, password } or { getAccessToken }",
+        ],
+        "control characters": [
+          "auth.clientId: must not contain control characters",
+          "auth.clientSecret: must not contain control characters",
+        ],
+        "control characters in a password": [
+          "auth.username: must not contain control characters",
+          "auth.password: must not contain control characters",
+        ],
+        "credentials that are undefined": [
+          "auth.clientId: expected string, received undefined",
+          "auth.clientSecret: expected string, received undefined",
+        ],
+        "dispatcher and fetch": [
+          "fetch: cannot be used together with \`dispatcher\`: requests go through one of them",
+        ],
+        "empty credentials": [
+          "auth.domain: must not be empty",
+          "auth.clientId: must not be empty",
+          "auth.clientSecret: must not be empty",
+          "auth.scope: must not be empty",
+        ],
+        "half a surrogate pair in the address": [
+          "baseUrl: must not contain half a surrogate pair: it cannot be encoded",
+        ],
+        "half an attempt": [
+          "retry.maxAttempts: expected int, received number",
+        ],
+        "http:": [
+          "baseUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
+        ],
+        "http: beyond loopback": [
+          "baseUrl: must be an https: URL: http: is allowed on loopback only",
+        ],
+        "http: for tokens": [
+          "auth.authUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
+        ],
+        "loopback allowed by something true": [
+          "allowInsecureLoopback: expected boolean, received string",
+          "baseUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
+        ],
+        "negative waits": [
+          "retry.baseDelayMs: Too small: expected number to be >=0",
+          "retry.maxDelayMs: Too small: expected number to be >=0",
+        ],
+        "no URL": [
+          "baseUrl: must be an absolute URL",
+        ],
+        "no address": [
+          "baseUrl: must be a URL",
+        ],
+        "no attempts": [
+          "retry.maxAttempts: Too small: expected number to be >0",
+        ],
+        "no auth": [
+          "auth: must be client credentials, { username, password } or { getAccessToken }",
+        ],
+        "no time": [
+          "timeoutMs: Too small: expected number to be >0",
+        ],
+        "nothing at all": [
+          ": expected object, received undefined",
+          "auth: must be client credentials, { username, password } or { getAccessToken }",
+        ],
+        "retry: true": [
+          "retry: must be an object or false",
+        ],
+        "two kinds of auth": [
+          "auth: must be one kind of credentials, not \`getAccessToken\` and another",
+        ],
+        "two more kinds of auth": [
+          "auth: Unrecognized keys: "authUrl", "domain", "clientId", "clientSecret"",
+        ],
+        "two other kinds of auth": [
+          "auth: must be one kind of credentials, not \`getAccessToken\` and another",
+        ],
+        "waits beyond what timers take": [
+          "retry.baseDelayMs: Too big: expected number to be <=2147483647",
+          "retry.maxDelayMs: Too big: expected number to be <=2147483647",
+        ],
+        "white space in the address": [
+          "baseUrl: must not contain white space or control characters",
+        ],
+      }
+    `)
+  })
+
+  test('the message shows the first five problems', () => {
+    const options = { retry: 1, timeoutMs: 0, logger: 1, fetch: 1, routes: 1, baseUrl: 1, auth: {} }
+    expect(() => new NotificationClient(options as never)).toThrowErrorMatchingInlineSnapshot(
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error; and 5 more.]`,
+    )
+    const { routes: _routes, auth: _auth, ...five } = options
+    expect(
+      () => new NotificationClient({ ...five, auth: { getAccessToken: () => 'x' } } as never),
+    ).toThrowErrorMatchingInlineSnapshot(
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error.]`,
+    )
+  })
+
+  test.each([
+    ['a\r\n\u0000b\u2028c', 'Unrecognized key: "a b c"'],
+    ['k'.repeat(280), `Unrecognized key: "${'k'.repeat(280)}"`],
+    ['k'.repeat(281), `Unrecognized key: "${'k'.repeat(281)}…`],
+    ['k'.repeat(9_999), `Unrecognized key: "${'k'.repeat(281)}…`],
+  ])('a problem is told on one line of bounded length: %#', (key, problem) => {
+    expect(() => new NotificationClient({ ...working, [key]: 1 } as never)).toThrow(
+      new ConfigurationError(`NotificationClient cannot be made from these options: ${problem}.`, {
+        issues: [expect.objectContaining({ path: [] })],
+      }),
+    )
+  })
+
+  test('the message names them all and shows no value', () => {
+    expect(
+      () => new NotificationClient({ baseUrl: 'x', auth: { ...credentials, clientSecret: 's3cret\n' } }),
+    ).toThrow(/baseUrl: .*auth\.clientSecret: |auth\.clientSecret: .*baseUrl: /)
+    expect(
+      () => new NotificationClient({ baseUrl: 'x', auth: { ...credentials, clientSecret: 's3cret\n' } }),
+    ).not.toThrow(/s3cret/)
+  })
+})
+
+describe('options that work', () => {
+  test.each([
+    working,
+    { baseUrl: new URL(baseUrl), auth: { ...credentials, authUrl: new URL(credentials.authUrl) } },
+    { baseUrl: 'http://localhost:8080', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
+    { baseUrl: 'http://[::1]:8080', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
+    { baseUrl: 'http://127.255.0.1', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
+    { ...working, logger: console, retry: false, timeoutMs: 1, routes: {} },
+    { ...working, retry: {}, timeoutMs: 2 ** 31 - 1 },
+    { ...working, retry: { maxAttempts: 1, baseDelayMs: 0, maxDelayMs: 0 } },
+    { ...working, retry: { baseDelayMs: 2 ** 31 - 1, maxDelayMs: 2 ** 31 - 1 } },
+    { ...working, routes: { unsubscribe: {}, update: { method: 'POST', path: '/{subscriptionId}~!' } } },
+    { baseUrl, auth: { ...credentials, domain: '...', clientSecret: 'a:ü ' } },
+    { baseUrl, auth: { ...credentials, clientId: 'a:b', credentialsEncoding: 'form-urlencoded' } },
+    { baseUrl, auth: { ...credentials, scope: 'a', tokenCache: new Map() } },
+    { baseUrl, auth: { getAccessToken: () => 'x', others: 'are welcome' } },
+    { ...working, dispatcher: undefined, fetch: undefined, timeoutMs: undefined, retry: undefined },
+  ])('%#', (options) => {
+    expect(issuesOf(options)).toEqual([])
+  })
+
+  test('allowInsecureLoopback also lets callbacks come by http: to loopback', async () => {
+    const service = fakeService()
+    const local = { ...subscription, callbackUrl: 'http://127.0.0.1:3000/notifications' }
+    await expect(service.client().createSubscription(local)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    })
+    await service.client({ allowInsecureLoopback: true }).createSubscription(local)
+    expect(service.calls).toHaveLength(1)
+  })
+})
+
+describe('fromEnv', () => {
+  const env = {
+    NOTIFICATION_BASE_URL: baseUrl,
+    NOTIFICATION_AUTH_URL: credentials.authUrl,
+    NOTIFICATION_DOMAIN: credentials.domain,
+    NOTIFICATION_CLIENT_ID: credentials.clientId,
+    NOTIFICATION_CLIENT_SECRET: credentials.clientSecret,
+  }
+
+  test('reads the five variables', async () => {
+    const service = fakeService()
+    await NotificationClient.fromEnv(env, { fetch: service.fetch }).createSubscription(subscription)
+    expect(service.tokenRequests).toHaveLength(1)
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('names every variable that is missing or empty', () => {
+    const { NOTIFICATION_DOMAIN: _, ...rest } = env
+    expect(() => NotificationClient.fromEnv({ ...rest, NOTIFICATION_CLIENT_SECRET: '' })).toThrow(
+      "The environment lacks what a client needs: NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
+        'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
+    )
+    expect(() => NotificationClient.fromEnv({})).toThrow(ConfigurationError)
+    expect(() => NotificationClient.fromEnv({})).toThrow(
+      'NOTIFICATION_BASE_URL: is not set (base address of the notification service); ' +
+        'NOTIFICATION_AUTH_URL: is not set (base address of the authorization server); ' +
+        "NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
+        'NOTIFICATION_CLIENT_ID: is not set (client ID); ' +
+        'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
+    )
+    expect(() => NotificationClient.fromEnv(null as never)).toThrow(ConfigurationError)
+  })
+})
+
+describe('nothing secret is printed', () => {
+  test('by console.log(client) and JSON.stringify', async () => {
+    const client = fakeService().client()
+    const token = await client.getAccessToken()
+    const shown = inspect(client, { depth: null, showHidden: true, getters: true }) + JSON.stringify(client)
+    expect(shown).not.toContain(credentials.clientSecret)
+    expect(shown).not.toContain(token)
+  })
+
+  test('by the logger, which gets one line for each request, retry, refresh and failure', async () => {
+    const service = fakeService()
+    const lines: string[] = []
+    const log = (level: string) => (fields: object, message: string) =>
+      lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+    const logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
+    service.onCall = (_call, count) =>
+      count === 1 ? new Response('', { status: 503 }) : Response.json({ subscription_id: 1 }, { status: 201 })
+    const client = service.client({ logger, retry: { baseDelayMs: 0 } })
+    await client.createSubscription({ ...subscription, parameters: { token: 'callback-t0ken' } })
+    expect(lines.map((line) => line.split(' {')[0])).toEqual([
+      'debug Request answered',
+      'info Access token obtained',
+      'debug Request answered',
+      'info Request will be repeated',
+      'debug Request answered',
+    ])
+    expect(lines.join('\n')).toContain('"status":503')
+    for (const secret of [credentials.clientSecret, 'token-1', 'callback-t0ken', 'Basic ', 'Bearer ']) {
+      expect(lines.join('\n')).not.toContain(secret)
+    }
+  })
+
+  test('and a logger that throws breaks nothing', async () => {
+    const broken = () => {
+      throw new Error('disk full')
+    }
+    const logger = { debug: broken, info: broken, warn: broken, error: broken }
+    await expect(fakeService().client({ logger }).createSubscription(subscription)).resolves.toEqual({
+      subscriptionId: 1,
+    })
+  })
+})

@@ -1,0 +1,231 @@
+/** design.md, "The client": what holds for every method alike. */
+import { getEventListeners } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { InvalidRequestError, NotificationClient } from 'notification-subscriber'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { baseUrl, credentials, deferred, fakeService, subscription } from '../support/fake-service.js'
+import { recordingLogger } from '../support/secrets.js'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+const calls = [
+  ['createSubscription', (client: NotificationClient) => client.createSubscription(subscription)],
+  ['tryCreateSubscription', (client: NotificationClient) => client.tryCreateSubscription(subscription)],
+  ['unsubscribe', (client: NotificationClient) => client.unsubscribe(7)],
+  [
+    'updateSubscriptionParameters',
+    (client: NotificationClient) => client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }),
+  ],
+  ['getAccessToken', (client: NotificationClient) => client.getAccessToken()],
+] as const
+
+describe('a client that is closed', () => {
+  test.each(calls)('refuses %s, and says so', async (name, call) => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    await client.close()
+    const error = await call(client).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(InvalidRequestError)
+    expect(error).toMatchObject({
+      message: `${name} sent nothing: the client is closed: make a new one.`,
+      issues: [{ path: [], message: 'the client is closed: make a new one' }],
+    })
+    expect(service.tokenRequests).toHaveLength(1)
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('waits for the calls under way, whether they succeed or fail', async () => {
+    const service = fakeService()
+    const answer = deferred<Response>()
+    service.onCall = () => answer.promise
+    const client = service.client()
+    const succeeds = client.createSubscription(subscription)
+    const fails = client.unsubscribe(1).catch(() => 'failed')
+    const order: string[] = []
+    const closed = client[Symbol.asyncDispose]().then(() => order.push('closed'))
+    void succeeds.then(() => order.push('created'))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(order).toEqual([])
+    answer.resolve(Response.json({ subscription_id: 1 }, { status: 201 }))
+    expect(await succeeds).toEqual({ subscriptionId: 1 })
+    await fails
+    await closed
+    expect(order).toEqual(['created', 'closed'])
+  })
+})
+
+test('a signal that outlives its calls keeps nothing of them', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const client = new NotificationClient({ baseUrl, auth: { getAccessToken: () => 'token' } })
+  const { signal } = new AbortController()
+  const call = async () => {
+    for (let count = 0; count < 20_000; count += 1) await client.getAccessToken({ signal })
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = await call()
+  // A deadline takes 400 bytes: kept, they would be 8 MB.
+  expect((await call()) - before).toBeLessThan(1_000_000)
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  await client.close()
+})
+
+test.each([
+  [
+    'tryCreateSubscription',
+    (client: NotificationClient) => client.tryCreateSubscription({ ...subscription, usernames: [] }),
+    'usernames: must name at least one user',
+  ],
+  [
+    'updateSubscriptionParameters',
+    (client: NotificationClient) => client.updateSubscriptionParameters(1, {}),
+    'must change at least one parameter or header',
+  ],
+  [
+    'updateSubscriptionParameters',
+    (client: NotificationClient) => client.updateSubscriptionParameters(1.5, { parameters: { a: 'b' } }),
+    'must be the integer that createSubscription returned',
+  ],
+  [
+    'updateSubscriptionParameters',
+    (client: NotificationClient) =>
+      client.updateSubscriptionParameters(1, { parameters: { a: 'b' }, headers: { A: 'c' } }),
+    'headers.A: the name is a parameter, too: on callbacks both would be the same header',
+  ],
+  [
+    'unsubscribe',
+    (client: NotificationClient) => client.unsubscribe(1, { signal: 'x' as never }),
+    'signal: must be an AbortSignal',
+  ],
+  [
+    'getAccessToken',
+    (client: NotificationClient) => client.getAccessToken({ timeoutMs: -1 }),
+    'timeoutMs: Too small: expected number to be >0',
+  ],
+] as const)('%s names itself in what it refuses: %#', async (name, call, problem) => {
+  const service = fakeService()
+  await expect(call(service.client())).rejects.toThrow(`${name} sent nothing: ${problem}.`)
+  expect(service.tokenRequests).toHaveLength(0)
+})
+
+test('slashes at the end of baseUrl and authUrl are none of the path', async () => {
+  const service = fakeService()
+  const client = service.client({
+    baseUrl: `${baseUrl}//`,
+    auth: { ...credentials, authUrl: `${credentials.authUrl}//` },
+  })
+  await client.unsubscribe(1)
+  expect(service.tokenRequests).toHaveLength(1)
+  expect(service.calls[0]?.url).toBe(`${baseUrl}/api/subscriptions/1`)
+})
+
+test('fromEnv reads the environment of the process, and takes every other option', async () => {
+  vi.stubEnv('NOTIFICATION_BASE_URL', baseUrl)
+  vi.stubEnv('NOTIFICATION_AUTH_URL', credentials.authUrl)
+  vi.stubEnv('NOTIFICATION_DOMAIN', credentials.domain)
+  vi.stubEnv('NOTIFICATION_CLIENT_ID', credentials.clientId)
+  vi.stubEnv('NOTIFICATION_CLIENT_SECRET', credentials.clientSecret)
+  const service = fakeService()
+  const client = NotificationClient.fromEnv(undefined, { fetch: service.fetch, retry: false })
+  service.onCall = () => new Response('', { status: 503 })
+  await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 503 })
+  expect(service.calls).toHaveLength(1)
+  const basic = Buffer.from(`${credentials.clientId}:${credentials.clientSecret}`).toString('base64')
+  expect(service.tokenRequests[0]?.headers.get('authorization')).toBe(`Basic ${basic}`)
+})
+
+describe('the logger (default: silent)', () => {
+  const url = `${baseUrl}/api/subscriptions/7`
+  const refused = Object.assign(new TypeError('fetch failed'), {
+    cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+  })
+
+  test('gets a line for each thing that happens, without the query of an address', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => {
+      if (count === 1) throw refused
+      return new Response(null, { status: count === 2 ? 401 : 204 })
+    }
+    const { lines, ...logger } = recordingLogger()
+    const routes = { unsubscribe: { path: '/api/subscriptions/{subscriptionId}?key=value#x' } }
+    const client = service.client({ logger, routes, retry: { baseDelayMs: 0 } })
+    await client.getAccessToken()
+    await client.unsubscribe(7)
+    const durationMs = expect.any(Number)
+    const request = { method: 'DELETE', url, attempt: 1 }
+    const tokenRequested = [
+      [
+        { method: 'POST', url: service.tokenRequests[0]?.url, attempt: 1, status: 200, durationMs },
+        'Request answered',
+      ],
+      [{ expiresInMs: expect.any(Number) }, 'Access token obtained'],
+    ]
+    expect(lines).toEqual([
+      ...tokenRequested,
+      [
+        {
+          ...request,
+          durationMs,
+          error:
+            'Could not reach notifications.example.com: the connection was refused. ' +
+            'Is the address right, and is the service running? (connect)',
+        },
+        'Request got no answer',
+      ],
+      [{ ...request, delayMs: 0 }, 'Request will be repeated'],
+      [{ ...request, attempt: 2, status: 401, durationMs }, 'Request answered'],
+      ...tokenRequested,
+      [{ method: 'DELETE' }, 'Access token rejected; repeating with a new one'],
+      [{ ...request, status: 204, durationMs }, 'Request answered'],
+    ])
+  })
+
+  test('is called at the level of each line, as a method of its own', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => {
+      if (count === 1) throw refused
+      return new Response(null, { status: 204 })
+    }
+    class Log {
+      readonly lines: string[] = []
+      debug = (_fields: object, message: string) => void this.lines.push(`debug ${message}`)
+      info(_fields: object, message: string) {
+        this.lines.push(`info ${message}`)
+      }
+      warn(_fields: object, message: string) {
+        this.lines.push(`warn ${message}`)
+      }
+      error() {}
+    }
+    const logger = new Log()
+    await service.client({ logger, retry: { baseDelayMs: 0 } }).unsubscribe(7)
+    expect(logger.lines).toEqual([
+      'debug Request answered',
+      'info Access token obtained',
+      'warn Request got no answer',
+      'info Request will be repeated',
+      'debug Request answered',
+    ])
+  })
+
+  test('may be asynchronous, and fail later', async () => {
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    const fails = async () => {
+      throw new Error('disk full')
+    }
+    const logger = { debug: fails, info: fails, warn: fails, error: fails }
+    await fakeService()
+      .client({ logger })
+      .unsubscribe(7)
+      .catch(() => {})
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+})
