@@ -20,12 +20,21 @@ export interface Logger {
 export type Log = (level: keyof Logger, fields: object, message: string) => void
 
 /** Wraps a caller's logger, or none. What it throws is ignored: nowhere is left to report it. */
-export const logOf = (logger: Logger | undefined): Log => {
+export function logOf(logger: Logger | false | undefined): Log {
   return (level, fields, message) => {
-    if (logger)
-      callSafely(
-        () => logger[level](fields, message),
-        () => {},
-      )
+    if (!logger) return
+    callSafely(
+      () => logger[level](fields, message),
+      () => {},
+    )
   }
+}
+
+/**
+ * For what must not go unheard, such as a lost notification: to the caller's logger, and where none was given to
+ * `console.error`. `false` silences both. Only for lines whose callback, such as `onInvalid`, was not given either.
+ */
+export function lossLogOf(logger: Logger | false | undefined): Log {
+  if (logger !== undefined) return logOf(logger)
+  return (_level, fields, message) => console.error(`notification-subscriber: ${message}`, fields)
 }

@@ -15,7 +15,6 @@ test('the door needs zod only, and holds no client code', async () => {
   })
   const [output] = Object.values(metafile.outputs)
   expect(new Set(output?.imports.map(({ path }) => path))).toEqual(new Set(['zod']))
-  const allowed =
-    /(^|\/)src\/(webhooks\/.*|shared\/.*|errors|logger|notification-types)\.ts$/
+  const allowed = /(^|\/)src\/(webhooks\/.*|shared\/.*|errors|logger|notification-types)\.ts$/
   expect(Object.keys(output?.inputs ?? {}).filter((path) => !allowed.test(path))).toEqual([])
 })
