@@ -1,0 +1,159 @@
+/** A real Redis on loopback, with a folder of its own, that a test can kill, stop and start again. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+export interface RedisServerOptions {
+  /** Whether each write is on disk before it is answered, and so survives {@link RedisServer.kill}. Default: no. */
+  readonly appendOnly?: boolean | undefined
+}
+
+/**
+ * A `redis-server` process. Every state a test may want is a method:
+ *
+ * - `stop()`: the process stands still (SIGSTOP). Connections stay open, new ones are accepted, nothing is answered.
+ * - `resume()`: it goes on (SIGCONT), and answers what came meanwhile.
+ * - `kill()`: it is gone at once (SIGKILL). Connections break, new ones are refused.
+ * - `restart()`: killed if it still runs, then started on the same port and the same folder: what was on disk is back.
+ *
+ * Leaving the scope kills the process and removes the folder, in whatever state it is.
+ *
+ * @example
+ * ```ts
+ * await using redis = await RedisServer.start({ appendOnly: true })
+ * const client = new Redis(redis.port, redis.host)
+ * await redis.kill()
+ * await redis.restart()
+ * ```
+ */
+export class RedisServer implements AsyncDisposable {
+  readonly host = '127.0.0.1'
+  /** The same for the whole life of this object, however often it is restarted. */
+  readonly port: number
+  /** `redis://127.0.0.1:…` */
+  readonly url: string
+  readonly #folder: string
+  readonly #options: RedisServerOptions
+  #process: ChildProcess | undefined
+
+  private constructor(port: number, folder: string, options: RedisServerOptions) {
+    this.port = port
+    this.url = `redis://${this.host}:${port}`
+    this.#folder = folder
+    this.#options = options
+  }
+
+  /** Starts one on a free port; resolves when it accepts connections. */
+  static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'redis-server-'))
+    for (let attempt = 1; ; attempt += 1) {
+      const server = new RedisServer(await freePort(), folder, options)
+      try {
+        await server.restart()
+        return server
+      } catch (error) {
+        // Somebody else may have taken the port before Redis did.
+        const isPortTaken = error instanceof Error && error.message.includes('Address already in use')
+        if (isPortTaken && attempt < 5) continue
+        await server[Symbol.asyncDispose]()
+        throw error
+      }
+    }
+  }
+
+  /** Makes the process stand still: it accepts connections and answers nothing. */
+  stop(): void {
+    this.#running().kill('SIGSTOP')
+  }
+
+  /** Lets a stopped process go on. */
+  resume(): void {
+    this.#running().kill('SIGCONT')
+  }
+
+  /** Ends the process without a chance to write anything; resolves when it is gone. */
+  async kill(): Promise<void> {
+    const child = this.#process
+    if (child === undefined) return
+    this.#process = undefined
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  /** Starts the process again on the same port and folder; resolves when it accepts connections. */
+  async restart(): Promise<void> {
+    await this.kill()
+    const { appendOnly = false } = this.#options
+    const child = spawn(
+      'redis-server',
+      [
+        ...['--bind', this.host, '--port', String(this.port), '--dir', this.#folder],
+        ...['--save', '', '--appendonly', appendOnly ? 'yes' : 'no', '--appendfsync', 'always'],
+      ],
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    // A test run that is interrupted leaves no server behind.
+    const endWithUs = () => void child.kill('SIGKILL')
+    process.once('exit', endWithUs)
+    child.once('exit', () => {
+      process.off('exit', endWithUs)
+      if (this.#process === child) this.#process = undefined
+    })
+    await ready(child)
+    this.#process = child
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  #running(): ChildProcess {
+    if (this.#process === undefined) throw new Error('This redis-server does not run: restart() it first.')
+    return this.#process
+  }
+}
+
+/** @throws with the last lines that Redis printed, if it ends instead of getting ready. */
+async function ready(child: ChildProcess): Promise<void> {
+  const lines: string[] = []
+  let isReady = false
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', (cause) => reject(new Error(advice, { cause })))
+    child.once('close', () => {
+      reject(new Error(`redis-server ended before it was ready:\n${lines.slice(-10).join('\n')}`))
+    })
+  })
+  // After it got ready nobody waits for this any more.
+  failed.catch(() => {})
+  const started = new Promise<void>((resolve) => {
+    if (child.stdout === null) throw new Error('redis-server was started without a pipe for its output')
+    createInterface(child.stdout).on('line', (line) => {
+      // Read to the end of the process, so that the pipe never fills.
+      if (isReady) return
+      lines.push(line)
+      isReady = line.includes('Ready to accept connections')
+      if (isReady) resolve()
+    })
+  })
+  await Promise.race([started, failed])
+}
+
+const advice =
+  'redis-server cannot be started. These tests need a real Redis: install the Debian package redis-server ' +
+  '(apt-get install redis-server).'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (typeof address !== 'object' || address === null) throw new Error('a TCP server has a port')
+  return address.port
+}
