@@ -1,12 +1,19 @@
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { type CodeBlock, docstringBlocks, examplesWithoutBlock, markdownBlocks, root } from './code-blocks.js'
+import {
+  type CodeBlock,
+  docstringBlocks,
+  examplesWithoutBlock,
+  markdownBlocks,
+  pages,
+  root,
+} from './code-blocks.js'
 import { context } from './context.js'
-import { moduleOf, usedName, uses } from './modules.js'
+import { givenTo, moduleOf, usedName, uses } from './modules.js'
 
-const readme = markdownBlocks('README.md')
-const blocks = [...readme, ...docstringBlocks()].filter(({ language }) => language === 'ts')
+const allBlocks = [...pages.flatMap(markdownBlocks), ...docstringBlocks()]
+const blocks = allBlocks.filter(({ language }) => language === 'ts')
 
 const mistaken: CodeBlock = {
   name: 'a block with two mistakes',
@@ -16,12 +23,14 @@ const mistaken: CodeBlock = {
   code: "import { parseDelivery } from 'notification-subscriber'\n\nparseDelivery('').subscriptionID\nclient.close()\n",
 }
 
-describe('the code blocks of README.md and of docstrings', () => {
+describe('the code blocks of README.md, of docs/ and of docstrings', () => {
   test('are all found, and in a language that is checked', () => {
     expect(blocks.length).toBeGreaterThan(20)
     // What is neither a command nor output is code, and checked.
-    const languages = [...readme, ...docstringBlocks()].map(({ language }) => language)
-    expect(languages.filter((language) => !['ts', 'sh', 'text'].includes(language))).toEqual([])
+    const languages = allBlocks.map(({ language }) => language)
+    expect(languages.filter((language) => !['ts', 'sh', 'text', 'json', 'ini'].includes(language))).toEqual(
+      [],
+    )
     expect(examplesWithoutBlock()).toEqual([])
   })
 
@@ -36,11 +45,14 @@ describe('the code blocks of README.md and of docstrings', () => {
   })
 
   test('are given no name that they do not use, nor one that no block has', () => {
-    const given = Object.entries(context).map(([name, names]) => {
-      const block = blocks.find((each) => each.name === name)
-      return [name, names.filter((each) => block === undefined || !uses(block, usedName(each)))]
-    })
-    expect(given).toEqual(Object.keys(context).map((name) => [name, []]))
+    const blockNames = blocks.map(({ name }) => name)
+    expect(Object.keys(context).filter((name) => !blockNames.includes(name))).toEqual([])
+    const unused = blocks.flatMap((block) =>
+      (givenTo(block) ?? [])
+        .filter((each) => !uses(block, usedName(each)))
+        .map((each) => `${block.name}: ${each}`),
+    )
+    expect(unused).toEqual([])
   })
 })
 

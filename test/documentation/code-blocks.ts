@@ -1,4 +1,4 @@
-/** The code blocks that people copy: those of the README and of docstrings. */
+/** The code blocks that people copy: those of the README, of the pages in docs/ and of docstrings. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,9 +14,17 @@ export interface CodeBlock {
   readonly line: number
   readonly language: string
   readonly code: string
+  /**
+   * What a page says in a comment above the block that its reader has already: `<!-- given: client, wanted -->`, with
+   * names of `context.ts`, or `nothing` for a block that compiles by itself but is not run.
+   */
+  readonly given?: readonly string[]
 }
 
-/** The blocks of a Markdown file at the root. */
+/** Every page with code blocks. */
+export const pages = ['README.md', 'examples/README.md', ...pagesIn('docs')]
+
+/** The blocks of a page. */
 export function markdownBlocks(file: string): CodeBlock[] {
   const text = readFileSync(join(root, file), 'utf8')
   const headingAbove = (line: number) =>
@@ -107,12 +115,20 @@ function nameOf(node: ts.Node): string {
   return name?.getText() ?? ts.SyntaxKind[node.kind]
 }
 
-function fences(markdown: string): Pick<CodeBlock, 'line' | 'language' | 'code'>[] {
-  return [...markdown.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)].map(
-    ({ index, 1: language = '', 2: code = '' }) => ({
-      line: markdown.slice(0, index).split('\n').length,
+function pagesIn(folder: string): string[] {
+  return readdirSync(join(root, folder))
+    .filter((file) => file.endsWith('.md'))
+    .sort()
+    .map((file) => `${folder}/${file}`)
+}
+
+function fences(markdown: string): Pick<CodeBlock, 'line' | 'language' | 'code' | 'given'>[] {
+  return [...markdown.matchAll(/^(?:<!-- given: ([^\n]*?) -->\n)?```([^\n]*)\n(.*?)^```$/gms)].map(
+    ({ index, 1: given, 2: language = '', 3: code = '' }) => ({
+      line: markdown.slice(0, index).split('\n').length + (given === undefined ? 0 : 1),
       language,
       code,
+      ...(given !== undefined && { given: given === 'nothing' ? [] : given.split(/, */) }),
     }),
   )
 }

@@ -42,11 +42,11 @@ export interface ExecutionContext {
 // Of tests.
 export declare const emulator: Emulator
 
-/** By the name of a block: what it gets from here, `as` the name that it uses. A block that is not here gets nothing. */
+/**
+ * By the name of a docstring's block: what it gets from here, `as` the name that it uses. A block that is not here gets
+ * nothing. A page says so itself, in a comment above the block.
+ */
 export const context: Readonly<Record<string, readonly string[]>> = {
-  'README.md: Errors': ['client', 'wanted'],
-  'README.md: Rotate a secret': ['client', 'subscriptionId', 'next', 'current'],
-  'README.md: Shut down': ['client', 'receiver', 'server'],
   'src/client/notification-client.ts: NotificationClient': ['clientId', 'clientSecret'],
   'src/client/notification-client.ts: tryCreateSubscription': ['client', 'wanted as input'],
   'src/client/notification-client.ts: updateSubscriptionParameters': [

@@ -4,12 +4,17 @@ import * as emulator from 'notification-subscriber/emulator'
 import type { CodeBlock } from './code-blocks.js'
 import { context } from './context.js'
 
+/** What a block gets of `context.ts`, or `undefined` for a program, which gets nothing and is run. */
+export function givenTo(block: CodeBlock): readonly string[] | undefined {
+  return block.given ?? context[block.name]
+}
+
 /**
  * The block as the text of a module, on the same lines. A docstring stands in the documentation of the package,
- * so there its exports need no import; in the README they do.
+ * so there its exports need no import; on a page they do.
  */
 export function moduleOf(block: CodeBlock): string {
-  const given = context[block.name] ?? []
+  const given = givenTo(block) ?? []
   return [
     'export {}',
     ...(given.length > 0 ? [`import { ${given.join(', ')} } from '../context.js'`] : []),

@@ -1,17 +1,20 @@
-/** What README.md and its neighbours promise is there: options, errors, files and commands. */
+/** What the pages promise is there: options, errors, files and commands. */
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as client from 'notification-subscriber'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { root } from './code-blocks.js'
+import { pages, root } from './code-blocks.js'
 
-const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+const allPages = [...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
-const readme = textOf('README.md')
 
-describe('the tables of README.md', () => {
+test('README.md has at most 160 lines: what is longer belongs on a page', () => {
+  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(160)
+})
+
+describe('the tables of the pages', () => {
   test('name every option of the client', () => {
     const options = propertiesOf('src/client/client-options.ts', 'NotificationClientOptions')
     const retry = propertiesOf('src/http/retry.ts', 'RetryOptions').map((name) => `retry.${name}`)
@@ -20,7 +23,7 @@ describe('the tables of README.md', () => {
       ...propertiesOf('src/auth/auth.ts', 'ClientCredentialsAuth'),
     ]
     const expected = [...options.filter((name) => name !== 'retry'), ...retry, ...credentials]
-    expect(missingFrom('Client options', expected)).toEqual([])
+    expect(missingFrom('docs/client.md', expected)).toEqual([])
   })
 
   test('name every option of the receiver', () => {
@@ -28,7 +31,7 @@ describe('the tables of README.md', () => {
       ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'ReceiverSettings'),
       ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'Authenticated'),
     ]
-    expect(missingFrom('Receiver options', expected)).toEqual([])
+    expect(missingFrom('docs/receiver.md', expected)).toEqual([])
   })
 
   test('name every error, with its code', () => {
@@ -36,7 +39,7 @@ describe('the tables of README.md', () => {
       ([name]) => name.endsWith('Error') && name !== 'NotificationError',
     )
     expect(errors).toHaveLength(11)
-    const rows = section('Errors').split('\n')
+    const rows = textOf('docs/errors.md').split('\n')
     for (const [name] of errors) {
       const code =
         name === 'ApiError' ? 'API' : name.replace(/Error$/, '').replace(/(?<=[a-z])(?=[A-Z])/g, '_')
@@ -45,28 +48,23 @@ describe('the tables of README.md', () => {
   })
 })
 
-describe.each(pages)('%s', (page) => {
+describe.each(allPages)('%s', (page) => {
   test('links to files that exist', () => {
     const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, link = '']) => link)
-    expect(links.filter((link) => !existsSync(join(root, link)))).toEqual([])
+    expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([])
   })
 })
 
-test.each(['README.md', 'SECURITY.md', 'CHANGELOG.md'])('%s names commands that exist', (page) => {
+test.each(allPages)('%s names commands that exist', (page) => {
   const scripts = [...textOf(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, script = '']) => script)
   expect(scripts.filter((script) => !(script in manifest.scripts))).toEqual([])
   const files = [...textOf(page).matchAll(/\bnpx tsx (\S+\.ts)/g)].map(([, file = '']) => file)
   expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
 })
 
-function section(heading: string): string {
-  const [, text = ''] = readme.split(new RegExp(`^#+ ${heading}$`, 'm'))
-  return text.split(/^#+ /m)[0] ?? ''
-}
-
 /** The names that stand in the first cell of no row. */
-function missingFrom(heading: string, names: readonly string[]): string[] {
-  const cells = section(heading)
+function missingFrom(page: string, names: readonly string[]): string[] {
+  const cells = textOf(page)
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .map((row) => row.split('|')[1] ?? '')
