@@ -1,5 +1,5 @@
 /** What the token endpoint answers (interface.md section 2.1; RFC 6749 sections 5.1 and 5.2). */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import { redactTokens } from '../http/redact.js'
 import type { Answer } from '../http/send.js'

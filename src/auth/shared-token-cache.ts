@@ -1,5 +1,5 @@
 /** A token shared between processes, through a cache that the caller brings. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Log } from '../logger.js'
 import { parseJson } from '../shared/parse-json.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'

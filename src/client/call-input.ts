@@ -1,5 +1,5 @@
 /** Checks what a caller gives to a method, before anything is sent. */
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { InvalidRequestError, type Issue } from '../errors.js'
 import { compileOnce } from '../shared/compile-once.js'
 import { formatIssues, issuesOf } from '../shared/issues.js'

@@ -1,5 +1,5 @@
 /** The shapes of a client's options and of a call's, each made when it is first needed. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CredentialsEncoding } from '../auth/basic-credentials.js'
 import type { CallOptions } from '../http/deadline.js'
 import { maxDelayMs } from '../shared/max-delay.js'

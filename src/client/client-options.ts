@@ -1,5 +1,5 @@
 /** How a client is configured: the options, their validation, and the environment variables. */
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { Auth } from '../auth/auth.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import type { FetchLike } from '../http/fetch-transport.js'

@@ -1,6 +1,6 @@
 /** What can be set when the emulator starts, and its defaults. */
 import { randomBytes, X509Certificate } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/header-syntax.js'
 import { formatIssues, issuesOf } from '../shared/issues.js'

@@ -1,5 +1,5 @@
 /** Compiles each schema once, when it is first needed. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
 

@@ -1,5 +1,7 @@
 /** Problems found by zod, as the `issues` of an error and as text for a person. */
-import { z } from 'zod'
+
+import type * as z from 'zod'
+import { toDotPath } from 'zod/v4/core'
 import type { Issue } from '../errors.js'
 import { excerpt } from './excerpt.js'
 
@@ -21,4 +23,4 @@ export const formatIssues = (issues: readonly Issue[]): string => {
 }
 
 const sentenceOf = ({ path, message }: Issue) =>
-  (path.length > 0 ? `${excerpt(z.core.toDotPath(path), 150)}: ` : '') + excerpt(message, 300)
+  (path.length > 0 ? `${excerpt(toDotPath(path), 150)}: ` : '') + excerpt(message, 300)

@@ -1,5 +1,5 @@
 /** What the answers to the subscription calls mean (interface.md sections 3, 4.2 and 7). */
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   ApiError,
   type ApiErrorDetails,

@@ -2,7 +2,7 @@
  * The name/value pairs that come back as headers on every callback (interface.md sections 2.2 and 4.2):
  * `parameters` travel in the form body, `headers` as request headers.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/header-syntax.js'
 
 /**

@@ -1,5 +1,5 @@
 /** What a caller gives to create a subscription (interface.md sections 2.2 and 4.2). */
-import { z } from 'zod'
+import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../notification-types.js'
 import { urlProblem } from '../shared/url-problem.js'
 import {

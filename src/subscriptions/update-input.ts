@@ -1,5 +1,5 @@
 /** What a caller gives to change the parameters of a subscription (interface.md section 3, rule 3, and 4.3). */
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   type AssociatedValues,
   headersSchema,

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { node, project, tool } from './support/project.js'
+import { node, project } from './support/project.js'
 
 const installed = join(inject('bare'), 'node_modules/notification-subscriber')
 
@@ -36,23 +36,6 @@ test('unpacked it is smaller than 600 KB, source maps aside', async () => {
   const files = (await publishedFiles()).filter((file) => !file.endsWith('.map'))
   const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size))
   expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(600_000)
-})
-
-test('the webhooks door fits into 12 KB of a minified bundle, zod aside', async () => {
-  const folder = await project(['webhooks-door.mjs'])
-  await node(
-    folder,
-    tool('esbuild/bin/esbuild'),
-    'webhooks-door.mjs',
-    '--bundle',
-    '--minify',
-    '--platform=node',
-    '--format=esm',
-    '--external:zod',
-    '--log-level=warning',
-    '--outfile=bundle.mjs',
-  )
-  expect((await stat(join(folder, 'bundle.mjs'))).size).toBeLessThan(12_000)
 })
 
 test('every file of code has a source map, which leads stack traces to the sources', async () => {

@@ -18,7 +18,7 @@ import {
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expectTypeOf, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 
 type AnyPayload = Record<string, unknown>
 

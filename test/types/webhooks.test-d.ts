@@ -20,7 +20,7 @@ import {
   type UndocumentedNotificationType,
 } from 'notification-subscriber/webhooks'
 import { describe, expectTypeOf, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import * as mini from 'zod/mini'
 
 type AnyPayload = Record<string, unknown>

@@ -8,7 +8,7 @@ import {
   safeParseDelivery,
 } from 'notification-subscriber/webhooks'
 import { afterEach, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
 
 const validateJsonSchema = new Ajv2020().compile(z.toJSONSchema(deliverySchema))

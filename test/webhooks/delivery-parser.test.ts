@@ -5,7 +5,7 @@ import {
   type PayloadSchemas,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import * as mini from 'zod/mini'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
 

@@ -8,7 +8,7 @@ import {
   safeParseDelivery,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { changed, deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
 
 describe('the exported schemas (interface.md section 2.3)', () => {

@@ -1,6 +1,6 @@
 /** What the parsers say about a few bodies; run as a script with the argument `print` it prints that. */
 import { createDeliveryParser, deliverySchema, safeParseDelivery } from 'notification-subscriber/webhooks'
-import { z } from 'zod'
+import * as z from 'zod'
 import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
 export function verdicts(): unknown[] {

@@ -1,6 +1,6 @@
 /** What a test asks the emulator to deliver, and the body that goes out for it (interface.md 2.3). */
 import { randomUUID } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
 import { formatIssues, issuesOf } from '../../shared/issues.js'

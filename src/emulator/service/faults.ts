@@ -1,5 +1,5 @@
 /** Faults on request, for a user's own resilience tests: the next n answers of an endpoint go wrong. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
 import { formatIssues, issuesOf } from '../../shared/issues.js'
 import { maxDelayMs } from '../../shared/max-delay.js'

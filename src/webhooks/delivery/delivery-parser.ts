@@ -1,5 +1,5 @@
 /** Callback bodies in, typed deliveries out (interface.md section 2.3). */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { InvalidDeliveryError } from '../../errors.js'
 import { issuesOf } from '../../shared/issues.js'
 import { valueOfBody } from './body.js'
@@ -56,7 +56,7 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
  *
  * @example
  * ```ts
- * import { z } from 'zod'
+ * import * as z from 'zod'
  *
  * const parser = createDeliveryParser({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
  * const { notification } = parser.parse(body)

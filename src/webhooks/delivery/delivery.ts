@@ -1,5 +1,5 @@
 /** The types of a delivery: a union that narrows on `notification.type`, although unknown types are legal. */
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { DocumentedNotificationType } from '../../notification-types.js'
 import type { documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 

@@ -1,5 +1,5 @@
 /** From a zod schema to a function that reads a value with it: compiled once, on first use. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { messageOf } from '../../shared/excerpt.js'
 import { issuesOf } from '../../shared/issues.js'
 import { failureOf } from './failure.js'

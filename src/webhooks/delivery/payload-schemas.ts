@@ -1,5 +1,5 @@
 /** The payloads that the interface document describes (section 2.3), by `notification.type`. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Any text. */
 export const text = z.string()

@@ -4,7 +4,7 @@
  * They require what the interface document states and nothing more. Unknown fields, unknown values of
  * `notification.type` and new values of `ver` are kept.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Delivery, Notification } from './delivery.js'
 import { documentedType, integer, lowEnergyAgentOpenedPayloadSchema, text } from './payload-schemas.js'
 

@@ -1,5 +1,5 @@
 /** What a handler gets: types that follow from the type it is registered for. */
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { DocumentedNotificationType } from '../../notification-types.js'
 import type { DeliveryOf, NotificationOf, NotificationWith, PayloadSchemas } from '../delivery/delivery.js'
 

@@ -1,5 +1,5 @@
 /** How a receiver is configured: the options and their validation. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { InvalidDeliveryError } from '../../errors.js'
 import type { Logger } from '../../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../../shared/header-syntax.js'

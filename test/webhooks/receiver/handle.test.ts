@@ -6,7 +6,7 @@ import {
   InvalidDeliveryError,
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { deliveryOf, lowEnergyDelivery } from '../deliveries.js'
 import { authenticated, deferred, recordingLogger, recordingOnInvalid, secrets } from './support.js'
 
