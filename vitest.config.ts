@@ -6,6 +6,16 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 /** Tests that need more than Node.js and the installed packages: each folder has a command of its own. */
 const apart = ['redis', 'chaos', 'browser', 'keycloak']
 
+/** What the documents and the public API promise, and programs as processes: slow, and rarely broken by a change. */
+const documentation = [
+  'test/documentation/**/*.test.ts',
+  'test/api/**/*.test.ts',
+  'test/api-descriptions/**/*.test.ts',
+]
+
+/** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */
+const isolated = ['test/emulator/msw.test.ts', 'test/subscriptions/create-subscription.test.ts']
+
 export default defineConfig({
   resolve: {
     // Tests import the package by its public names and run on the sources.
@@ -19,15 +29,38 @@ export default defineConfig({
   },
   test: {
     testTimeout: 30_000,
+    maxWorkers: 2,
     projects: [
       {
         extends: true,
         test: {
           name: 'main',
           include: ['test/**/*.test.ts'],
-          exclude: apart.map((folder) => `test/${folder}/**`),
-          typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
+          exclude: [...documentation, ...isolated, ...apart.map((folder) => `test/${folder}/**`)],
+          // One module graph for each worker instead of one for each file: half of the time went into imports.
+          isolate: false,
         },
+      },
+      {
+        extends: true,
+        test: { name: 'isolated', include: isolated },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'types',
+          include: [],
+          typecheck: {
+            enabled: true,
+            only: true,
+            include: ['test/**/*.test-d.ts'],
+            tsconfig: 'test/types/tsconfig.json',
+          },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'documentation', include: documentation, testTimeout: 120_000 },
       },
       ...apart.map((name) => ({
         extends: true as const,

@@ -1,6 +1,7 @@
 import { ApiError, ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
-import { deferred, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { deferred } from '../support/deferred.js'
+import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 
 const authorizations = (calls: readonly { headers: Headers }[]) =>
   calls.map(({ headers }) => headers.get('authorization'))

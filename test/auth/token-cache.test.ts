@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
-import { recordingLogger } from '../support/secrets.js'
+import { recordingLogger } from '../support/recording-logger.js'
 
 beforeEach(() => {
   vi.useFakeTimers()

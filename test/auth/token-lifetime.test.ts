@@ -1,7 +1,8 @@
 import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { deferred, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
-import { type LogLine, recordingLogger } from '../support/secrets.js'
+import { deferred } from '../support/deferred.js'
+import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
 beforeEach(() => {
   vi.useFakeTimers()

@@ -4,8 +4,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { InvalidRequestError, NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { baseUrl, credentials, deferred, fakeService, subscription } from '../support/fake-service.js'
-import { recordingLogger } from '../support/secrets.js'
+import { deferred } from '../support/deferred.js'
+import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+import { recordingLogger } from '../support/recording-logger.js'
 
 afterEach(() => {
   vi.unstubAllEnvs()

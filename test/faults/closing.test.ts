@@ -2,7 +2,8 @@
 import { NotificationClient } from 'notification-subscriber'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { deferred, subscription } from '../support/fake-service.js'
+import { deferred } from '../support/deferred.js'
+import { subscription } from '../support/fake-service.js'
 import { auth } from '../support/secrets.js'
 import { ScriptedServer } from './scripted-server.js'
 

@@ -2,14 +2,8 @@
 import { NotificationClient, NotificationError } from 'notification-subscriber'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import {
-  auth,
-  everythingShownBy,
-  expectNoSecretIn,
-  recordingLogger,
-  secrets,
-  spellings,
-} from '../support/secrets.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import { auth, everythingShownBy, expectNoSecretIn, secrets, spellings } from '../support/secrets.js'
 import { type Operation, operations } from './operations.js'
 import { type Script, ScriptedServer } from './scripted-server.js'
 

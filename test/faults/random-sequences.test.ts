@@ -84,10 +84,19 @@ async function obey(witness: Witness, { call, which, faults, tokenFault }: Comma
   }
 }
 
-/** Most of the time is waiting, which several services can do at once. 1,800 sequences and 200. */
+/** How many sequences are played in all: `npm run test:sequences` plays more than `npm test`. */
+const sequences = Number(process.env.RANDOM_SEQUENCES ?? 200)
+
+/** Most of the time is waiting, which several services can do at once. One sequence in ten goes over TLS. */
 const lanes = [
-  ...Array.from({ length: 6 }, () => ({ transport: 'in process', fault: anyFault, numRuns: 300 }) as const),
-  ...Array.from({ length: 2 }, () => ({ transport: 'over TLS', fault: promptFault, numRuns: 100 }) as const),
+  ...Array.from(
+    { length: 6 },
+    () => ({ transport: 'in process', fault: anyFault, numRuns: Math.ceil((sequences * 0.9) / 6) }) as const,
+  ),
+  ...Array.from(
+    { length: 2 },
+    () => ({ transport: 'over TLS', fault: promptFault, numRuns: Math.ceil((sequences * 0.1) / 2) }) as const,
+  ),
 ]
 
 describe.concurrent('random faults before every answer', () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
+import { listen } from '../support/listen.js'
 
 /** What a script can do with a connection; it runs again and again until the connection is over. */
 export type Script = (connection: Connection) => Promise<void> | void
@@ -17,10 +18,9 @@ export class ScriptedServer implements AsyncDisposable {
   readonly #server: Server
   readonly #open = new Set<Socket>()
 
-  private constructor(server: Server, script: Script, tls: KeyAndCertificate) {
+  private constructor(server: Server, port: number, script: Script, tls: KeyAndCertificate) {
     this.#server = server
-    const address = server.address()
-    this.origin = `https://127.0.0.1:${typeof address === 'object' ? address?.port : address}`
+    this.origin = `https://127.0.0.1:${port}`
     server.on('connection', (socket) => {
       this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))
@@ -30,9 +30,7 @@ export class ScriptedServer implements AsyncDisposable {
 
   static async listen(tls: KeyAndCertificate, script: Script): Promise<ScriptedServer> {
     const server = createServer()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    return new ScriptedServer(server, script, tls)
+    return new ScriptedServer(server, await listen(server), script, tls)
   }
 
   /** Resolves when no connection is open; a leaked one makes the test time out. */

@@ -3,7 +3,6 @@ import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { strictest } from '../support/strictest.js'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -25,14 +24,6 @@ describe('the examples to copy', () => {
     const files = await readdir(new URL('../../examples', import.meta.url))
     expect(files.filter((file) => /^(receive|rotate)-/.test(file)).sort()).toEqual(Object.keys(examples))
   })
-
-  test('compile under the strictest settings', async () => {
-    // The whole project, whose other files are held to less.
-    const settings = Object.keys(strictest).map((name) => `--${name}`)
-    const tsc = ['node_modules/typescript/bin/tsc', '--noEmit', '--noUnusedLocals', ...settings]
-    const { stdout } = await run(process.execPath, tsc, { cwd: root }).catch((failed) => failed)
-    expect(stdout.split('\n').filter((line: string) => line.startsWith('examples/'))).toEqual([])
-  }, 60_000)
 
   test.each(Object.entries(examples))('%s runs as it is, and ends by itself', async (file, lines) => {
     const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `examples/${file}`], {

@@ -5,7 +5,7 @@ import express4 from 'express4'
 import { toNodeHandler } from 'notification-subscriber/webhooks'
 import { describe, test } from 'vitest'
 import { expectTypedDelivery } from './support/expect-delivery.js'
-import { listen } from './support/listen.js'
+import { startServer } from './support/running-server.js'
 
 type BodyParsers = Record<'json' | 'raw' | 'text' | 'urlencoded', (options?: object) => NextHandleFunction>
 
@@ -30,7 +30,7 @@ describe('a route of Express 5 hands a typed notification to the handler', () =>
       const app = express()
       for (const parser of middleware) app.use(parser)
       app.post('/notifications', toNodeHandler(receiver))
-      return listen(createServer(tls, app))
+      return startServer(createServer(tls, app))
     }),
   )
 
@@ -38,7 +38,7 @@ describe('a route of Express 5 hands a typed notification to the handler', () =>
     expectTypedDelivery((receiver, tls) => {
       const router = express.Router()
       router.post('/', express.json(), toNodeHandler(receiver))
-      return listen(createServer(tls, express().use('/notifications', router)))
+      return startServer(createServer(tls, express().use('/notifications', router)))
     }))
 })
 
@@ -48,7 +48,7 @@ describe('a route of Express 4 hands a typed notification to the handler', () =>
       const app = express4()
       for (const parser of middleware) app.use(parser)
       app.post('/notifications', toNodeHandler(receiver))
-      return listen(createServer(tls, app))
+      return startServer(createServer(tls, app))
     }),
   )
 })
@@ -59,7 +59,7 @@ describe('a path of Connect hands a typed notification to the handler', () => {
       const app = connect()
       for (const parser of middleware) app.use(parser)
       app.use('/notifications', toNodeHandler(receiver))
-      return listen(createServer(tls, app))
+      return startServer(createServer(tls, app))
     }),
   )
 })

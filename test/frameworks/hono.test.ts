@@ -6,7 +6,7 @@ import { validator } from 'hono/validator'
 import { type DeliveryReceiver, toWebHandler } from 'notification-subscriber/webhooks'
 import { describe, test } from 'vitest'
 import { expectTypedDelivery } from './support/expect-delivery.js'
-import { listen } from './support/listen.js'
+import { startServer } from './support/running-server.js'
 
 type MakeHandler = (receiver: DeliveryReceiver) => (context: Context) => Promise<Response>
 
@@ -41,7 +41,7 @@ describe('Hono', () => {
         const app = new Hono()
         for (const before of middleware) app.use(before)
         app.post('/notifications', makeHandler(receiver))
-        return listen(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
+        return startServer(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
       }),
   )
 })

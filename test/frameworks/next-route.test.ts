@@ -2,8 +2,8 @@
 import { createServer } from 'node:https'
 import { getRequestListener } from '@hono/node-server'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { listen } from './support/listen.js'
 import { brokenPayload, lowEnergy } from './support/notifications.js'
+import { startServer } from './support/running-server.js'
 import { callbackToken, subscribe } from './support/subscribed.js'
 
 // The module reads its configuration when it is loaded, as in Next.js.
@@ -24,7 +24,7 @@ describe('a route handler of Next.js', () => {
 
   test('hands a notification to the handler, reports a broken one, refuses a stranger', async () => {
     await using subscribed = await subscribe((tls) =>
-      listen(createServer(tls, getRequestListener(route.POST))),
+      startServer(createServer(tls, getRequestListener(route.POST))),
     )
     const { emulator, subscriptionId } = subscribed
 

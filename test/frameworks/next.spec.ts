@@ -12,8 +12,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { listen } from './support/listen.js'
 import { brokenPayload, lowEnergy, unknownType } from './support/notifications.js'
+import { startServer } from './support/running-server.js'
 import { callbackToken, subscribe } from './support/subscribed.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -62,7 +62,7 @@ describe('Next.js, with the package as it is published', () => {
   })
 
   test('the route of the example hands a notification to the handler, and refuses a stranger', async () => {
-    await using subscribed = await subscribe((tls) => listen(tlsProxy(tls, port)))
+    await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)))
     const { emulator, subscriptionId } = subscribed
 
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
@@ -82,7 +82,7 @@ describe('Next.js, with the package as it is published', () => {
   })
 
   test('with `after` as waitUntil, a handler goes on when the answer is sent', async () => {
-    await using subscribed = await subscribe((tls) => listen(tlsProxy(tls, port)), '/after')
+    await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/after')
 
     expect(await subscribed.emulator.notify(unknownType)).toMatchObject([{ status: 204 }])
     await vi.waitFor(() => expect(printed).toContain(`Handled ${unknownType.type} after the answer`))

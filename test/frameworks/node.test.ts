@@ -6,14 +6,14 @@ import { type KeyAndCertificate, startEmulator } from 'notification-subscriber/e
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
 import { expectTypedDelivery, type StartServer } from './support/expect-delivery.js'
-import { listen } from './support/listen.js'
 import { lowEnergy } from './support/notifications.js'
+import { startServer } from './support/running-server.js'
 import { callbackToken } from './support/subscribed.js'
 
 const servers: [name: string, StartServer][] = [
-  ['node:https', (receiver, tls) => listen(createHttpsServer(tls, toNodeHandler(receiver)))],
-  ['node:http', (receiver) => listen(createHttpServer(toNodeHandler(receiver)), 'http')],
-  ['node:http2 that allows HTTP/1', (receiver, tls) => listen(http2Server(receiver, tls))],
+  ['node:https', (receiver, tls) => startServer(createHttpsServer(tls, toNodeHandler(receiver)))],
+  ['node:http', (receiver) => startServer(createHttpServer(toNodeHandler(receiver)), 'http')],
+  ['node:http2 that allows HTTP/1', (receiver, tls) => startServer(http2Server(receiver, tls))],
 ]
 
 describe('the servers of Node.js', () => {
@@ -27,7 +27,7 @@ describe('the servers of Node.js', () => {
       types.push(type),
     )
     await using emulator = await startEmulator()
-    const server = await listen(http2Server(receiver, emulator.tls))
+    const server = await startServer(http2Server(receiver, emulator.tls))
     const session = connect(server.origin, { ca: emulator.ca })
     const { category: _category, ...notification } = lowEnergy
     const body = JSON.stringify({ subscriptionId: 1, notification })

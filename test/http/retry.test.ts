@@ -6,7 +6,7 @@ import {
 } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
-import { type LogLine, recordingLogger } from '../support/secrets.js'
+import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
 beforeEach(() => {
   vi.useFakeTimers()

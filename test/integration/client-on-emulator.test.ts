@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { NotificationClient, OutcomeUnknownError, parseDelivery } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { Agent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { listen } from '../support/listen.js'
 
 let emulator: Emulator
 let receiver: Server
@@ -18,9 +17,8 @@ beforeEach(async () => {
   receiver = createServer(emulator.tls, async (request, response) => {
     received.push({ headers: request.headers, body: await text(request) })
     response.writeHead(204).end()
-  }).listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  callbackUrl = `https://127.0.0.1:${(receiver.address() as AddressInfo).port}/notifications`
+  })
+  callbackUrl = `https://127.0.0.1:${await listen(receiver)}/notifications`
 })
 afterEach(async () => {
   await emulator.close()

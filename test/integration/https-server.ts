@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
+import { listen } from '../support/listen.js'
 
 export interface HttpsServer extends AsyncDisposable {
   readonly origin: string
@@ -14,11 +15,7 @@ export async function startHttps(
   handlerFor: (origin: string) => RequestListener | Promise<RequestListener>,
 ): Promise<HttpsServer> {
   const server = createServer({ ...tls })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the server has no TCP port')
-  const origin = `https://127.0.0.1:${address.port}`
+  const origin = `https://127.0.0.1:${await listen(server)}`
   server.on('request', await handlerFor(origin))
   return {
     origin,

@@ -4,7 +4,8 @@ import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
-import { expectNoSecretIn, recordingLogger, secrets } from '../support/secrets.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import { expectNoSecretIn, secrets } from '../support/secrets.js'
 
 const variables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy'] as const
 

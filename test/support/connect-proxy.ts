@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { listen } from './listen.js'
 
 export interface ConnectProxyOptions {
   /** Where tunnels really lead, whatever host they were asked for. */
@@ -17,10 +18,9 @@ export class ConnectProxy implements AsyncDisposable {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
-  private constructor(server: Server, { to, refuseWith }: ConnectProxyOptions) {
+  private constructor(server: Server, port: number, { to, refuseWith }: ConnectProxyOptions) {
     this.#server = server
-    const address = server.address()
-    this.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`
+    this.url = `http://127.0.0.1:${port}`
     server.on('connection', (socket) => this.#keep(socket))
     server.on('connect', ({ url = '', headers }: IncomingMessage, socket: Socket) => {
       this.requests.push({ target: url, headers })
@@ -34,9 +34,8 @@ export class ConnectProxy implements AsyncDisposable {
   }
 
   static async listen(options: ConnectProxyOptions): Promise<ConnectProxy> {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    return new ConnectProxy(server, options)
+    const server = createServer()
+    return new ConnectProxy(server, await listen(server), options)
   }
 
   /** Resolves when no connection is open; a leaked one makes the test time out. */

@@ -1,6 +1,5 @@
 /** Looks for secrets in everything that an error or a log line can show. */
 import { inspect } from 'node:util'
-import type { Logger } from 'notification-subscriber'
 import { expect } from 'vitest'
 
 const clientSecret = 'c1ient-s3cret/+&='
@@ -92,13 +91,4 @@ export function spellings(secret: string): string[] {
 
 function html(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-}
-
-export type LogLine = readonly [fields: object, message: string]
-
-/** A logger that keeps its lines. */
-export function recordingLogger(): Logger & { readonly lines: readonly LogLine[] } {
-  const lines: LogLine[] = []
-  const log = (fields: object, message: string) => void lines.push([fields, message])
-  return { lines, debug: log, info: log, warn: log, error: log }
 }

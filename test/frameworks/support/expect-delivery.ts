@@ -7,7 +7,8 @@ import {
 } from 'notification-subscriber/webhooks'
 import { expect } from 'vitest'
 import { lowEnergy } from './notifications.js'
-import { callbackToken, type RunningServer, subscribe } from './subscribed.js'
+import type { RunningServer } from './running-server.js'
+import { callbackToken, subscribe } from './subscribed.js'
 
 /** Starts a server with a receiver behind `/notifications`. */
 export type StartServer = (receiver: DeliveryReceiver, tls: KeyAndCertificate) => Promise<RunningServer>

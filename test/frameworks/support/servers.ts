@@ -7,8 +7,8 @@ import { Hono } from 'hono'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
 import { toNodeHandler, toWebHandler } from 'notification-subscriber/webhooks'
 import type { StartServer } from './expect-delivery.js'
-import { listen } from './listen.js'
-import type { RunningServer } from './subscribed.js'
+import type { RunningServer } from './running-server.js'
+import { startServer } from './running-server.js'
 
 export interface ServerUnderTest {
   readonly name: string
@@ -19,17 +19,18 @@ export interface ServerUnderTest {
 export const servers: readonly ServerUnderTest[] = [
   {
     name: 'node:https',
-    start: (receiver, tls) => listen(createServer(tls, toNodeHandler(receiver))),
-    startFailing: (tls) => listen(createServer(tls, (_request, response) => response.writeHead(500).end())),
+    start: (receiver, tls) => startServer(createServer(tls, toNodeHandler(receiver))),
+    startFailing: (tls) =>
+      startServer(createServer(tls, (_request, response) => response.writeHead(500).end())),
   },
   {
     name: 'Express',
     start: (receiver, tls) =>
-      listen(
+      startServer(
         createServer(tls, express().use(express.json()).post('/notifications', toNodeHandler(receiver))),
       ),
     startFailing: (tls) =>
-      listen(
+      startServer(
         createServer(
           tls,
           express().post('/notifications', (_request, response) => void response.sendStatus(500)),
@@ -59,11 +60,11 @@ export const servers: readonly ServerUnderTest[] = [
     start: (receiver, tls) => {
       const handleCallback = toWebHandler(receiver)
       const app = new Hono().post('/notifications', (context) => handleCallback(context.req.raw))
-      return listen(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
+      return startServer(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
     },
     startFailing: (tls) => {
       const app = new Hono().post('/notifications', (context) => context.body(null, 500))
-      return listen(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
+      return startServer(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
     },
   },
 ]

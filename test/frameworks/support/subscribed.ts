@@ -1,14 +1,9 @@
 /** The emulator as the sender, with one subscription that calls back the server under test. */
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, type KeyAndCertificate, startEmulator } from 'notification-subscriber/emulator'
+import type { RunningServer } from './running-server.js'
 
 export const callbackToken = 'token-of-the-subscription'
-
-export interface RunningServer {
-  readonly origin: string
-  /** Takes no more requests, and resolves when the last one is answered. */
-  close(): Promise<unknown>
-}
 
 export interface Subscribed extends AsyncDisposable {
   readonly emulator: Emulator
