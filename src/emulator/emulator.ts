@@ -1,13 +1,21 @@
 /** The emulator: the service of interface.md, sections 2 to 8, in process. */
 import { Agent, type Dispatcher } from 'undici'
 import { InvalidRequestError } from '../errors.js'
+import { Activity, type EmulatorEvents, type EmulatorListener } from './activity/activity.js'
+import { CallbackLog, type RecordedCallback } from './callbacks/callback-log.js'
 import { CallbackSender } from './callbacks/callback-sender.js'
 import type { EmulatedNotification } from './callbacks/emulated-notification.js'
 import { type CallbackResult, Notifier } from './callbacks/notifier.js'
-import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './emulator-options.js'
-import { createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
-import { HttpsServer } from './https/https-server.js'
-import { type EmulatorOperation, type Fault, FaultPlan } from './service/faults.js'
+import type { ResolvedEmulatorOptions } from './emulator-options.js'
+import type { KeyAndCertificate } from './https/certificate.js'
+import type { HttpsServer } from './https/https-server.js'
+import {
+  type CallbackFault,
+  type CallbackFaultOptions,
+  type EmulatorOperation,
+  type Fault,
+  FaultPlan,
+} from './service/faults.js'
 import { type RecordedRequest, type RequestCounts, RequestLog } from './service/request-log.js'
 import { NotificationService } from './service/service.js'
 import { SubscriptionEndpoints } from './service/subscription-endpoints.js'
@@ -36,40 +44,7 @@ export interface EmulatorClientOptions {
   readonly dispatcher: Dispatcher
 }
 
-/**
- * Starts the notification service in this process, on a free port of 127.0.0.1: HTTPS with a certificate
- * made now, signed access tokens, real callbacks. Close it when the test is over.
- *
- * @throws `ConfigurationError` for options that cannot work, also for a port that is taken.
- *
- * @example
- * ```ts
- * const emulator = await startEmulator()
- * const client = new NotificationClient(emulator.clientOptions)
- * await client.createSubscription({
- *   notificationTypes: ['call-score'],
- *   usernames: ['alice'],
- *   callbackUrl: 'https://localhost:8443/notifications', // a test's own server, with `emulator.tls`
- * })
- * const [callback] = await emulator.notify({
- *   type: 'cxScoreUpdated',
- *   category: 'call-score',
- *   username: 'alice',
- *   payload: { score: 4.2 },
- * })
- * console.log(callback?.status ?? callback?.error)
- * await client.close()
- * await emulator.close()
- * ```
- */
-export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const resolved = resolveOptions(options)
-  const certificate = createLoopbackCertificate()
-  const server = await HttpsServer.listen(certificate.tls, resolved.port)
-  return new Emulator(resolved, certificate, server)
-}
-
-/** A running emulator, from {@link startEmulator}. */
+/** A running emulator, from `startEmulator`. */
 export class Emulator {
   /** `https://127.0.0.1:<port>`; the token endpoint and the subscription calls share it. */
   readonly baseUrl: string
@@ -96,15 +71,17 @@ export class Emulator {
   readonly #sender: CallbackSender
   readonly #clientAgent: Agent
   readonly #service: NotificationService
-  readonly #notifications: Notifier
+  readonly #notifier: Notifier
   readonly #tokens: TokenIssuer
-  readonly #store = new SubscriptionStore()
-  readonly #faults = new FaultPlan()
-  readonly #log = new RequestLog()
+  readonly #activity = new Activity()
+  readonly #store = new SubscriptionStore((change) => this.#activity.tell(change))
+  readonly #faults = new FaultPlan(() => this.#activity.tell({ kind: 'faults' }))
+  readonly #requestLog = new RequestLog((entry) => this.#activity.tell({ kind: 'request', entry }))
+  readonly #callbackLog = new CallbackLog((entry) => this.#activity.tell({ kind: 'callback', entry }))
   readonly #closing = new AbortController()
   #closed: Promise<void> | undefined
 
-  /** @internal Use {@link startEmulator}. */
+  /** @internal Use `startEmulator`. */
   constructor(
     options: ResolvedEmulatorOptions,
     certificate: { ca: string; tls: KeyAndCertificate },
@@ -135,7 +112,7 @@ export class Emulator {
       tokenEndpoint: new TokenEndpoint(options, this.#tokens),
       subscriptionEndpoints: new SubscriptionEndpoints(options, this.#tokens, this.#store),
       faults: this.#faults,
-      log: this.#log,
+      log: this.#requestLog,
       closing: this.#closing.signal,
     })
     const { callbackCa, callbackTimeoutMs } = options
@@ -143,7 +120,12 @@ export class Emulator {
       ca: callbackCa === undefined ? [certificate.ca] : [certificate.ca, callbackCa],
       timeoutMs: callbackTimeoutMs,
     })
-    this.#notifications = new Notifier(this.#store, this.#sender)
+    this.#notifier = new Notifier({
+      store: this.#store,
+      sender: this.#sender,
+      faults: this.#faults,
+      log: this.#callbackLog,
+    })
     this.#server = server
     server.answerWith((request) => this.#service.handle(request))
   }
@@ -172,7 +154,7 @@ export class Emulator {
       const message = 'the emulator is closed'
       throw new InvalidRequestError(`Nothing was sent: ${message}`, { issues: [{ path: [], message }] })
     }
-    return this.#notifications.notify(notification)
+    return this.#notifier.notify(notification)
   }
 
   /** The active subscriptions as they are now, the oldest first. */
@@ -182,12 +164,39 @@ export class Emulator {
 
   /** The last 1,000 requests that arrived, the newest last; with credentials and tokens, as they were sent. */
   get requests(): readonly RecordedRequest[] {
-    return this.#log.requests
+    return this.#requestLog.requests
   }
 
   /** How many requests arrived since the start. */
   get requestCounts(): RequestCounts {
-    return this.#log.counts
+    return this.#requestLog.counts
+  }
+
+  /** The last 1,000 callbacks whose turn came, the newest last; with the associated values, as they were sent. */
+  get callbacks(): readonly RecordedCallback[] {
+    return this.#callbackLog.callbacks
+  }
+
+  /**
+   * Calls the listener at each such event from now on, right after what it tells of and before the answer goes out;
+   * for `request` and `callback` when they are over. The function that is returned stops it. What a listener throws
+   * or rejects with is written to `console.error` and changes nothing.
+   *
+   * @example
+   * ```ts
+   * const stop = emulator.on('ended', ({ subscriptionId }, reason) => console.log(subscriptionId, reason))
+   * ```
+   */
+  on<Name extends keyof EmulatorEvents>(event: Name, listener: EmulatorListener<Name>): () => void {
+    return this.#activity.on(event, listener)
+  }
+
+  /**
+   * Ends a subscription without a word to anybody, as the service does after three failures in a row. False if no
+   * active subscription has this id.
+   */
+  endSubscription(subscriptionId: number): boolean {
+    return this.#store.end(subscriptionId, 'by-request')
   }
 
   /**
@@ -200,8 +209,23 @@ export class Emulator {
    * emulator.injectFault('create', { reset: 'after-processing' })
    * ```
    */
-  injectFault(operation: EmulatorOperation, fault: Fault, options?: { times?: number }): void {
-    this.#faults.add(operation, fault, options?.times ?? 1)
+  injectFault(operation: EmulatorOperation, fault: Fault, options?: { times?: number }): void
+  /**
+   * Makes the next `times` callbacks fail (default 1), of all subscriptions or of one. Each counts as a failure of
+   * its subscription. Throws `InvalidRequestError` for a fault that could never happen.
+   *
+   * @example
+   * ```ts
+   * emulator.injectFault('callback', { status: 503 }, { times: 3, subscriptionId })
+   * ```
+   */
+  injectFault(operation: 'callback', fault: CallbackFault, options?: CallbackFaultOptions): void
+  injectFault(
+    operation: EmulatorOperation | 'callback',
+    fault: Fault | CallbackFault,
+    options: CallbackFaultOptions = {},
+  ): void {
+    this.#faults.add(operation, fault, options)
   }
 
   /** Forgets the faults that have not happened yet. */
@@ -212,6 +236,7 @@ export class Emulator {
   /** Every access token issued so far is refused with 401 from now on. */
   revokeTokens(): void {
     this.#tokens.revokeAll()
+    this.#activity.tell({ kind: 'tokens-revoked' })
   }
 
   /** Stops: delayed answers and callbacks under way are aborted, every connection is closed. */

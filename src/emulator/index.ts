@@ -4,12 +4,16 @@
  * @module notification-subscriber/emulator
  */
 
+export type { EmulatorEvents, EmulatorListener } from './activity/activity.js'
+export type { Recorded } from './activity/history.js'
+export type { RecordedCallback } from './callbacks/callback-log.js'
 export type { EmulatedNotification } from './callbacks/emulated-notification.js'
 export type { CallbackResult } from './callbacks/notifier.js'
-export { type Emulator, type EmulatorClientOptions, startEmulator } from './emulator.js'
+export type { Emulator, EmulatorClientOptions } from './emulator.js'
 export type { EmulatorOptions } from './emulator-options.js'
 export type { KeyAndCertificate } from './https/certificate.js'
 export { emulatorHandlers } from './msw-handlers.js'
-export type { EmulatorOperation, Fault } from './service/faults.js'
+export type { CallbackFault, CallbackFaultOptions, EmulatorOperation, Fault } from './service/faults.js'
 export type { RecordedRequest, RequestCounts } from './service/request-log.js'
-export type { SubscriptionRecord } from './service/subscription-store.js'
+export type { EndReason, SubscriptionRecord } from './service/subscription-store.js'
+export { startEmulator } from './start-emulator.js'

@@ -64,6 +64,10 @@ describe('injected faults', () => {
       const [recorded] = emulator.requests
       expect(recorded).toMatchObject({ operation: 'create', path: '/api/subscriptions' })
       expect(recorded).not.toHaveProperty('status')
+      expect(recorded).toMatchObject({
+        fault: { reset },
+        error: `An injected fault broke the connection ${reset.replace('-', ' ')}`,
+      })
     },
   )
 
@@ -125,7 +129,7 @@ describe('injected faults', () => {
 
   const oneKind = 'fault: must be one of { status }, { delayMs }, { reset } and { malformedBody }.'
   test.each<[unknown, unknown, number, string]>([
-    ['tokens', { status: 500 }, 1, 'operation: '],
+    ['tokens', { status: 500 }, 1, 'operation: must be token, create, update, unsubscribe or callback.'],
     ['create', { status: 199 }, 1, 'fault.status: '],
     ['create', { status: 600 }, 1, 'fault.status: '],
     ['create', { status: 500, reset: 'before-processing' }, 1, oneKind],

@@ -138,7 +138,7 @@ test('section 3: every sequence of requests and callbacks leads where a naive re
   const reached = new Set<string>()
   fc.assert(
     fc.property(fc.array(command, { maxLength: 40, size: 'max' }), (commands) => {
-      const store = new SubscriptionStore()
+      const store = new SubscriptionStore(() => {})
       const model = new NaiveService()
       for (const c of commands) {
         switch (c.kind) {
@@ -156,7 +156,7 @@ test('section 3: every sequence of requests and callbacks leads where a naive re
             break
           }
           case 'unsubscribe':
-            expect(store.unsubscribe(c.id)).toBe(model.remove(c.id))
+            expect(store.end(c.id, 'unsubscribed')).toBe(model.remove(c.id))
             break
           case 'update':
             expect(store.updateParameters(c.id, Object.fromEntries(c.parameters))).toBe(

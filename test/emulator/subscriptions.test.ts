@@ -265,7 +265,7 @@ describe('section 4.2: the create request', () => {
       duplex: 'half',
     })
     expect((await fresh.fetch(request)).status).toBe(413)
-    expect(fresh.requests[0]?.body).toHaveLength(1200 * 1024)
+    expect(fresh.requests[0]).toMatchObject({ bodyLength: 1200 * 1024, status: 413 })
     expect(pulls).toBeLessThan(6)
   })
 
@@ -450,18 +450,24 @@ describe('emulator.fetch', () => {
 describe('what arrived', () => {
   test('requests and counts tell it as it was sent', async () => {
     await using fresh = await startEmulator()
+    const before = Date.now()
     const id = await created(fresh, { url, headers: { 'X-Mark': '1' } })
     await send(fresh, 'DELETE', `/api/subscriptions/${id}?why=not`)
     await send(fresh, 'PATCH', '/nowhere')
     await send(fresh, 'PATCH', '/api/subscriptions')
+    const form = `notification_type=behavioral&username=alice&callback_url=${encodeURIComponent(url)}`
     expect(fresh.requests).toEqual([
       {
+        id: 1,
+        startedAt: expect.toSatisfy((at: number) => at >= before && at <= Date.now()),
         operation: 'create',
         method: 'POST',
         path: '/api/subscriptions',
         headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(fresh) }),
-        body: `notification_type=behavioral&username=alice&callback_url=${encodeURIComponent(url)}`,
+        body: form,
+        bodyLength: form.length,
         status: 201,
+        durationMs: expect.toSatisfy((ms: number) => Number.isInteger(ms) && ms >= 0),
       },
       expect.objectContaining({
         operation: 'unsubscribe',
@@ -478,8 +484,8 @@ describe('what arrived', () => {
     await using fresh = await startEmulator()
     for (let i = 0; i < 1_005; i++) await fresh.fetch(new Request(`https://x.example/${i}`))
     expect(fresh.requests).toHaveLength(1_000)
-    expect(fresh.requests[0]?.path).toBe('/5')
-    expect(fresh.requests.at(-1)?.path).toBe('/1004')
+    expect(fresh.requests[0]).toMatchObject({ id: 6, path: '/5', status: 404 })
+    expect(fresh.requests.at(-1)).toMatchObject({ id: 1_005, path: '/1004' })
     expect(fresh.requestCounts.unknown).toBe(1_005)
   })
 })

@@ -3,15 +3,24 @@ import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent } from 'undici'
 import { TimeoutError } from '../../errors.js'
+import { delay } from '../delay.js'
+import type { CallbackFault } from '../service/faults.js'
 
 /** Connections to one receiver: a burst of notifications queues up here instead of drowning it. */
 const connectionsPerOrigin = 64
 
-/** One callback, looked up only when its turn comes. */
+/** One callback. */
 export interface Callback {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  readonly fault?: CallbackFault | undefined
 }
+
+/**
+ * Sends a callback and resolves with the status of the answer, whose body is read and thrown away. Rejects with the
+ * network's error, or `TimeoutError`.
+ */
+export type PostCallback = (callback: Callback) => Promise<number>
 
 export class CallbackSender {
   readonly #agent: Agent
@@ -27,16 +36,12 @@ export class CallbackSender {
     this.#timeoutMs = options.timeoutMs
   }
 
-  /**
-   * Sends what `prepare` returns and resolves with the status of the answer, whose body is read and thrown
-   * away. `prepare` is called when a connection is free; it throws to have nothing sent. Rejects with the
-   * network's error, `TimeoutError`, or what `prepare` threw.
-   */
-  async send(callbackUrl: string, prepare: () => Callback): Promise<number> {
+  /** Calls `use` when a connection to the receiver is free, and resolves with what it returns. */
+  async whenFree<Result>(callbackUrl: string, use: (post: PostCallback) => Promise<Result>): Promise<Result> {
     const url = new URL(callbackUrl)
     const limit = this.#limitFor(url.origin)
     try {
-      return await limit(() => this.#request(url, prepare()))
+      return await limit(() => use((callback) => this.#post(url, callback)))
     } finally {
       if (limit.activeCount + limit.pendingCount === 0) this.#limits.delete(url.origin)
     }
@@ -49,8 +54,13 @@ export class CallbackSender {
     await this.#agent.destroy()
   }
 
-  async #request(url: URL, { headers, body }: Callback): Promise<number> {
+  async #post(url: URL, { headers, body, fault }: Callback): Promise<number> {
     if (this.#closed) throw closedError()
+    if (fault !== undefined && 'status' in fault) return fault.status
+    const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
+    if (reset === 'before-processing') {
+      throw new Error('An injected fault broke the connection before the callback was sent')
+    }
     const controller = new AbortController()
     const timer = setTimeout(() => {
       const message = `The callback was not answered within ${this.#timeoutMs} ms`
@@ -62,12 +72,15 @@ export class CallbackSender {
         origin: url.origin,
         path: url.pathname + url.search,
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
+        headers,
         body,
         signal: controller.signal,
       })
       await response.body.dump()
       controller.signal.throwIfAborted()
+      if (fault !== undefined && 'delayMs' in fault) await delay(fault.delayMs, controller.signal)
+      if (reset === 'after-processing')
+        throw new Error('An injected fault broke the connection before the answer arrived')
       return response.statusCode
     } finally {
       clearTimeout(timer)

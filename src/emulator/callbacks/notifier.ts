@@ -1,7 +1,9 @@
 /** Delivers notifications to the subscriptions that want them (interface.md section 6). */
-
-import type { SubscriptionStore } from '../service/subscription-store.js'
-import type { CallbackSender } from './callback-sender.js'
+import { messageOf } from '../../shared/excerpt.js'
+import type { FaultPlan } from '../service/faults.js'
+import type { SubscriptionRecord, SubscriptionStore } from '../service/subscription-store.js'
+import type { CallbackLog } from './callback-log.js'
+import type { CallbackSender, PostCallback } from './callback-sender.js'
 import { deliveryBodyWriter, type EmulatedNotification } from './emulated-notification.js'
 
 /** What became of one callback. */
@@ -18,13 +20,18 @@ export interface CallbackResult {
   readonly subscriptionEnded: boolean
 }
 
-export class Notifier {
-  readonly #store: SubscriptionStore
-  readonly #sender: CallbackSender
+interface NotifierParts {
+  readonly store: SubscriptionStore
+  readonly sender: CallbackSender
+  readonly faults: FaultPlan
+  readonly log: CallbackLog
+}
 
-  constructor(store: SubscriptionStore, sender: CallbackSender) {
-    this.#store = store
-    this.#sender = sender
+export class Notifier {
+  readonly #parts: NotifierParts
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts
   }
 
   /**
@@ -32,35 +39,57 @@ export class Notifier {
    * subscription may overlap: "consecutive" failures are then counted in the order in which they complete.
    */
   async notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]> {
+    const { store, sender } = this.#parts
     const writeBody = deliveryBodyWriter(notification)
-    const subscriptions = this.#store.matching(notification.category, notification.username)
+    const subscriptions = store.matching(notification.category, notification.username)
     return Promise.all(
-      subscriptions.map(async ({ subscriptionId, callbackUrl }) => {
-        const outcome = await this.#call(subscriptionId, callbackUrl, writeBody)
-        if (outcome.error === undefined) this.#store.callbackSucceeded(subscriptionId)
-        else this.#store.callbackFailed(subscriptionId)
-        const subscriptionEnded = !this.#store.isActive(subscriptionId)
+      subscriptions.map(async (subscription) => {
+        const { subscriptionId, callbackUrl } = subscription
+        const outcome = await sender.whenFree(callbackUrl, (post) =>
+          this.#call(subscription, writeBody, post),
+        )
+        if (outcome.error === undefined) store.callbackSucceeded(subscriptionId)
+        else store.callbackFailed(subscriptionId)
+        const subscriptionEnded = !store.isActive(subscriptionId)
         return { subscriptionId, callbackUrl, ...outcome, subscriptionEnded }
       }),
     )
   }
 
   async #call(
-    subscriptionId: number,
-    callbackUrl: string,
+    { subscriptionId, callbackUrl }: Pick<SubscriptionRecord, 'subscriptionId' | 'callbackUrl'>,
     writeBody: (subscriptionId: number) => string,
+    post: PostCallback,
   ): Promise<{ status?: number; error?: Error }> {
-    try {
-      const status = await this.#sender.send(callbackUrl, () => {
-        // Looked up only now: while it queued, parameters may have changed and the subscription may have ended.
-        const headers = this.#store.parameters(subscriptionId)
-        if (headers === undefined) throw new Error('The subscription ended before this callback was sent')
-        return { headers, body: writeBody(subscriptionId) }
-      })
-      if (status >= 200 && status <= 299) return { status }
-      return { status, error: new Error(`The callback was answered with status ${status}`) }
-    } catch (error) {
-      return { error: error instanceof Error ? error : new Error(String(error)) }
+    const { store, faults, log } = this.#parts
+    // Looked up only now: while it queued, parameters may have changed and the subscription may have ended.
+    const parameters = store.parameters(subscriptionId)
+    if (parameters === undefined) {
+      return { error: new Error('The subscription ended before this callback was sent') }
     }
+    const fault = faults.takeForCallback(subscriptionId)
+    const body = writeBody(subscriptionId)
+    const headers = { 'content-type': 'application/json', ...parameters }
+    const finish = log.begin({ subscriptionId, callbackUrl, headers, body, ...(fault && { fault }) })
+    const outcome = await outcomeOf(post({ headers, body, fault }))
+    const { error, ...answered } = outcome
+    finish(error === undefined ? answered : { ...answered, error: reasonOf(error) })
+    return outcome
   }
+}
+
+async function outcomeOf(answer: Promise<number>): Promise<{ status?: number; error?: Error }> {
+  try {
+    const status = await answer
+    if (status >= 200 && status <= 299) return { status }
+    return { status, error: new Error(`The callback was answered with status ${status}`) }
+  } catch (error) {
+    return { error: error instanceof Error ? error : new Error(String(error)) }
+  }
+}
+
+/** Node gives no message where each address of a host refused the connection: then theirs. */
+function reasonOf(error: Error): string {
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
+  return messageOf(error)
 }

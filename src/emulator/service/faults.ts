@@ -1,4 +1,4 @@
-/** Faults on request, for a user's own resilience tests: the next n answers of an endpoint go wrong. */
+/** Faults on request, for a user's own resilience tests: the next n answers of an endpoint, or callbacks, go wrong. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
 import { formatIssues, issuesOf } from '../../shared/issues.js'
@@ -7,7 +7,7 @@ import { maxDelayMs } from '../../shared/max-delay.js'
 /** The endpoints: token (interface.md 4.1), create (4.2), update and unsubscribe (4.3). */
 export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
 
-/** What happens instead of the normal answer. */
+/** What happens to a request instead of the normal answer. */
 export type Fault =
   /** The request is not processed; this answer goes out, with an empty body unless one is given. */
   | {
@@ -37,51 +37,136 @@ export type Fault =
       readonly malformedBody: string | true
     }
 
-const operationSchema = z.enum(['token', 'create', 'update', 'unsubscribe'])
+/** What happens to a callback. One that fails counts as a failure of its subscription. */
+export type CallbackFault =
+  /** Nothing is sent; the callback fails as if this had been the receiver's answer. */
+  | {
+      /** 300 to 599. */
+      readonly status: number
+    }
+  /** The callback fails, and with `after-processing` the receiver got it: only its answer is lost. */
+  | {
+      /** Whether the receiver gets the callback. */
+      readonly reset: 'before-processing' | 'after-processing'
+    }
+  /**
+   * The receiver gets the callback at once, and its answer comes so much later: from `callbackTimeoutMs` on that
+   * is a failure.
+   */
+  | {
+      /** Milliseconds. */
+      readonly delayMs: number
+    }
+
+/** How often a fault happens, and to whom. */
+export interface CallbackFaultOptions {
+  /** Default 1. */
+  readonly times?: number | undefined
+  /** Only callbacks of this subscription. Default: of any. */
+  readonly subscriptionId?: number | undefined
+}
+
+interface PlannedRequestFault {
+  readonly operation: EmulatorOperation
+  readonly fault: Fault
+  readonly remaining: number
+}
+
+interface PlannedCallbackFault {
+  readonly operation: 'callback'
+  readonly fault: CallbackFault
+  readonly remaining: number
+  /** Of any subscription, if it is missing. */
+  readonly subscriptionId?: number | undefined
+}
+
+/** A fault that has not happened yet, or not as often as was asked for. */
+export type PlannedFault = PlannedRequestFault | PlannedCallbackFault
+
+const times = z.int().min(1)
+const delayed = z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) })
+const broken = z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) })
 
 /** By the field that tells them apart. */
-const faultSchemas = {
+const faultSchemas: Record<string, z.ZodType<Fault>> = {
   status: z.strictObject({
     status: z.int().min(200).max(599),
     body: z.string().optional(),
     headers: z.record(z.string(), z.string()).refine(canBeHeaders, 'are not HTTP headers').optional(),
   }),
-  delayMs: z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) }),
-  reset: z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
+  delayMs: delayed,
+  reset: broken,
   malformedBody: z.strictObject({
     malformedBody: z.union([z.string(), z.literal(true)], 'must be a text or true'),
   }),
 }
 
-/** Chosen by what is given, so that problems are told of that kind and not of all. */
-function faultSchemaFor(fault: unknown): z.ZodType<object> {
-  const schemas = Object.entries(faultSchemas).filter(([field]) => field in Object(fault))
-  const [only] = schemas.length === 1 ? schemas : []
-  return only?.[1] ?? z.never('must be one of { status }, { delayMs }, { reset } and { malformedBody }')
+const callbackFaultSchemas: Record<string, z.ZodType<CallbackFault>> = {
+  status: z.strictObject({
+    status: z.int().min(300, 'must be 300 to 599: a callback that is answered with 2xx succeeds').max(599),
+  }),
+  delayMs: delayed,
+  reset: broken,
 }
 
 /** The faults that are still to happen, in the order in which they were asked for. */
 export class FaultPlan {
-  readonly #planned: { operation: EmulatorOperation; fault: Fault; remaining: number }[] = []
+  #planned: readonly PlannedFault[] = []
+  readonly #tell: () => void
 
-  /** Throws `InvalidRequestError` for a fault that could never happen. */
-  add(operation: EmulatorOperation, fault: Fault, times: number): void {
-    refuseIfInvalid(operation, fault, times)
-    this.#planned.push({ operation, fault, remaining: times })
+  /** `tell` is called after each change of the plan. */
+  constructor(tell: () => void) {
+    this.#tell = tell
   }
 
-  /** The fault for the answer that is due now, which it uses up. */
-  take(operation: string): Fault | undefined {
-    const index = this.#planned.findIndex((planned) => planned.operation === operation)
-    const planned = this.#planned[index]
-    if (planned === undefined) return undefined
-    planned.remaining--
-    if (planned.remaining === 0) this.#planned.splice(index, 1)
-    return planned.fault
+  /** Throws `InvalidRequestError` for a fault that could never happen. */
+  add(
+    operation: EmulatorOperation | 'callback',
+    fault: Fault | CallbackFault,
+    options: CallbackFaultOptions,
+  ): void {
+    this.#change([...this.#planned, checked(operation, fault, options)])
+  }
+
+  /** The fault for the request that is to be answered now, which it uses up. */
+  takeForRequest(operation: string): Fault | undefined {
+    const planned = this.#planned.find(
+      (each): each is PlannedRequestFault => each.operation !== 'callback' && each.operation === operation,
+    )
+    if (planned !== undefined) this.#use(planned)
+    return planned?.fault
+  }
+
+  /** The fault for the callback that is to be sent now, which it uses up. */
+  takeForCallback(subscriptionId: number): CallbackFault | undefined {
+    const planned = this.#planned.find(
+      (each): each is PlannedCallbackFault =>
+        each.operation === 'callback' && (each.subscriptionId ?? subscriptionId) === subscriptionId,
+    )
+    if (planned !== undefined) this.#use(planned)
+    return planned?.fault
   }
 
   clear(): void {
-    this.#planned.length = 0
+    this.#change([])
+  }
+
+  list(): readonly PlannedFault[] {
+    return this.#planned
+  }
+
+  #use(used: PlannedFault): void {
+    this.#change(
+      this.#planned.flatMap((each) => {
+        if (each !== used) return [each]
+        return used.remaining === 1 ? [] : [{ ...used, remaining: used.remaining - 1 }]
+      }),
+    )
+  }
+
+  #change(planned: readonly PlannedFault[]): void {
+    this.#planned = planned
+    this.#tell()
   }
 }
 
@@ -90,22 +175,63 @@ export class FaultPlan {
  * one. The HTTPS server destroys the socket for it, msw answers with a network error.
  */
 export class ConnectionReset extends TypeError {
-  constructor() {
+  /** Why, as the emulator's own record of the request has it. */
+  readonly reason: string
+
+  constructor(reason: string) {
     super('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) })
+    this.reason = reason
   }
 }
 
-function refuseIfInvalid(operation: EmulatorOperation, fault: Fault, times: number): void {
-  const call = z.object({ operation: operationSchema, fault: faultSchemaFor(fault), times: z.int().min(1) })
-  const checked = call
-    .refine(({ operation, fault }) => !(operation === 'unsubscribe' && 'malformedBody' in fault), {
+function checked(operation: string, fault: unknown, options: CallbackFaultOptions): PlannedFault {
+  const plan = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
+  const result = plan.safeParse({ ...options, operation, fault, times: options.times ?? 1 })
+  if (result.success) return result.data
+  const issues = issuesOf(result.error)
+  throw new InvalidRequestError(`The fault cannot be injected: ${formatIssues(issues)}.`, { issues })
+}
+
+function requestPlan(fault: unknown): z.ZodType<PlannedFault> {
+  return z
+    .strictObject({
+      operation: z.enum(
+        ['token', 'create', 'update', 'unsubscribe'],
+        'must be token, create, update, unsubscribe or callback',
+      ),
+      fault: schemaFor(fault, faultSchemas),
+      times,
+      subscriptionId: z.undefined('is for callbacks only').optional(),
+    })
+    .refine((plan) => !(plan.operation === 'unsubscribe' && 'malformedBody' in plan.fault), {
       path: ['fault', 'malformedBody'],
       message: 'is not possible for unsubscribe: its answer, 204, cannot have a body',
     })
-    .safeParse({ operation, fault, times })
-  if (checked.success) return
-  const issues = issuesOf(checked.error)
-  throw new InvalidRequestError(`The fault cannot be injected: ${formatIssues(issues)}.`, { issues })
+    .transform((plan) => ({ operation: plan.operation, fault: plan.fault, remaining: plan.times }))
+}
+
+function callbackPlan(fault: unknown): z.ZodType<PlannedFault> {
+  return z
+    .strictObject({
+      operation: z.literal('callback'),
+      fault: schemaFor(fault, callbackFaultSchemas),
+      times,
+      subscriptionId: z.int().min(1).optional(),
+    })
+    .transform(({ operation, subscriptionId, ...plan }) => ({
+      operation,
+      fault: plan.fault,
+      remaining: plan.times,
+      subscriptionId,
+    }))
+}
+
+/** Chosen by the field that is given, so that problems are told of that kind and not of all. */
+function schemaFor<Kind>(fault: unknown, schemas: Record<string, z.ZodType<Kind>>): z.ZodType<Kind> {
+  const [first, ...others] = Object.entries(schemas).filter(([field]) => field in Object(fault))
+  if (first !== undefined && others.length === 0) return first[1]
+  const kinds = Object.keys(schemas).map((field) => `{ ${field} }`)
+  return z.never(`must be one of ${kinds.slice(0, -1).join(', ')} and ${kinds.at(-1)}`)
 }
 
 function canBeHeaders(headers: Record<string, string>): boolean {

@@ -1,5 +1,7 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (interface.md section 4). */
-import { setTimeout as delay } from 'node:timers/promises'
+
+import { messageOf } from '../../shared/excerpt.js'
+import { delay } from '../delay.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from './faults.js'
 import { Refusal } from './refusal.js'
 import type { RequestLog } from './request-log.js'
@@ -37,22 +39,29 @@ export class NotificationService {
     const { method, headers } = request
     const { text: body, isComplete } = await readBody(request)
     const route = this.#route(method, pathname)
-    const logStatus = this.#parts.log.add({
+    const fault = this.#parts.faults.takeForRequest(route.operation)
+    const finish = this.#parts.log.begin({
       operation: route.operation,
       method,
       path: pathname + search,
       headers: Object.fromEntries(headers),
       body,
+      ...(fault && { fault }),
     })
     const answer = () => {
       if (isComplete) return route.answer(headers, body)
       throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
     }
-    const response = await this.#withFault(this.#parts.faults.take(route.operation), request.signal, () =>
-      refusalsAsResponses(route.operation, answer),
-    )
-    logStatus(response.status)
-    return response
+    try {
+      const response = await this.#withFault(fault, request.signal, () =>
+        refusalsAsResponses(route.operation, answer),
+      )
+      finish({ status: response.status })
+      return response
+    } catch (error) {
+      finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error) })
+      throw error
+    }
   }
 
   async #withFault(
@@ -72,15 +81,15 @@ export class NotificationService {
     }
     if ('malformedBody' in fault) return withMalformedBody(await answer(), fault.malformedBody)
     if (fault.reset === 'after-processing') await answer()
-    throw new ConnectionReset()
+    throw new ConnectionReset(`An injected fault broke the connection ${fault.reset.replace('-', ' ')}`)
   }
 
   async #delay(delayMs: number, requestSignal: AbortSignal): Promise<void> {
     try {
-      await delay(delayMs, undefined, { signal: AbortSignal.any([this.#parts.closing, requestSignal]) })
+      await delay(delayMs, AbortSignal.any([this.#parts.closing, requestSignal]))
     } catch {
       requestSignal.throwIfAborted()
-      throw new ConnectionReset()
+      throw new ConnectionReset('The emulator was closed before its answer')
     }
   }
 

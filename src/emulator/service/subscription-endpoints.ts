@@ -57,7 +57,7 @@ export class SubscriptionEndpoints {
   /** Method, path and statuses come from the service's public developer pages, not from the interface document. */
   async unsubscribe(headers: Headers, subscriptionId: number): Promise<Response> {
     await this.#authorize(headers)
-    if (!this.#store.unsubscribe(subscriptionId)) throw notFound(subscriptionId)
+    if (!this.#store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
     return new Response(null, { status: 204 })
   }
 

@@ -26,6 +26,14 @@ export interface SubscriptionRecord {
   readonly consecutiveFailures: number
 }
 
+/** Why a subscription ended: by unsubscribe, by a create that replaced it, by itself, or by `endSubscription`. */
+export type EndReason = 'unsubscribed' | 'replaced' | 'three-failures' | 'by-request'
+
+/** What became of a subscription. `updated`: other parameters, or another number of failures in a row. */
+export type SubscriptionChange =
+  | { readonly kind: 'created' | 'updated'; readonly subscription: SubscriptionRecord }
+  | { readonly kind: 'ended'; readonly subscription: SubscriptionRecord; readonly reason: EndReason }
+
 /** The answer to a create request. */
 export type CreateOutcome =
   | { readonly outcome: 'created'; readonly subscriptionId: number }
@@ -48,7 +56,13 @@ export class SubscriptionStore {
   readonly #active = new Map<number, Subscription>()
   // Rule 1 as a data structure: for a type, a user and a callback URL there is room for one subscription.
   readonly #index = new Map<NotificationType, Map<string, Map<string, Subscription>>>()
+  readonly #tell: (change: SubscriptionChange) => void
   #lastId = 0
+
+  /** `tell` is called after each change. */
+  constructor(tell: (change: SubscriptionChange) => void) {
+    this.#tell = tell
+  }
 
   /** Creates a subscription, replaces an identical one, or refuses (rows 1 to 4 of the state table). */
   create(request: SubscriptionRequest): CreateOutcome {
@@ -57,16 +71,16 @@ export class SubscriptionStore {
       const conflictsWith = existing.subscriptionId
       if (!isDuplicate(existing, request)) return { outcome: 'partial-overlap', conflictsWith }
       if (!request.recreateIfExists) return { outcome: 'duplicate', conflictsWith }
-      this.#end(existing)
+      this.#end(existing, 'replaced')
     }
     return { outcome: 'created', subscriptionId: this.#add(request) }
   }
 
-  /** Ends a subscription on its owner's request; false if no active one has this id. */
-  unsubscribe(subscriptionId: number): boolean {
+  /** Ends a subscription; false if no active one has this id. */
+  end(subscriptionId: number, reason: EndReason): boolean {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return false
-    this.#end(subscription)
+    this.#end(subscription, reason)
     return true
   }
 
@@ -75,13 +89,16 @@ export class SubscriptionStore {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return false
     setParameters(subscription, changes)
+    this.#tell({ kind: 'updated', subscription: toRecord(subscription) })
     return true
   }
 
   /** Ends a row of failures. A subscription that is no longer active is left alone. */
   callbackSucceeded(subscriptionId: number): void {
     const subscription = this.#active.get(subscriptionId)
-    if (subscription !== undefined) subscription.consecutiveFailures = 0
+    if (subscription === undefined || subscription.consecutiveFailures === 0) return
+    subscription.consecutiveFailures = 0
+    this.#tell({ kind: 'updated', subscription: toRecord(subscription) })
   }
 
   /** Counts a failure; the third in a row ends the subscription (rows 5 and 6). */
@@ -89,7 +106,11 @@ export class SubscriptionStore {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return
     subscription.consecutiveFailures++
-    if (subscription.consecutiveFailures >= failuresThatEndASubscription) this.#end(subscription)
+    if (subscription.consecutiveFailures >= failuresThatEndASubscription) {
+      this.#end(subscription, 'three-failures')
+    } else {
+      this.#tell({ kind: 'updated', subscription: toRecord(subscription) })
+    }
   }
 
   isActive(subscriptionId: number): boolean {
@@ -154,10 +175,12 @@ export class SubscriptionStore {
       const byUsername = getOrInsert(this.#index, type)
       for (const username of usernames) getOrInsert(byUsername, username).set(callbackUrl, subscription)
     }
+    this.#tell({ kind: 'created', subscription: toRecord(subscription) })
     return subscription.subscriptionId
   }
 
-  #end({ subscriptionId, notificationTypes, usernames, callbackUrl }: Subscription): void {
+  #end(subscription: Subscription, reason: EndReason): void {
+    const { subscriptionId, notificationTypes, usernames, callbackUrl } = subscription
     this.#active.delete(subscriptionId)
     for (const type of notificationTypes) {
       const byUsername = this.#index.get(type)
@@ -167,6 +190,7 @@ export class SubscriptionStore {
         if (byCallbackUrl?.size === 0) byUsername?.delete(username)
       }
     }
+    this.#tell({ kind: 'ended', subscription: toRecord(subscription), reason })
   }
 }
 

@@ -1,0 +1,38 @@
+/** Starts an emulator. */
+import { Emulator } from './emulator.js'
+import { type EmulatorOptions, resolveOptions } from './emulator-options.js'
+import { createLoopbackCertificate } from './https/certificate.js'
+import { HttpsServer } from './https/https-server.js'
+
+/**
+ * Starts the notification service in this process, on a free port of 127.0.0.1: HTTPS with a certificate
+ * made now, signed access tokens, real callbacks. Close it when the test is over.
+ *
+ * @throws `ConfigurationError` for options that cannot work, also for a port that is taken.
+ *
+ * @example
+ * ```ts
+ * const emulator = await startEmulator()
+ * const client = new NotificationClient(emulator.clientOptions)
+ * await client.createSubscription({
+ *   notificationTypes: ['call-score'],
+ *   usernames: ['alice'],
+ *   callbackUrl: 'https://localhost:8443/notifications', // a test's own server, with `emulator.tls`
+ * })
+ * const [callback] = await emulator.notify({
+ *   type: 'cxScoreUpdated',
+ *   category: 'call-score',
+ *   username: 'alice',
+ *   payload: { score: 4.2 },
+ * })
+ * console.log(callback?.status ?? callback?.error)
+ * await client.close()
+ * await emulator.close()
+ * ```
+ */
+export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  const resolved = resolveOptions(options)
+  const certificate = createLoopbackCertificate()
+  const server = await HttpsServer.listen(certificate.tls, resolved.port)
+  return new Emulator(resolved, certificate, server)
+}
