@@ -6,8 +6,6 @@ import { fileURLToPath } from 'node:url'
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
 await writeThirdPartyLicenses()
-for (const declarations of ['emulator/index.d.ts', 'emulator/index.d.cts'])
-  await makeMswOptional(declarations)
 
 /** The licences of the packages whose code the bundles contain demand that their texts come along. */
 async function writeThirdPartyLicenses(): Promise<void> {
@@ -44,20 +42,4 @@ async function bundledSources(): Promise<string[]> {
     }),
   )
   return sources.flat()
-}
-
-/**
- * msw is an optional peer: where it is not installed, the declarations must be sound all the same, and a
- * structural type cannot stand in for msw's handlers, which have private members. The bundler of
- * declarations drops the comment that does it, so it is put in here.
- */
-async function makeMswOptional(declarations: string): Promise<void> {
-  const path = join(dist, declarations)
-  const text = await readFile(path, 'utf8')
-  const marked = text.replace(
-    /^import .* from 'msw';$/m,
-    '// @ts-ignore: msw is an optional peer dependency\n$&',
-  )
-  if (marked === text) throw new Error(`No import of msw in ${declarations}: remove this step or mend it`)
-  await writeFile(path, marked)
 }

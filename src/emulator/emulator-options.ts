@@ -1,11 +1,13 @@
 /** What can be set when the emulator starts, and its defaults. */
-import { randomBytes, X509Certificate } from 'node:crypto'
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/header-syntax.js'
 import { formatIssues, issuesOf } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
 import { isReservedHeader } from './callbacks/callback-headers.js'
+import type { KeyAndCertificate } from './https/certificate.js'
 
 /** Options of `startEmulator`. Each has a default: none is needed to begin with. */
 export interface EmulatorOptions {
@@ -37,8 +39,20 @@ export interface EmulatorOptions {
   readonly callbackCa?: string | undefined
   /** Accept callback URLs with `http:` when their host is loopback. Default false. */
   readonly allowInsecureLoopback?: boolean | undefined
-  /** Port to listen on at 127.0.0.1. Default 0: any free one. */
+  /** Port to listen on. Default 0: any free one. */
   readonly port?: number | undefined
+  /**
+   * Address to listen on; the certificate is for this one, too. `0.0.0.0` or `::` for all of them, e.g. in a
+   * container: then everybody in the network can reach the emulator. Default `127.0.0.1`.
+   */
+  readonly host?: string | undefined
+  /**
+   * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
+   * only once; or one for other names than loopback's. Together with `ca`. Default: made now.
+   */
+  readonly tls?: KeyAndCertificate | undefined
+  /** PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. */
+  readonly ca?: string | undefined
 }
 
 /** Every option with its value. */
@@ -47,34 +61,59 @@ export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
 // It becomes part of header values and of a path, so only what both can carry.
 const printable = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII and not empty')
 
-const optionsSchema = z.strictObject({
-  domain: printable.default('emulator'),
-  clientId: printable.default('emulator-client'),
-  clientSecret: z.string().min(1).default(randomSecret),
-  username: z
-    .string()
-    .min(1)
-    .refine(
-      (name) => !name.includes(':'),
-      'cannot contain a colon: Basic ends the user name there (RFC 7617)',
-    )
-    .default('emulator-user'),
-  password: z.string().min(1).default(randomSecret),
-  credentialsEncoding: z.enum(['raw', 'form-urlencoded']).default('raw'),
-  tokenLifetimeSeconds: z.int().min(0).default(3600),
-  permittedHeaders: z
-    .array(
-      z
-        .string()
-        .regex(headerName, 'is not a header name')
-        .refine((name) => !isReservedHeader(name), 'belongs to the callback request itself'),
-    )
-    .default(['UserData']),
-  callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
-  callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
-  allowInsecureLoopback: z.boolean().default(false),
-  port: z.int().min(0).max(65_535).default(0),
-})
+const notACertificate = 'is not a PEM certificate'
+
+const tlsSchema = z
+  .strictObject({
+    key: z.string().refine(isPrivateKey, 'is not a PEM private key'),
+    cert: z
+      .string()
+      .refine(isCertificate, notACertificate)
+      .refine(isStillValid, 'has expired: without `tls` and `ca`, new ones are made'),
+  })
+  .refine(belongTogether, { path: ['key'], error: 'is not the key of `tls.cert`' })
+
+const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
+
+const optionsSchema = z
+  .strictObject({
+    domain: printable.default('emulator'),
+    clientId: printable.default('emulator-client'),
+    clientSecret: z.string().min(1).default(randomSecret),
+    username: z
+      .string()
+      .min(1)
+      .refine(
+        (name) => !name.includes(':'),
+        'cannot contain a colon: Basic ends the user name there (RFC 7617)',
+      )
+      .default('emulator-user'),
+    password: z.string().min(1).default(randomSecret),
+    credentialsEncoding: z.enum(['raw', 'form-urlencoded']).default('raw'),
+    tokenLifetimeSeconds: z.int().min(0).default(3600),
+    permittedHeaders: z
+      .array(
+        z
+          .string()
+          .regex(headerName, 'is not a header name')
+          .refine((name) => !isReservedHeader(name), 'belongs to the callback request itself'),
+      )
+      .default(['UserData']),
+    callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
+    callbackCa: z.string().refine(isCertificate, notACertificate).optional(),
+    allowInsecureLoopback: z.boolean().default(false),
+    port: z.int().min(0).max(65_535).default(0),
+    host: z
+      .string()
+      .refine((host) => isIP(host) !== 0 || hostName.test(host), 'must be an IP address or a host name')
+      .default('127.0.0.1'),
+    tls: tlsSchema.optional(),
+    ca: z.string().refine(isCertificate, notACertificate).optional(),
+  })
+  .refine(({ tls, ca }) => (tls === undefined) === (ca === undefined), {
+    path: ['tls'],
+    error: 'and `ca` belong together: give both or neither',
+  })
 
 /** Fills in the defaults. Throws `ConfigurationError` with every problem. */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
@@ -91,9 +130,27 @@ function randomSecret(): string {
 }
 
 function isCertificate(pem: string): boolean {
+  // Of several certificates it reads the first.
+  return isReadable(() => new X509Certificate(pem))
+}
+
+function isPrivateKey(pem: string): boolean {
+  return isReadable(() => createPrivateKey(pem))
+}
+
+function isStillValid(cert: string): boolean {
+  return !isCertificate(cert) || Date.parse(new X509Certificate(cert).validTo) > Date.now()
+}
+
+function belongTogether({ key, cert }: KeyAndCertificate): boolean {
+  // What cannot be read is told of already.
+  if (!isCertificate(cert) || !isPrivateKey(key)) return true
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+}
+
+function isReadable(read: () => unknown): boolean {
   try {
-    // Of several certificates it reads the first.
-    new X509Certificate(pem)
+    read()
     return true
   } catch {
     return false

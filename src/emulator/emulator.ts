@@ -46,7 +46,7 @@ export interface EmulatorClientOptions {
 
 /** A running emulator, from `startEmulator`. */
 export class Emulator {
-  /** `https://127.0.0.1:<port>`; the token endpoint and the subscription calls share it. */
+  /** `https://127.0.0.1:<port>`, or at the `host` that was given; the token endpoint and the subscription calls share it. */
   readonly baseUrl: string
   /** The same address: the token endpoint's server (interface.md 4.1). */
   readonly authUrl: string

@@ -1,47 +1,85 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
-// Not `{ createRequire }`: webpack recognises that one, and would warn of msw wherever it is not installed.
-import nodeModule from 'node:module'
-import type * as Msw from 'msw'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError, type Issue } from '../errors.js'
+import { formatIssues } from '../shared/issues.js'
+import { urlProblem } from '../shared/url-problem.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './service/faults.js'
 
+/** The part of msw's `http` that is used; its handlers, whatever their type, are what comes back. */
+export interface MswHttp<Handler> {
+  /** Handles requests of any method whose address matches. */
+  all(address: RegExp, resolver: (info: { request: Request }) => Promise<Response>): Handler
+}
+
+/** Addresses of an app's production configuration that the emulator is to answer for. */
+export interface EmulatorHandlersOptions {
+  /** Base address of the notification service, as the app has it. */
+  readonly baseUrl?: string | undefined
+  /** Base address of the authorization server, as the app has it. */
+  readonly authUrl?: string | undefined
+}
+
 /**
- * msw request handlers that let the emulator answer everything under its `baseUrl` and `authUrl`, without a
- * connection. Give the client `fetch: globalThis.fetch` with them: msw does not see requests made by undici.
+ * msw request handlers that let the emulator answer, without a connection, everything under its own `baseUrl` and
+ * under the addresses given. Give the client `fetch: globalThis.fetch` with them: msw does not see requests made by
+ * undici. Domain, client ID and secret of an app's configuration are options of `startEmulator`.
  *
- * @throws `ConfigurationError` if msw, an optional peer dependency, is not installed.
+ * @param http - `http` of msw, in whatever way the tests import it
+ * @throws `ConfigurationError` without `http`, or for an address that is none.
  *
  * @example
  * ```ts
+ * import { http } from 'msw'
  * import { setupServer } from 'msw/node'
  *
- * const server = setupServer(...emulatorHandlers(emulator))
+ * const server = setupServer(
+ *   ...emulatorHandlers(emulator, http, { baseUrl: 'https://notifications.example.com' }),
+ * )
  * server.listen()
  * ```
  */
-export function emulatorHandlers(emulator: Emulator): Msw.HttpHandler[] {
-  const { http } = loadMsw()
-  // The token endpoint is there too: an emulator has one address.
-  return [
-    http.all(`${emulator.baseUrl}/*`, async ({ request }) => {
+export function emulatorHandlers<Handler>(
+  emulator: Emulator,
+  http: MswHttp<Handler>,
+  options: EmulatorHandlersOptions = {},
+): Handler[] {
+  const problems = problemsOf(http, options)
+  if (problems.length > 0) {
+    const message = `The emulator cannot answer on msw: ${formatIssues(problems)}.`
+    throw new ConfigurationError(message, { issues: problems })
+  }
+  const addresses = [emulator.baseUrl, options.baseUrl, options.authUrl]
+    .flatMap((address) => (address === undefined ? [] : [withoutEndingSlash(new URL(address).href)]))
+    // The first handler that matches answers, and one address may begin with another.
+    .sort((a, b) => b.length - a.length)
+  return [...new Set(addresses)].map((address) =>
+    http.all(new RegExp(`^${escaped(address)}/`), async ({ request }) => {
       try {
-        return await emulator.fetch(request)
+        return await emulator.fetch(
+          new Request(emulator.baseUrl + request.url.slice(address.length), request),
+        )
       } catch (error) {
         if (error instanceof ConnectionReset) return Response.error()
         throw error
       }
     }),
-  ]
+  )
 }
 
-/** Loaded on demand, so that the emulator works where msw is not installed. */
-function loadMsw(): typeof Msw {
-  try {
-    // The CommonJS build has __filename; there, a browser-like test environment can falsify import.meta.url.
-    return nodeModule.createRequire(typeof __filename === 'string' ? __filename : import.meta.url)('msw')
-  } catch (cause) {
-    const message = 'emulatorHandlers() needs msw, which cannot be loaded: npm install --save-dev msw'
-    throw new ConfigurationError(message, { issues: [{ path: [], message }] }, { cause })
-  }
+function problemsOf(http: unknown, { baseUrl, authUrl }: EmulatorHandlersOptions): Issue[] {
+  const problems: Issue[] = Object.entries({ baseUrl, authUrl }).flatMap(([name, address]) => {
+    const message = address === undefined ? undefined : urlProblem(address, true)
+    return message === undefined ? [] : [{ path: [name], message }]
+  })
+  if (typeof Object(http).all === 'function') return problems
+  const message = "the second argument must be msw's `http`: import { http } from 'msw'"
+  return [{ path: [], message }, ...problems]
+}
+
+function withoutEndingSlash(address: string): string {
+  return address.replace(/\/+$/, '')
+}
+
+function escaped(address: string): string {
+  return address.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

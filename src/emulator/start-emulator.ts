@@ -5,7 +5,7 @@ import { createLoopbackCertificate } from './https/certificate.js'
 import { HttpsServer } from './https/https-server.js'
 
 /**
- * Starts the notification service in this process, on a free port of 127.0.0.1: HTTPS with a certificate
+ * Starts the notification service in this process, by default on a free port of 127.0.0.1: HTTPS with a certificate
  * made now, signed access tokens, real callbacks. Close it when the test is over.
  *
  * @throws `ConfigurationError` for options that cannot work, also for a port that is taken.
@@ -32,7 +32,9 @@ import { HttpsServer } from './https/https-server.js'
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const resolved = resolveOptions(options)
-  const certificate = createLoopbackCertificate()
-  const server = await HttpsServer.listen(certificate.tls, resolved.port)
+  const { tls, ca, host, port } = resolved
+  const certificate =
+    tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate({ alsoFor: host })
+  const server = await HttpsServer.listen(certificate.tls, host, port)
   return new Emulator(resolved, certificate, server)
 }

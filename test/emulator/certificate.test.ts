@@ -148,6 +148,26 @@ describe('RFC 5280: the certificates of the emulator', () => {
   })
 })
 
+describe('the names of the server’s certificate', () => {
+  test.each([
+    ['emulator.test', 'DNS:emulator.test'],
+    ['10.1.2.3', 'IP Address:10.1.2.3'],
+    ['2001:db8::10:0:1', 'IP Address:2001:DB8:0:0:0:10:0:1'],
+    ['fe80::1', 'IP Address:FE80:0:0:0:0:0:0:1'],
+    ['1:2:3:4:5:6:7:8', 'IP Address:1:2:3:4:5:6:7:8'],
+    ['::ffff:10.1.2.3', 'IP Address:0:0:0:0:0:FFFF:A01:203'],
+  ])('loopback and %s', (alsoFor, name) => {
+    const { server } = read(createLoopbackCertificate({ alsoFor }))
+    const loopback = 'DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1'
+    expect(server.subjectAltName).toBe(`${loopback}, ${name}`)
+  })
+
+  test('a name of loopback stands there once', () => {
+    const { server } = read(createLoopbackCertificate({ alsoFor: '::1' }))
+    expect(server.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1')
+  })
+})
+
 describe('certificates that are wrong on request', () => {
   test('for another host, at other times', () => {
     const [validFrom, validUntil] = [Date.UTC(2029, 11, 31, 23, 59, 58), Date.UTC(2030, 0, 1)]

@@ -5,10 +5,13 @@ import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
-import { fetch as undiciFetch } from 'undici'
+import { Agent, fetch as undiciFetch } from 'undici'
 import { describe, expect, test, vi } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
 import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
+
+const loopback = createLoopbackCertificate()
 
 describe('starting', () => {
   test('each emulator is its own: address, authority, secrets', async () => {
@@ -69,6 +72,23 @@ describe('starting', () => {
     ['credentialsEncoding', { credentialsEncoding: 'base64' }, 'credentialsEncoding: '],
     ['port', { port: 65_536 }, 'port: '],
     ['port', { port: -1 }, 'port: '],
+    ['host', { host: 'https://x' }, 'host: must be an IP address or a host name'],
+    ['host', { host: '' }, 'host: must be an IP address or a host name'],
+    ['ca', { ca: 'no certificate', tls: loopback.tls }, 'ca: is not a PEM certificate'],
+    ['tls', { ca: loopback.ca }, 'tls: and `ca` belong together: give both or neither'],
+    ['tls', { tls: loopback.tls }, 'tls: and `ca` belong together: give both or neither'],
+    ['tls.key', { ...loopback, tls: { ...loopback.tls, key: 'x' } }, 'tls.key: is not a PEM private key'],
+    ['tls.cert', { ...loopback, tls: { ...loopback.tls, cert: 'x' } }, 'tls.cert: is not a PEM certificate'],
+    [
+      'tls.key',
+      { ...loopback, tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key } },
+      'tls.key: is not the key of `tls.cert`',
+    ],
+    [
+      'tls.cert',
+      createLoopbackCertificate({ validUntil: Date.now() - 1_000 }),
+      'tls.cert: has expired: without `tls` and `ca`, new ones are made',
+    ],
     ['', { prot: 1 }, 'Unrecognized key: "prot"'],
   ])('refuses what cannot work, at %s: %j', async (path, options, sentence) => {
     const refused = startEmulator(options as EmulatorOptions)
@@ -83,10 +103,53 @@ describe('starting', () => {
     await using emulator = await startEmulator()
     const refused = startEmulator({ port: Number(new URL(emulator.baseUrl).port) })
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    const { port } = new URL(emulator.baseUrl)
     await expect(refused).rejects.toMatchObject({
+      message: `The emulator cannot start: port: ${port} of 127.0.0.1 is taken: choose another, or 0 for any free one.`,
       issues: [{ path: ['port'] }],
       cause: { code: 'EADDRINUSE' },
     })
+  })
+
+  test('refuses a host that is none of this machine', async () => {
+    // A documentation address (RFC 5737): nobody has it.
+    const refused = startEmulator({ host: '192.0.2.1' })
+    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    await expect(refused).rejects.toMatchObject({
+      message: expect.stringContaining('host: 192.0.2.1 cannot be listened on at port 0: '),
+      issues: [{ path: ['host'] }],
+    })
+  })
+
+  test.each(['0.0.0.0', '::'])('listens on every address with host %s, and names 127.0.0.1', async (host) => {
+    await using emulator = await startEmulator({ host })
+    expect(emulator.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    await accessToken(emulator)
+  })
+
+  test.each([
+    ['127.0.0.2', 'https://127.0.0.2'],
+    ['::1', 'https://[::1]'],
+    ['localhost', 'https://localhost'],
+  ])('host %s is in baseUrl, and the certificate is for it', async (host, origin) => {
+    await using emulator = await startEmulator({ host })
+    expect(emulator.baseUrl).toMatch(new RegExp(`^${origin.replace(/[[\]]/g, '\\$&')}:\\d+$`))
+    await accessToken(emulator)
+  })
+
+  test('takes tls and ca of an earlier run, so that who trusted that one trusts it, too', async () => {
+    const earlier = await startEmulator()
+    const { tls, ca } = earlier
+    await earlier.close()
+    await using emulator = await startEmulator({ tls, ca })
+    expect([emulator.tls, emulator.ca]).toEqual([tls, ca])
+    const dispatcher = new Agent({ connect: { ca } })
+    const answer = await undiciFetch(emulator.baseUrl, { dispatcher })
+    expect(answer.status).toBe(404)
+    await dispatcher.close()
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
   })
 })
 

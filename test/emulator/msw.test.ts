@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module'
 import { http } from 'msw'
 import { setupServer } from 'msw/node'
+import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/errors.js'
@@ -15,7 +15,7 @@ afterEach(() => emulator.close())
 /** Lets the emulator answer what global fetch asks for, until it is disposed of. */
 function intercept(): Disposable {
   const server = setupServer(
-    ...emulatorHandlers(emulator),
+    ...emulatorHandlers(emulator, http),
     http.all('*', () => new Response('somebody else')),
   )
   server.listen()
@@ -83,29 +83,52 @@ describe('emulatorHandlers', () => {
     expect(emulator.requestCounts.unknown).toBe(0)
   })
 
-  test('without an msw that can be loaded the error says what to install', () => {
-    const require = createRequire(import.meta.url)
-    const path = require.resolve('msw')
-    const loaded = require.cache[path]
-    const cause = new Error('no such package')
-    // Stands for a package that is not there: Node looks here first.
-    require.cache[path] = Object.defineProperty(
-      Object.assign(Object.create(null), { loaded: true }),
-      'exports',
-      {
-        get() {
-          throw cause
-        },
-      },
+  test('an app with its production addresses is answered, whatever path they end with', async () => {
+    await using acme = await startEmulator({ domain: 'acme', clientId: 'id', clientSecret: 'secret' })
+    const baseUrl = 'https://app.example.com/notify(v1)/'
+    const authUrl = 'https://app.example.com/notify(v1)/sso'
+    const server = setupServer(
+      ...emulatorHandlers(acme, http, { baseUrl, authUrl }),
+      http.all('*', () => new Response('somebody else')),
     )
-    try {
-      const load = () => emulatorHandlers(emulator)
-      const message = 'emulatorHandlers() needs msw, which cannot be loaded: npm install --save-dev msw'
-      expect(load).toThrow(ConfigurationError)
-      expect(load).toThrow(expect.objectContaining({ message, issues: [{ path: [], message }], cause }))
-    } finally {
-      if (loaded) require.cache[path] = loaded
-      else delete require.cache[path]
-    }
+    server.listen()
+    const auth = { authUrl, domain: 'acme', clientId: 'id', clientSecret: 'secret' }
+    await using client = new NotificationClient({ baseUrl, auth, fetch: globalThis.fetch })
+    const { subscriptionId } = await client.createSubscription({
+      notificationTypes: ['behavioral'],
+      usernames: ['alice'],
+      callbackUrl: 'https://app.example.com/notifications',
+    })
+    await client.unsubscribe(subscriptionId)
+    const own = await fetch(`${acme.baseUrl}/api/subscriptions/0`, { method: 'DELETE' })
+    const neighbours = await Promise.all(
+      ['https://app.example.com/other', 'https://app.example.com/notify(v1)x/'].map(async (address) =>
+        (await fetch(address)).text(),
+      ),
+    )
+    server.close()
+    expect(acme.requestCounts).toEqual({ token: 1, create: 1, update: 0, unsubscribe: 2, unknown: 0 })
+    expect(acme.requests.map(({ path, status }) => [path, status])).toEqual([
+      ['/auth/realms/acme/protocol/openid-connect/token', 200],
+      ['/api/subscriptions', 201],
+      [`/api/subscriptions/${subscriptionId}`, 204],
+      ['/api/subscriptions/0', 401],
+    ])
+    expect(own.status).toBe(401)
+    expect(neighbours).toEqual(['somebody else', 'somebody else'])
+  })
+
+  test.each<[string, unknown[], string]>([
+    ['without msw’s http', [], "the second argument must be msw's `http`: import { http } from 'msw'"],
+    [
+      'with an address that is none',
+      [http, { baseUrl: 'app.example.com' }],
+      'baseUrl: must be an absolute URL',
+    ],
+    ['with an http: address', [http, { authUrl: 'http://a.example' }], 'authUrl: must be an https: URL'],
+  ])('are refused %s', (_, args, sentence) => {
+    const make = () => Reflect.apply(emulatorHandlers, undefined, [emulator, ...args])
+    expect(make).toThrow(ConfigurationError)
+    expect(make).toThrow(`The emulator cannot answer on msw: ${sentence}`)
   })
 })

@@ -6,6 +6,7 @@
  * full X.509 libraries weigh ten times as much as everything else the emulator brings along.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { isIP } from 'node:net'
 import {
   ASN1BitString,
   ASN1Boolean,
@@ -37,6 +38,8 @@ const dayMs = 24 * 60 * 60 * 1000
 export interface CertificateOptions {
   /** The only host that it is for, in place of the names of loopback. */
   readonly host?: string
+  /** A host name or IP address that it is for besides loopback. */
+  readonly alsoFor?: string
   /** Default: from yesterday for a month. In milliseconds since 1970. */
   readonly validFrom?: number
   readonly validUntil?: number
@@ -45,14 +48,15 @@ export interface CertificateOptions {
 }
 
 /**
- * Makes a new authority and a certificate by it for `localhost`, `127.0.0.1` and `::1`, valid from yesterday
+ * Makes a new authority and a certificate by it, by default for `localhost`, `127.0.0.1` and `::1`, valid from yesterday
  * for a month. The authority's private key is forgotten at once: nothing else can ever be signed with it.
  */
 export function createLoopbackCertificate(options: CertificateOptions = {}): {
   ca: string
   tls: KeyAndCertificate
 } {
-  const { host, selfSigned = false, validFrom = Date.now() - dayMs } = options
+  const { host, alsoFor, selfSigned = false, validFrom = Date.now() - dayMs } = options
+  const also = alsoFor === undefined || loopbackHosts.includes(alsoFor) ? [] : [alsoFor]
   const validity = utcTimes(validFrom, options.validUntil ?? validFrom + 31 * dayMs)
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -73,18 +77,32 @@ export function createLoopbackCertificate(options: CertificateOptions = {}): {
     extension(
       oid.subjectAltName,
       false,
-      sequence(...(host === undefined ? loopbackNames() : [generalName(2, Buffer.from(host, 'ascii'))])),
+      sequence(...(host === undefined ? [...loopbackHosts, ...also] : [host]).map(nameOf)),
     ),
   ])
   return { ca, tls: { key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert } }
 }
 
-function loopbackNames(): ASN1Encodable[] {
-  return [
-    generalName(2, Buffer.from('localhost', 'ascii')),
-    generalName(7, Buffer.from([127, 0, 0, 1])),
-    generalName(7, Buffer.from([...new Array(15).fill(0), 1])),
-  ]
+const loopbackHosts = ['localhost', '127.0.0.1', '::1']
+
+function nameOf(host: string): ASN1Encodable {
+  switch (isIP(host)) {
+    case 4:
+      return generalName(7, Buffer.from(host.split('.').map(Number)))
+    case 6:
+      return generalName(7, bytesOfIpv6(host))
+    default:
+      return generalName(2, Buffer.from(host, 'ascii'))
+  }
+}
+
+function bytesOfIpv6(address: string): Buffer {
+  // The URL parser writes an IPv4 address at the end as two groups, and the longest row of zeros as `::`.
+  const [start = '', end = ''] = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
+  const [before, after] = [start, end].map((groups) => groups.split(':').filter((group) => group !== ''))
+  const zeros = new Array(8 - (before?.length ?? 0) - (after?.length ?? 0)).fill('0')
+  const groups = [...(before ?? []), ...zeros, ...(after ?? [])]
+  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
 }
 
 interface Subject {

@@ -1,41 +1,45 @@
-/** Serves a web-standard request handler over HTTPS at 127.0.0.1. */
+/** Serves a web-standard request handler over HTTPS. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
-import type { Socket } from 'node:net'
+import { isIPv6, type Socket } from 'node:net'
 import { ConfigurationError } from '../../errors.js'
+import { messageOf } from '../../shared/excerpt.js'
+import { formatIssues } from '../../shared/issues.js'
 import { ConnectionReset } from '../service/faults.js'
 import { maxBodyBytes } from '../service/service.js'
 import type { KeyAndCertificate } from './certificate.js'
 
 export class HttpsServer {
-  /** `https://127.0.0.1:<port>`. */
+  /** `https://<host>:<port>`, with 127.0.0.1 where it listens on all addresses. */
   readonly baseUrl: string
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
-  private constructor(server: Server, port: number) {
+  private constructor(server: Server, host: string, port: number) {
     this.#server = server
-    this.baseUrl = `https://127.0.0.1:${port}`
+    this.baseUrl = `https://${reachableHost(host)}:${port}`
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
     })
   }
 
-  /** Listens. Throws `ConfigurationError` if the port cannot be had. */
-  static async listen(tls: KeyAndCertificate, port: number): Promise<HttpsServer> {
+  /** Listens. Throws `ConfigurationError` if host or port cannot be had. */
+  static async listen(tls: KeyAndCertificate, host: string, port: number): Promise<HttpsServer> {
     const server = createServer({ key: tls.key, cert: tls.cert })
-    server.listen(port, '127.0.0.1')
+    server.listen(port, host)
     try {
       await once(server, 'listening')
     } catch (cause) {
-      const message = `cannot be listened on: ${cause instanceof Error ? cause.message : String(cause)}`
-      const issues = [{ path: ['port'], message }]
-      throw new ConfigurationError(`The emulator cannot start: port ${message}`, { issues }, { cause })
+      throw cannotListen(host, port, cause)
     }
     const address = server.address()
-    return new HttpsServer(server, typeof address === 'object' && address !== null ? address.port : port)
+    return new HttpsServer(
+      server,
+      host,
+      typeof address === 'object' && address !== null ? address.port : port,
+    )
   }
 
   answerWith(handle: (request: Request) => Promise<Response>): void {
@@ -52,6 +56,20 @@ export class HttpsServer {
     for (const socket of this.#sockets) socket.destroy()
     await closed
   }
+}
+
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return isIPv6(host) ? `[${host}]` : host
+}
+
+function cannotListen(host: string, port: number, cause: unknown): ConfigurationError {
+  const issue =
+    Object(cause).code === 'EADDRINUSE'
+      ? { path: ['port'], message: `${port} of ${host} is taken: choose another, or 0 for any free one` }
+      : { path: ['host'], message: `${host} cannot be listened on at port ${port}: ${messageOf(cause)}` }
+  const message = `The emulator cannot start: ${formatIssues([issue])}.`
+  return new ConfigurationError(message, { issues: [issue] }, { cause })
 }
 
 async function answer(

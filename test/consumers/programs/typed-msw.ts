@@ -1,16 +1,16 @@
 /** The emulator on msw. */
 import assert from 'node:assert/strict'
-import type { HttpHandler } from 'msw'
+import { type HttpHandler, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { NotificationClient } from 'notification-subscriber'
 import { emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
 
 const emulator = await startEmulator()
-const handlers: HttpHandler[] = emulatorHandlers(emulator)
-// @ts-expect-error: were msw's types not found, the handlers would be any.
-const wrong: number[] = emulatorHandlers(emulator)
+const handlers: HttpHandler[] = emulatorHandlers(emulator, http)
+// @ts-expect-error: the handlers have msw's own type, not any.
+const wrong: number[] = emulatorHandlers(emulator, http)
 assert.equal(wrong.length, handlers.length)
-const server = setupServer(...emulatorHandlers(emulator))
+const server = setupServer(...emulatorHandlers(emulator, http))
 server.listen({ onUnhandledRequest: 'error' })
 
 const { dispatcher: _, ...options } = emulator.clientOptions

@@ -63,7 +63,7 @@ async function main(): Promise<void> {
   assert.equal(typeof handler, 'function')
   // @ts-expect-error: there is no such option.
   assert.throws(() => new NotificationClient({ ...options, timeout: 5 }), ConfigurationError)
-  // msw is not installed, and its types are not missed.
+  // @ts-expect-error: msw is not installed here, and nothing looks for it.
   assert.throws(() => emulatorHandlers(emulator), ConfigurationError)
 
   await client.unsubscribe(subscriptionId)
