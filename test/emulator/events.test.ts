@@ -49,8 +49,9 @@ describe('what went out', () => {
     const { port } = Object(server.address())
     await new Promise((resolve) => server.close(resolve))
     await created(emulator, { url: `https://localhost:${port}/` })
-    await emulator.notify(lowEnergy)
-    expect(emulator.callbacks).toMatchObject([{ error: expect.stringContaining(`127.0.0.1:${port}`) }])
+    const [result] = await emulator.notify(lowEnergy)
+    expect(result?.error?.message).toContain(`127.0.0.1:${port}`)
+    expect(emulator.callbacks).toMatchObject([{ error: result?.error?.message }])
   })
 
   test('a body is kept to 16,384 characters, and its length is told', async () => {

@@ -57,7 +57,7 @@ describe('sampleNotification', () => {
       username: 'alice',
       payload: {},
     } satisfies EmulatedNotification)
-    const sample = () => Reflect.apply(sampleNotification, undefined, ['brandNew'])
+    const sample = () => sampleNotification('brandNew')
     expect(sample).toThrow(InvalidRequestError)
     expect(sample).toThrow(
       'There is no sample of this notification: category is needed, because "brandNew" is no documented type: behavioral, call-score, conversation-ai.',

@@ -73,7 +73,7 @@ export class Notifier {
     const finish = log.begin({ subscriptionId, callbackUrl, headers, body, ...(fault && { fault }) })
     const outcome = await outcomeOf(post({ headers, body, fault }))
     const { error, ...answered } = outcome
-    finish(error === undefined ? answered : { ...answered, error: reasonOf(error) })
+    finish(error === undefined ? answered : { ...answered, error: messageOf(error) })
     return outcome
   }
 }
@@ -84,12 +84,13 @@ async function outcomeOf(answer: Promise<number>): Promise<{ status?: number; er
     if (status >= 200 && status <= 299) return { status }
     return { status, error: new Error(`The callback was answered with status ${status}`) }
   } catch (error) {
-    return { error: error instanceof Error ? error : new Error(String(error)) }
+    return { error: withMessage(error) }
   }
 }
 
-/** Node gives no message where each address of a host refused the connection: then theirs. */
-function reasonOf(error: Error): string {
-  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
-  return messageOf(error)
+/** Where every address of a host refused the connection, Node.js gives an error without a message: then theirs. */
+function withMessage(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error))
+  if (error.message !== '' || !(error instanceof AggregateError)) return error
+  return new Error(error.errors.map(messageOf).join('; '), { cause: error })
 }

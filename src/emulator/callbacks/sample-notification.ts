@@ -10,9 +10,12 @@ import { documentedType } from '../../webhooks/delivery/payload-schemas.js'
 import type { EmulatedNotification } from './emulated-notification.js'
 
 /**
- * A valid notification of a documented type, for `emulator.notify`: with the documented payload for
- * `lowEnergyAgentOpened`, and with an empty one for the others, whose payloads are not documented
- * (docs/service.md, Resources). The user is `alice`. `overrides` replace whole fields.
+ * A valid notification, for `emulator.notify`: with the documented payload for `lowEnergyAgentOpened`, and with an
+ * empty one for the others, whose payloads are not documented (docs/service.md, Resources). The user is `alice`.
+ *
+ * @param overrides - replace whole fields. A type that is not documented needs its `category` here: of those nobody
+ * said which subscribable type brings them.
+ * @throws `InvalidRequestError` without that.
  *
  * @example
  * ```ts
@@ -20,20 +23,8 @@ import type { EmulatedNotification } from './emulated-notification.js'
  * ```
  */
 export function sampleNotification(
-  type: DocumentedNotificationType,
-  overrides?: Partial<EmulatedNotification>,
-): EmulatedNotification
-/**
- * The same for any other type: of those, nobody documented which `category` brings them.
- *
- * @throws `InvalidRequestError` if the type is not documented and `overrides` have no `category`.
- */
-export function sampleNotification(
-  type: string,
-  overrides: Partial<EmulatedNotification> & Pick<EmulatedNotification, 'category'>,
-): EmulatedNotification
-export function sampleNotification(
-  type: string,
+  // An editor suggests the documented types, and takes any other.
+  type: DocumentedNotificationType | (string & {}),
   overrides: Partial<EmulatedNotification> = {},
 ): EmulatedNotification {
   const { username = 'alice', category = categoryOf(type) } = overrides
