@@ -22,6 +22,7 @@ const shared = {
   entry: {
     index: 'src/index.ts',
     'webhooks/index': 'src/webhooks/index.ts',
+    'stores/redis': 'src/stores/redis.ts',
     'emulator/index': 'src/emulator/index.ts',
   },
   platform: 'node',

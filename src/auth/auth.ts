@@ -12,7 +12,7 @@ import { type TokenRequestBudget, TokenSource } from './token-source.js'
  * sections 4.1 and 5; RFC 6749 section 4.4).
  */
 export interface ClientCredentialsAuth extends ClientCredentials {
-  /** Shares one token between processes, e.g. a Keyv instance on Redis. Default: each client has its own. */
+  /** Shares one token between processes, e.g. `redisStore(redis)`. Default: each client has its own. */
   readonly tokenCache?: TokenCache | undefined
 }
 
@@ -49,12 +49,15 @@ export function authorizerFor(auth: Auth, { timeoutMs, ...options }: TokenReques
       deadline.end()
     }
   }
-  const shared = auth.tokenCache && new SharedTokenCache(auth.tokenCache, cacheKey(auth), options.log)
+  const shared =
+    auth.tokenCache && new SharedTokenCache({ store: auth.tokenCache, ...cacheKeys(auth), log: options.log })
   return new TokenAuthorizer(new TokenSource({ request, timeoutMs, shared, log: options.log }))
 }
 
 /** Two clients share a token only if they would ask for the same one. */
-function cacheKey(credentials: ClientCredentials): string {
+function cacheKeys(credentials: ClientCredentials): { key: string; lockKey: string } {
   const { clientId, scope = '' } = credentials
-  return ['notification-subscriber', tokenEndpoint(credentials), clientId, scope].join(' ')
+  const token = [tokenEndpoint(credentials), clientId, scope].join(' ')
+  // No key of a token begins like that of a lock: an address follows the name of this package there.
+  return { key: `notification-subscriber ${token}`, lockKey: `notification-subscriber lock ${token}` }
 }

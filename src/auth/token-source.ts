@@ -2,7 +2,7 @@
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
-import type { SharedTokenCache } from './shared-token-cache.js'
+import type { SharedToken, SharedTokenCache } from './shared-token-cache.js'
 import type { IssuedToken } from './token-request.js'
 
 export interface HeldToken {
@@ -42,52 +42,38 @@ const refreshDue = { earliest: 0.8, latest: 0.9 }
 /** Waits after failed background refreshes double from the first bound to the second, both shares of the lifetime. */
 const refreshBackoff = { first: 1 / 64, longest: 1 / 16, firstAtMostMs: 1_000 }
 
-/** A refresh that takes this many times as long as the last request did, and a bit, is taken for one that hangs. */
-const patience = { factor: 2, bitMs: 50 }
+/** A refresh slower than twice the last one plus 50 ms counts as hung. */
+const hung = { factor: 2, graceMs: 50 }
 
-/** A token request under way, which everybody joins. */
-interface Flight {
-  readonly id: number
+/** How much of its time a request waits for another process that requests a token, before it goes on alone. */
+const waitForOthers = 1 / 3
+
+/** A token request that is not answered yet: everybody who needs a token joins it. */
+interface PendingRequest {
   readonly startedAt: number
-  /** Nobody waits for it: the current token serves meanwhile. */
+  readonly limitMs: number
+  /** A refresh: nobody waits for it, because the current token serves meanwhile. It makes one attempt only. */
   readonly background: boolean
 }
 
 export class TokenSource {
+  readonly #request: (budget: TokenRequestBudget) => Promise<IssuedToken>
   readonly #timeoutMs: number
   readonly #shared: SharedTokenCache | undefined
   readonly #log: Log
-  readonly #obtain: (flightId: number, budget: TokenRequestBudget) => Promise<HeldToken>
+  /** One promise for all who come with the same pending request. */
+  readonly #obtainOnce = pMemoize((pending: PendingRequest) => this.#obtain(pending), { cache: false })
   #current: HeldToken | undefined
   #rejected: string | undefined
-  #flight: Flight | undefined
-  #flights = 0
+  #pending: PendingRequest | undefined
   #lastRequestMs = 0
   #failedRefreshes = 0
 
   constructor({ request, timeoutMs, shared, log }: TokenSourceOptions) {
+    this.#request = request
     this.#timeoutMs = timeoutMs
     this.#shared = shared
     this.#log = log
-    const issue = async (_flightId: number, budget: TokenRequestBudget) => {
-      const startedAt = performance.now()
-      const token = heldToken(await request(budget), true)
-      this.#lastRequestMs = performance.now() - startedAt
-      return token
-    }
-    // p-memoize keeps one promise per flight for everybody; its cache is the shared one, asked before each request.
-    let adopted: HeldToken | undefined
-    this.#obtain = pMemoize(issue, {
-      cache: {
-        has: async () => {
-          adopted = shared && (await this.#adopt(shared))
-          return adopted !== undefined
-        },
-        get: () => adopted,
-        set: (_flightId: number, token: HeldToken) => this.#store(token),
-        delete: () => false,
-      },
-    })
   }
 
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */
@@ -106,13 +92,13 @@ export class TokenSource {
    * @param limitMs - how long this caller would wait for a request of its own
    */
   async next(limitMs: number): Promise<HeldToken> {
-    const budget = { limitMs: Math.max(limitMs, this.#timeoutMs), repeat: true }
-    const joined = this.#flightToJoin()
+    const own = { limitMs: Math.max(limitMs, this.#timeoutMs), background: false }
+    const joined = this.#pendingToJoin()
     try {
-      return await this.#fly(budget)
+      return await this.#joinOrBegin(own)
     } catch (error) {
-      // A refresh makes one attempt only, and the time of whoever began a flight is not this caller's.
-      if (joined?.background || (joined && error instanceof TimeoutError)) return this.#fly(budget)
+      // We joined somebody else's request and it failed on their terms: try once on ours.
+      if (joined?.background || (joined && error instanceof TimeoutError)) return this.#joinOrBegin(own)
       throw error
     }
   }
@@ -121,26 +107,26 @@ export class TokenSource {
   invalidate(accessToken: string): void {
     this.#rejected = accessToken
     if (this.#current?.accessToken === accessToken) this.#current = undefined
-    void this.#shared?.remove(accessToken)
+    this.#shared?.remove(accessToken)
   }
 
-  #flightToJoin(): Flight | undefined {
-    const flight = this.#flight
-    if (!flight?.background) return flight
-    const age = performance.now() - flight.startedAt
-    if (age <= this.#lastRequestMs * patience.factor + patience.bitMs) return flight
-    // Left alone rather than aborted: should it come back after all, its token counts.
-    this.#flight = undefined
+  #pendingToJoin(): PendingRequest | undefined {
+    const pending = this.#pending
+    if (!pending?.background) return pending
+    const ageMs = performance.now() - pending.startedAt
+    if (ageMs <= this.#lastRequestMs * hung.factor + hung.graceMs) return pending
+    // Left alone rather than aborted: should it be answered after all, its token counts.
+    this.#pending = undefined
     return undefined
   }
 
-  async #fly(budget: TokenRequestBudget, background = false): Promise<HeldToken> {
-    this.#flight ??= { id: ++this.#flights, startedAt: performance.now(), background }
-    const flight = this.#flight
+  async #joinOrBegin(own: Pick<PendingRequest, 'limitMs' | 'background'>): Promise<HeldToken> {
+    this.#pending ??= { startedAt: performance.now(), ...own }
+    const pending = this.#pending
     try {
-      return await this.#obtain(flight.id, budget)
+      return await this.#obtainOnce(pending)
     } finally {
-      if (this.#flight === flight) this.#flight = undefined
+      if (this.#pending === pending) this.#pending = undefined
     }
   }
 
@@ -148,7 +134,7 @@ export class TokenSource {
     token.refreshAt = Number.POSITIVE_INFINITY
     try {
       // Short: who joins it has time left for a request of its own, should this one hang.
-      await this.#fly({ limitMs: this.#timeoutMs / 3, repeat: false }, true)
+      await this.#joinOrBegin({ limitMs: this.#timeoutMs / 3, background: true })
     } catch (error) {
       const delayMs = refreshDelayMs(this.#failedRefreshes++, token.lifetimeMs)
       token.refreshAt = performance.now() + delayMs
@@ -158,32 +144,61 @@ export class TokenSource {
     }
   }
 
-  /** A token that another process put into the shared cache, when it is better than what is here. */
-  async #adopt(shared: SharedTokenCache): Promise<HeldToken | undefined> {
-    const entry = await shared.read()
-    if (entry === undefined || entry.accessToken === this.#rejected) return undefined
-    const requestedAt = performance.now() - (entry.lifetimeMs - entry.remainingMs)
-    const token = heldToken({ ...entry, requestedAt }, false)
-    if (!this.#isBetter(token)) return undefined
-    // Due for a refresh itself: fetching a new one now serves every process.
-    if (performance.now() >= token.refreshAt) return undefined
-    this.#current = token
+  /** Another process's token, or one that is requested here. */
+  async #obtain(pending: PendingRequest): Promise<HeldToken> {
+    const shared = this.#shared
+    if (shared === undefined) return this.#issue(pending)
+    const found = await shared.find((stored) => this.#acceptable(stored), pending.limitMs * waitForOthers)
+    if (found.kind === 'token') {
+      this.#hold(found.token)
+      return found.token
+    }
+    let shareable: SharedToken | undefined
+    try {
+      const issued = await this.#issue(pending)
+      // One that is not held is over on arrival, or ends before the one in the store.
+      if (issued === this.#current) shareable = sharedToken(issued)
+      return issued
+    } finally {
+      shared.endTurn(found.lock, shareable)
+    }
+  }
+
+  async #issue({ limitMs, background }: PendingRequest): Promise<HeldToken> {
+    const startedAt = performance.now()
+    const token = heldToken(await this.#request({ limitMs, repeat: !background }), true)
+    this.#lastRequestMs = performance.now() - startedAt
+    const remainingMs = token.expiresAt - performance.now()
+    // Over on arrival: those who waited for it use it once, and nobody else is given it.
+    if (remainingMs > 0 && this.#isBetter(token)) {
+      this.#hold(token)
+      this.#log('info', { expiresInMs: Math.round(remainingMs) }, 'Access token obtained')
+    }
     return token
   }
 
-  #store(token: HeldToken): void {
-    const remainingMs = token.expiresAt - performance.now()
-    // Over on arrival: those who waited for it use it once, and nobody else is given it.
-    if (remainingMs <= 0 || !this.#isBetter(token)) return
+  /** A token that another process stored, when it is better than what is here. */
+  #acceptable({ accessToken, lifetimeMs, remainingMs }: SharedToken): HeldToken | undefined {
+    // The same token read back may seem to end a moment later, by the rounding of the wall clock.
+    if (accessToken === this.#rejected || accessToken === this.#current?.accessToken) return undefined
+    const requestedAt = performance.now() - (lifetimeMs - remainingMs)
+    const token = heldToken({ accessToken, lifetimeMs, requestedAt }, false)
+    // Due for a refresh itself: fetching a new one now serves every process.
+    return this.#isBetter(token) && performance.now() < token.refreshAt ? token : undefined
+  }
+
+  #hold(token: HeldToken): void {
     this.#current = token
     this.#failedRefreshes = 0
-    this.#log('info', { expiresInMs: Math.round(remainingMs) }, 'Access token obtained')
-    void this.#shared?.write({ accessToken: token.accessToken, lifetimeMs: token.lifetimeMs, remainingMs })
   }
 
   #isBetter(token: HeldToken): boolean {
     return this.#current === undefined || token.expiresAt > this.#current.expiresAt
   }
+}
+
+function sharedToken({ accessToken, lifetimeMs, expiresAt }: HeldToken): SharedToken {
+  return { accessToken, lifetimeMs, remainingMs: expiresAt - performance.now() }
 }
 
 function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issuedHere: boolean): HeldToken {

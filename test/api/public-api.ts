@@ -8,6 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const doors = new Map([
   ['notification-subscriber', 'src/index'],
   ['notification-subscriber/webhooks', 'src/webhooks/index'],
+  ['notification-subscriber/redis', 'src/stores/redis'],
   ['notification-subscriber/emulator', 'src/emulator/index'],
 ])
 

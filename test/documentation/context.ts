@@ -11,6 +11,7 @@ import type { Emulator } from 'notification-subscriber/emulator'
 import type { DeliveryReceiver } from 'notification-subscriber/webhooks'
 
 export { createServer } from 'node:http'
+export { Redis } from 'ioredis'
 
 // Of the client.
 export declare const client: NotificationClient
@@ -60,6 +61,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   'src/emulator/emulator.ts: on': ['emulator'],
   'src/emulator/msw-handlers.ts: emulatorHandlers': ['emulator'],
   'src/errors.ts: NotificationError': ['client', 'wanted as input'],
+  'src/stores/redis.ts: redisStore': ['Redis'],
   'src/webhooks/delivery/delivery-parser.ts: createDeliveryParser': ['body'],
   'src/webhooks/delivery/delivery-parser.ts: parseDelivery': ['webRequest as request'],
   'src/webhooks/receiver/delivery-receiver.ts: DeliveryReceiver': [

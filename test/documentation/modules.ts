@@ -1,6 +1,7 @@
 /** From a code block to a module: what it imports by itself, and nothing else but what is listed for it. */
 import * as client from 'notification-subscriber'
 import * as emulator from 'notification-subscriber/emulator'
+import * as redis from 'notification-subscriber/redis'
 import type { CodeBlock } from './code-blocks.js'
 import { context } from './context.js'
 
@@ -35,6 +36,7 @@ export function uses(block: CodeBlock, name: string): boolean {
 function exportsUsedBy(block: CodeBlock): string[] {
   const doors = {
     'notification-subscriber': client,
+    'notification-subscriber/redis': redis,
     'notification-subscriber/emulator': emulator,
   }
   return Object.entries(doors).flatMap(([door, exported]) => {

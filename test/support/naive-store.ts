@@ -1,0 +1,45 @@
+/** A key-value store with `compareAndSet` that does what the interface says in the plainest way. */
+import type { RedisStore } from 'notification-subscriber/redis'
+
+interface Entry {
+  readonly value: string
+  readonly expiresAt: number
+}
+
+export class NaiveStore implements RedisStore {
+  readonly #entries = new Map<string, Entry>()
+
+  /** What is stored now, by key. */
+  get values(): Record<string, string> {
+    const present = [...this.#entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
+    return Object.fromEntries(present.map(([key, { value }]) => [key, value]))
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    return this.#now(key)
+  }
+
+  async set(key: string, value: string, ttlMs = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#entries.set(key, { value, expiresAt: Date.now() + ttlMs })
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#entries.delete(key)
+  }
+
+  async compareAndSet(
+    key: string,
+    expected: string | undefined,
+    value: string,
+    ttlMs?: number,
+  ): Promise<boolean> {
+    if (this.#now(key) !== expected) return false
+    await this.set(key, value, ttlMs)
+    return true
+  }
+
+  #now(key: string): string | undefined {
+    const entry = this.#entries.get(key)
+    return entry && entry.expiresAt > Date.now() ? entry.value : undefined
+  }
+}
