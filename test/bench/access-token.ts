@@ -6,9 +6,9 @@ import { comparisons, type Limit, type Row, timePerCall } from './report.js'
 
 const limits: Readonly<Record<Exclude<TokenHolder, 'ours'>, Limit>> = {
   'google-auth-library': { atMost: 1 },
-  openai: {},
-  '@twurple/auth': {},
-  'p-memoize': {},
+  openai: { atMost: 1 },
+  '@twurple/auth': { atMost: 1 },
+  'p-memoize': { atMost: 1 },
 }
 const holders = ['ours', ...Object.keys(limits)] as TokenHolder[]
 

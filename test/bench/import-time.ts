@@ -7,7 +7,7 @@ import { type Aspect, comparisons, type Limit, type Row, units } from './report.
 
 const execute = promisify(execFile)
 
-const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration }
+const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration, isTime: true }
 
 /** Under the names that users import. */
 const doors: Readonly<Record<string, Readonly<Record<string, Limit>>>> = {

@@ -5,14 +5,15 @@
  *
  *   npm run bench                         everything
  *   npm run bench -- parse receive        these parts
- *   npm run bench -- --markdown           the table as it goes into the README
+ *   npm run bench -- --publish            everything, into docs/performance.md and its chart
  *   npm run bench -- --rounds 3 --quick   less exact, for looking whether a change does anything
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Settings } from './measure.js'
 import { buildPackage, installPeers } from './prepare.js'
-import { asMarkdown, asText, type Row } from './report.js'
+import { publish } from './publish.js'
+import { asText, type Row } from './report.js'
 
 /** Loaded when the package is built and the peers are there. */
 const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promise<Row[]>>>> = {
@@ -27,7 +28,7 @@ const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promi
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    markdown: { type: 'boolean', default: false },
+    publish: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '9' },
   },
@@ -54,4 +55,5 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
   if (measure) rows.push(...(await measure(settings)))
 }
 const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, medians of ${rounds} rounds`
-console.log(`${options.markdown ? asMarkdown(rows) : asText(rows)}\n\n${machine}`)
+console.log(`${asText(rows)}\n\n${machine}`)
+if (options.publish) await publish(rows, machine)

@@ -17,6 +17,8 @@ export interface Row {
   readonly ratio: string
   readonly limit: string
   readonly ok: string
+  /** How many times as fast as the peer ours is, of a comparison. */
+  readonly timesAsFast?: Ratio
 }
 
 /** The bound of a ratio, ours to the peer's. */
@@ -44,10 +46,12 @@ export interface Aspect<T> {
   readonly unit: Unit
   /** Added to the figure, where the unit does not say it. */
   readonly name?: string
+  /** Whether a smaller figure is the faster one. */
+  readonly isTime?: boolean
 }
 
 export const speed: Aspect<Cost> = { figureOf: callsPerSecond, unit: units.perSecond }
-export const timePerCall: Aspect<Cost> = { figureOf: nanosecondsPerCall, unit: units.duration }
+export const timePerCall: Aspect<Cost> = { figureOf: nanosecondsPerCall, unit: units.duration, isTime: true }
 export const cpuPerCall: Aspect<Cost> = {
   figureOf: cpuNanosecondsPerCall,
   unit: units.duration,
@@ -76,6 +80,9 @@ export function comparisons<Peer extends string, T>(
       peer: `${peer} ${figures(measured[peer])}`,
       ratio: `${significant(ratio.median)} (${significant(ratio.min)}..${significant(ratio.max)})`,
       ...verdict(limits[peer], ratio),
+      timesAsFast: compared.isTime
+        ? { median: 1 / ratio.median, min: 1 / ratio.max, max: 1 / ratio.min }
+        : ratio,
     }
   })
 }
@@ -91,19 +98,19 @@ function verdict({ atLeast, atMost }: Limit, { median }: Ratio): Pick<Row, 'limi
   return { limit: '', ok: '' }
 }
 
-function significant(figure: number): string {
+export function significant(figure: number): string {
   return figure >= 100 ? figure.toFixed(0) : figure.toPrecision(figure < 1 ? 2 : 3)
 }
 
-const titles: Row = {
+const titles = {
   what: 'what',
   ours: 'ours',
   peer: 'peer',
   ratio: 'ratio (min..max)',
   limit: 'limit',
   ok: 'ok',
-}
-const columns = Object.keys(titles) as (keyof Row)[]
+} satisfies Row
+const columns = Object.keys(titles) as (keyof typeof titles)[]
 
 export function asText(rows: readonly Row[]): string {
   const lines = [titles, ...rows]

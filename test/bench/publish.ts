@@ -1,0 +1,27 @@
+/** Writes what was measured to where readers find it: docs/performance.md and its chart. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { chartOf } from './chart.js'
+import { packageFolder } from './prepare.js'
+import { asMarkdown, type Row } from './report.js'
+
+const begin = '<!-- measured: from here written by `npm run bench -- --publish` -->'
+const picture = '![How many times as fast as its peers the package is](images/performance.svg)'
+const end = '<!-- measured: up to here -->'
+
+export async function publish(rows: readonly Row[], machine: string): Promise<void> {
+  const { version } = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'))
+  const date = new Date().toISOString().slice(0, 10)
+  const caption = `${date}, version ${version}, ${machine}`
+  const page = join(packageFolder, 'docs/performance.md')
+  const text = await readFile(page, 'utf8')
+  const [before, rest] = text.split(begin)
+  const [, after] = rest?.split(end) ?? []
+  if (before === undefined || after === undefined) throw new Error(`${page} lacks the marks of the table`)
+  await writeFile(
+    page,
+    `${before}${begin}\n\n${picture}\n\n${caption}.\n\n${asMarkdown(rows)}\n\n${end}${after}`,
+  )
+  await mkdir(join(packageFolder, 'docs/images'), { recursive: true })
+  await writeFile(join(packageFolder, 'docs/images/performance.svg'), chartOf(rows, caption))
+}
