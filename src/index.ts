@@ -19,6 +19,20 @@ export type { CallOptions } from './http/deadline.js'
 export type { FetchLike, FetchResponseLike } from './http/fetch-transport.js'
 export type { RetryOptions } from './http/retry.js'
 export type { DispatcherLike } from './http/undici-transport.js'
+export type {
+  KeeperClient,
+  KeeperGap,
+  KeeperProblem,
+  KeeperProblemCode,
+  KeeperStatus,
+  KeptSubscription,
+  RotationReport,
+  SubscriptionKeeperOptions,
+  SweepOptions,
+  SweepProgress,
+  SweepReport,
+} from './keeper/keeper-types.js'
+export { SubscriptionKeeper } from './keeper/subscription-keeper.js'
 export type { Logger } from './logger.js'
 export type { KeyValueStore } from './stores/key-value-store.js'
 export { createSubscriptionResponseSchema } from './subscriptions/answers.js'

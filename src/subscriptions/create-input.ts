@@ -52,7 +52,7 @@ function createInputSchema({
           .check(refuseRepetitions),
         usernames: z
           .array(
-            z.string().refine((name) => usernamePattern.test(name), {
+            z.string().refine((name) => usernameProblem(name) === undefined, {
               error: ({ input }) => usernameProblem(String(input)),
             }),
           )
@@ -74,8 +74,9 @@ function createInputSchema({
 /** A username that arrives as it was given. `Cs`: half a surrogate pair, which cannot be encoded. */
 const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
 
-/** Why a name does not have that pattern. */
-function usernameProblem(name: string): string {
+/** Why a name cannot be sent, or `undefined`. */
+export function usernameProblem(name: string): string | undefined {
+  if (usernamePattern.test(name)) return undefined
   if (name === '') return 'must not be empty'
   if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
   if (name.trim() !== name) return 'must not begin or end with white space'

@@ -1,0 +1,239 @@
+/** What a call and its answer mean for a user's record. No I/O and no clock of its own. */
+import type { Call, Facts, Learnt } from './decide.js'
+import type { KeeperGap } from './keeper-types.js'
+import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
+import { type Doubt, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+
+/** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
+export type Answer =
+  | { readonly kind: 'created'; readonly id: number }
+  | { readonly kind: 'conflict' | 'ok' | 'not-found' | 'lost' | 'refused' }
+
+/** When a call was made. */
+export interface CallTimes {
+  /** Monotonic. */
+  readonly sentSince: number
+  /** Wall clock. */
+  readonly sentAt: number
+  /** Monotonic. */
+  readonly answeredSince: number
+  /** Wall clock. */
+  readonly answeredAt: number
+}
+
+/** What others are to be told of. */
+export interface Effects {
+  readonly gap?: KeeperGap
+  /** Whether the subscription was found to have ended. */
+  readonly foundEnd?: boolean
+  readonly created?: boolean
+  readonly restored?: boolean
+  /** Whether the store has to learn of it soon: an id or a doubt has changed. */
+  readonly mustSave: boolean
+}
+
+/**
+ * Notes in the record what a call might bring about, before it is sent.
+ *
+ * @returns the doubt that there was before
+ */
+export function prepare(record: UserRecord, call: Call, facts: Facts): Doubt {
+  if (call.kind !== 'create') return 'none'
+  let slot = slotOf(record, call.target)
+  if (slot === undefined) {
+    slot = newSlot(call.target, facts.generation)
+    record.slots.push(slot)
+  }
+  const before = slot.doubt
+  slot.doubt = 'unanswered'
+  return before
+}
+
+/**
+ * How the intent is to be stored before the call is sent. `read-back`: it must stand there for certain. `written`: as
+ * well as the store can. Not at all for the probe of a recorded user who has parameters: should it create, and the
+ * process crash, then the next process finds that out by the recorded id.
+ */
+export function intentStorage(
+  record: UserRecord,
+  call: Call,
+  facts: Facts,
+): 'read-back' | 'written' | 'none' {
+  if (call.kind === 'update') return 'none'
+  if (call.kind === 'unsubscribe' || call.replaces) return 'read-back'
+  if (slotOf(record, call.target)?.id === undefined) return 'read-back'
+  return facts.hasParameters ? 'none' : 'written'
+}
+
+/** Whether the store still says that a create is unanswered which has been answered now. */
+function hasStoredIntent(slot: Slot, { replaces }: { replaces: boolean }, facts: Facts): boolean {
+  return replaces || slot.id === undefined || !facts.hasParameters
+}
+
+export function apply(
+  record: UserRecord,
+  call: Call,
+  answer: Answer,
+  {
+    learnt,
+    facts,
+    times,
+    doubtBefore,
+  }: { learnt: Learnt; facts: Facts; times: CallTimes; doubtBefore: Doubt },
+): Effects {
+  const slot = slotOf(record, call.target)
+  if (slot === undefined) return { mustSave: false }
+  if (call.kind === 'unsubscribe') return applyUnsubscribe(record, slot, answer, { learnt, facts, times })
+  if (call.kind === 'update') return applyUpdate(record, slot, answer, { learnt, facts, times })
+  switch (answer.kind) {
+    case 'created':
+      return applyCreated(record, slot, { ...call, id: answer.id }, { facts, learnt, times, doubtBefore })
+    case 'conflict':
+      return applyConflict(record, slot, call, { facts, learnt, times, doubtBefore })
+    case 'refused':
+      slot.doubt = doubtBefore
+      return { mustSave: hasStoredIntent(slot, call, facts) }
+    default:
+      slot.settlesAt = times.answeredSince + settlingMs
+      return { mustSave: true }
+  }
+}
+
+type Context = { readonly facts: Facts; readonly learnt: Learnt; readonly times: CallTimes }
+
+function applyCreated(
+  record: UserRecord,
+  slot: Slot,
+  { id, replaces }: { id: number; replaces: boolean },
+  { facts, learnt, times, doubtBefore }: Context & { doubtBefore: Doubt },
+): Effects {
+  const { answeredAt, answeredSince, sentAt, sentSince } = times
+  const hadId = slot.id !== undefined
+  const hadSurplus = facts.hasSurplus(slot.generation)
+  const lastProvenAt = pastStamp(slot.provenAt, answeredAt)
+  // A plain create leaves open what an earlier one, unanswered, may still do.
+  const isSettled = replaces || sentSince >= slot.settlesAt
+  slot.doubt = isSettled ? 'none' : doubtBefore
+  slot.id = id
+  slot.isGone = false
+  slot.generation = facts.generation
+  slot.provenAt = sentAt
+  if (record.isRemoved || slot.target !== facts.target) return { mustSave: true }
+
+  learnt.isProven = true
+  record.provenSince = sentSince
+  record.hasConflict = false
+  const gapOf = (cause: KeeperGap['cause'], provenAt: number | undefined): KeeperGap => ({
+    username: record.username,
+    subscriptionId: id,
+    lastProvenAt: provenAt,
+    restoredAt: answeredAt,
+    cause,
+  })
+  const { interruption } = record
+  record.interruption = undefined
+  if (!hadId) {
+    if (interruption !== undefined) {
+      const provenAt = pastStamp(interruption.lastProvenAt, answeredAt)
+      return { created: true, gap: gapOf('changed', provenAt), mustSave: true }
+    }
+    // An unanswered create may have made one that ended since.
+    if (doubtBefore === 'unanswered') {
+      return { created: true, gap: gapOf('replaced', undefined), mustSave: true }
+    }
+    return { created: true, mustSave: true }
+  }
+  if (replaces) {
+    const cause = hadSurplus ? 'changed' : 'replaced'
+    return { restored: true, gap: gapOf(cause, lastProvenAt), mustSave: true }
+  }
+  record.restoredCount++
+  record.restoresSinceDelivery++
+  record.restoredAt = answeredAt
+  record.restoreAllowedAt = answeredSince + restoreWaitMs(record.restoresSinceDelivery)
+  return { restored: true, foundEnd: true, gap: gapOf('ended', lastProvenAt), mustSave: true }
+}
+
+function applyConflict(
+  record: UserRecord,
+  slot: Slot,
+  { replaces, target }: { replaces: boolean; target: number },
+  { facts, learnt, times, doubtBefore }: Context & { doubtBefore: Doubt },
+): Effects {
+  if (replaces) {
+    // An identical one would have been replaced: so none of ours is there.
+    slot.doubt = 'none'
+    slot.isGone = slot.id !== undefined
+    learnt.overlappedTarget = target
+    return { mustSave: true }
+  }
+  slot.doubt = doubtBefore
+  learnt.takenTarget = target
+  const isProof = slot.id !== undefined && !slot.isGone && doubtBefore !== 'unanswered'
+  if (isProof && !record.isRemoved && target === facts.target) {
+    learnt.isProven = true
+    slot.provenAt = times.sentAt
+    record.provenSince = times.sentSince
+    record.hasConflict = false
+  }
+  return { mustSave: hasStoredIntent(slot, { replaces }, facts) }
+}
+
+function applyUpdate(
+  record: UserRecord,
+  slot: Slot,
+  answer: Answer,
+  { facts, learnt, times }: Context,
+): Effects {
+  if (answer.kind === 'not-found') {
+    slot.isGone = true
+    return { mustSave: true }
+  }
+  if (answer.kind !== 'ok') return { mustSave: false }
+  const isNews = slot.generation !== facts.generation || slot.doubt === 'unanswered'
+  slot.isGone = false
+  slot.provenAt = times.sentAt
+  // What had to vanish is still there.
+  if (!facts.hasSurplus(slot.generation)) slot.generation = facts.generation
+  if (times.sentSince >= slot.settlesAt) slot.doubt = 'none'
+  learnt.isProven = true
+  record.provenSince = times.sentSince
+  record.hasConflict = false
+  return { mustSave: isNews }
+}
+
+function applyUnsubscribe(
+  record: UserRecord,
+  slot: Slot,
+  answer: Answer,
+  { facts, learnt, times }: Context,
+): Effects {
+  if (answer.kind !== 'ok' && answer.kind !== 'not-found') return { mustSave: false }
+  learnt.takenTarget = undefined
+  const { isGone } = slot
+  const lastProvenAt = pastStamp(slot.provenAt, times.answeredAt)
+  const existedAfterAll = answer.kind === 'ok' && times.sentSince >= slot.settlesAt
+  if (slot.doubt === 'none' || existedAfterAll) {
+    record.slots = record.slots.filter((each) => each !== slot)
+  } else {
+    slot.id = undefined
+    slot.isGone = false
+    slot.doubt = 'unanswered'
+  }
+  if (record.isRemoved) return { mustSave: true }
+  if (facts.isInTheWay(slot.target)) {
+    record.interruption ??= { lastProvenAt }
+    return { mustSave: true }
+  }
+  const successor = slotOf(record, facts.target)
+  if (answer.kind === 'ok' || successor?.id === undefined) return { mustSave: true }
+  // It had ended before its successor was there.
+  const gap: KeeperGap = {
+    username: record.username,
+    subscriptionId: successor.id,
+    lastProvenAt,
+    restoredAt: times.answeredAt,
+    cause: 'ended',
+  }
+  return { gap, foundEnd: !isGone, mustSave: true }
+}

@@ -1,0 +1,124 @@
+/** Tells an outage from the trouble of a single user. In an outage one call at a time tests the water. */
+import type { Trouble, TroubleKind } from './classify.js'
+import { retryWaitMs } from './timing.js'
+
+/** Troubles that can concern everybody. */
+export type OutageKind = Exclude<TroubleKind, 'NAME'>
+
+export interface Outage {
+  kind: OutageKind
+  /** What the last test failed with. */
+  error: unknown
+}
+
+interface OpenCircuit extends Outage {
+  failures: number
+  /** When the next call may test the water; monotonic. */
+  nextTestAt: number
+  isTesting: boolean
+  lastTester: string
+}
+
+/** Different users in a row who fail alike: that is an outage. */
+const usersOfAnOutage = 3
+
+export class Circuit {
+  readonly #userCount: () => number
+  readonly #onOutage: (outage: Outage) => void
+  readonly #onRecovery: (outage: Outage) => void
+  #streak: { kind: OutageKind; usernames: Set<string> } | undefined
+  #open: OpenCircuit | undefined
+
+  /** @param userCount - with fewer than three users, as many as there are make an outage */
+  constructor(
+    userCount: () => number,
+    listeners: { onOutage: (outage: Outage) => void; onRecovery: (outage: Outage) => void },
+  ) {
+    this.#userCount = userCount
+    this.#onOutage = listeners.onOutage
+    this.#onRecovery = listeners.onRecovery
+  }
+
+  get outage(): Outage | undefined {
+    return this.#open
+  }
+
+  /** When a call may be tried: 0 for at once, monotonic. */
+  get nextCallAt(): number {
+    if (this.#open === undefined) return 0
+    return this.#open.isTesting ? Number.POSITIVE_INFINITY : this.#open.nextTestAt
+  }
+
+  /** Whether this user would be the next to test the water, of several. */
+  isAnother(username: string): boolean {
+    return this.#open === undefined || this.#open.lastTester !== username || this.#userCount() < 2
+  }
+
+  /** Asks for permission to make one call, which must then be followed by {@link Circuit.tell}. */
+  claim(username: string, now: number): boolean {
+    const open = this.#open
+    if (open === undefined) return true
+    if (open.isTesting || now < open.nextTestAt || !this.isAnother(username)) return false
+    open.isTesting = true
+    open.lastTester = username
+    return true
+  }
+
+  /** The call that was permitted was not made. */
+  giveBack(username: string): void {
+    if (this.#open?.lastTester === username) this.#open.isTesting = false
+  }
+
+  /** A call was answered, or failed. */
+  tell(username: string, trouble: Trouble | undefined, now: number): void {
+    if (trouble === undefined) this.#recover()
+    // Nothing was sent, so nothing was learnt.
+    else if (trouble.kind === 'NAME') this.giveBack(username)
+    else if (this.#open !== undefined) this.#testFailed(this.#open, username, trouble, now)
+    else this.#count(username, trouble, trouble.kind, now)
+  }
+
+  #count(username: string, trouble: Trouble, kind: OutageKind, now: number): void {
+    if (this.#streak?.kind !== kind) this.#streak = { kind, usernames: new Set() }
+    this.#streak.usernames.add(username)
+    if (this.#streak.usernames.size < Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))) return
+    this.#open = {
+      kind,
+      error: trouble.error,
+      failures: 1,
+      nextTestAt: now + waitMs(1, trouble),
+      isTesting: false,
+      lastTester: username,
+    }
+    this.#onOutage(this.#open)
+  }
+
+  #testFailed(open: OpenCircuit, username: string, trouble: Trouble, now: number): void {
+    // A call that was in flight already when the outage was noticed is no test.
+    if (!open.isTesting || open.lastTester !== username) return
+    open.isTesting = false
+    open.failures++
+    if (open.kind !== trouble.kind && trouble.kind !== 'NAME') {
+      this.#onRecovery({ ...open })
+      open.kind = trouble.kind
+      open.error = trouble.error
+      this.#onOutage(open)
+    }
+    open.error = trouble.error
+    open.nextTestAt = now + waitMs(open.failures, trouble)
+  }
+
+  #recover(): void {
+    this.#streak = undefined
+    const open = this.#open
+    if (open === undefined) return
+    this.#open = undefined
+    this.#onRecovery(open)
+  }
+}
+
+const longestWaitMs = 300_000
+
+function waitMs(failures: number, { retryAfterMs = 0 }: Trouble): number {
+  return Math.min(longestWaitMs, Math.max(retryWaitMs(failures), retryAfterMs))
+}

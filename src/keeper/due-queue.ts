@@ -1,0 +1,70 @@
+/** Who is due next: a binary heap. A record whose time was put off meanwhile goes back in with its new time. */
+import type { UserRecord } from './user-record.js'
+
+interface Entry {
+  readonly at: number
+  readonly record: UserRecord
+}
+
+export class DueQueue {
+  #heap: Entry[] = []
+
+  /** When the first entry is due at the earliest; monotonic. */
+  get nextAt(): number {
+    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
+  }
+
+  clear(): void {
+    for (const { record } of this.#heap) record.queuedAt = Number.POSITIVE_INFINITY
+    this.#heap = []
+  }
+
+  /** Takes note of `record.dueAt`. An entry that is too early is kept: it is put off when its time has come. */
+  add(record: UserRecord): void {
+    if (record.queuedAt <= record.dueAt) return
+    record.queuedAt = record.dueAt
+    const heap = this.#heap
+    const entry = { at: record.dueAt, record }
+    let index = heap.push(entry) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      const above = heap[parent] as Entry
+      if (above.at <= entry.at) break
+      heap[index] = above
+      index = parent
+    }
+    heap[index] = entry
+  }
+
+  /** Takes out the next record that is due, if one is. */
+  take(now: number): UserRecord | undefined {
+    while (this.nextAt <= now) {
+      const { at, record } = this.#pop()
+      // An earlier entry has taken the place of this one.
+      if (at !== record.queuedAt) continue
+      record.queuedAt = Number.POSITIVE_INFINITY
+      if (record.dueAt <= now) return record
+      this.add(record)
+    }
+    return undefined
+  }
+
+  #pop(): Entry {
+    const heap = this.#heap
+    const top = heap[0] as Entry
+    const last = heap.pop() as Entry
+    if (heap.length === 0) return top
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && (heap[child + 1] as Entry).at < (heap[child] as Entry).at) child++
+      const below = heap[child] as Entry
+      if (below.at >= last.at) break
+      heap[index] = below
+      index = child
+    }
+    heap[index] = last
+    return top
+  }
+}

@@ -1,0 +1,46 @@
+/** A regular call while anybody holds it. It notices when the process has slept. */
+import { heartbeatMs } from './timing.js'
+
+/** A beat that comes this much late was held up: by a machine that slept, or a process that was stopped. */
+const sleptMs = 60_000
+
+export class Heartbeat {
+  readonly #beat: () => Promise<void>
+  readonly #onSlept: () => void
+  #holders = 0
+  #timer: NodeJS.Timeout | undefined
+  #underWay: Promise<void> = Promise.resolve()
+
+  constructor(beat: () => Promise<void>, onSlept: () => void) {
+    this.#beat = beat
+    this.#onSlept = onSlept
+  }
+
+  /** @returns whether it has begun just now */
+  hold(): void {
+    this.#holders++
+    if (this.#holders === 1) this.#wait()
+  }
+
+  /** @returns whether this was the last holder, once no beat is under way any more */
+  async release(): Promise<boolean> {
+    this.#holders--
+    if (this.#holders > 0) return false
+    clearTimeout(this.#timer)
+    await this.#underWay
+    return this.#holders === 0
+  }
+
+  #wait(): void {
+    const since = performance.now()
+    const at = Date.now()
+    this.#timer = setTimeout(() => {
+      // The monotonic clock of some systems stands still while they sleep.
+      const passedMs = Math.max(performance.now() - since, Date.now() - at)
+      this.#underWay = this.#beat().finally(() => {
+        if (this.#holders > 0) this.#wait()
+      })
+      if (passedMs - heartbeatMs > sleptMs) this.#onSlept()
+    }, heartbeatMs)
+  }
+}

@@ -1,0 +1,42 @@
+/** Ends that were found: an incident of the receiver, which probably concerns others, too. */
+import type { Problems } from './problems.js'
+
+/** Without another end for this time, or an interval if that is longer, the receiver is believed to work. */
+const quietMs = 900_000
+
+export class Incidents {
+  readonly #problems: Problems
+  readonly #quietMs: number
+  /** When the last end was found; monotonic. */
+  lastEndSince = Number.NEGATIVE_INFINITY
+  #isWorkingAgain = false
+
+  constructor(problems: Problems, sweepIntervalMs: number) {
+    this.#problems = problems
+    this.#quietMs = Math.max(quietMs, sweepIntervalMs)
+  }
+
+  foundEnd(username: string): void {
+    this.lastEndSince = performance.now()
+    this.#isWorkingAgain = false
+    this.#problems.addUser(
+      'RECEIVER_SUSPECTED',
+      username,
+      (usernames) =>
+        `The service had ended ${usernames.length === 1 ? 'a subscription' : `${usernames.length} subscriptions`}, ` +
+        'which it does after three failed callbacks in a row: the receiver was probably down, slow or refusing. ' +
+        'They are restored; look at the log of the receiver, and of what stands in front of it, since lastProvenAt.',
+    )
+  }
+
+  /** A delivery arrived for a user who had been restored. */
+  delivered(): void {
+    this.#isWorkingAgain = true
+  }
+
+  review(now: number): void {
+    if (this.#isWorkingAgain || now - this.lastEndSince >= this.#quietMs) {
+      this.#problems.end('RECEIVER_SUSPECTED')
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/** The shape of a keeper's options, made when it is first needed. */
+import * as z from 'zod'
+import { ConfigurationError } from '../errors.js'
+import { notificationTypes } from '../notification-types.js'
+import { formatIssues, issuesOf } from '../shared/issues.js'
+import { maxDelayMs } from '../shared/max-delay.js'
+import { urlProblem } from '../shared/url-problem.js'
+import { headersSchema, parametersSchema, refuseSharedNames } from '../subscriptions/associated-values.js'
+import type { SubscriptionKeeperOptions } from './keeper-types.js'
+
+const functionFor = (what: string) =>
+  z.custom((value) => typeof value === 'function', `must be a function that ${what}`)
+const objectWith = (methods: readonly string[]) =>
+  z.custom(
+    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
+    `must be an object with the methods ${methods.join(', ')}`,
+  )
+
+const optionsSchema = z.lazy(() =>
+  z
+    .strictObject({
+      client: objectWith(['tryCreateSubscription', 'unsubscribe', 'updateSubscriptionParameters']),
+      name: z
+        .string()
+        .min(1, 'must not be empty')
+        .regex(/^\P{Cc}*$/u, 'must not contain control characters'),
+      store: objectWith(['get', 'set', 'delete']),
+      usernames: z.union(
+        [z.array(z.string()), functionFor('returns the list')],
+        'must be a list of names, or a function that returns one',
+      ),
+      notificationTypes: z
+        .array(z.enum(notificationTypes))
+        .min(1, 'must name at least one notification type')
+        .refine((types) => new Set(types).size === types.length, 'must not name a type twice'),
+      callbackUrl: z
+        .union([z.string(), z.instanceof(URL)], 'must be a URL')
+        // Whether `http:` on loopback is allowed is the client's decision.
+        .refine((url) => urlProblem(url, true) === undefined, {
+          error: ({ input }) => urlProblem(String(input), true),
+        }),
+      parameters: parametersSchema.unwrap().optional(),
+      headers: headersSchema.unwrap().optional(),
+      onGap: functionFor('takes a gap').optional(),
+      onProblem: functionFor('takes a problem').optional(),
+      sweepIntervalMs: z.number().positive().max(maxDelayMs).optional(),
+      maxRequestsPerSecond: z
+        .union([z.number().positive(), z.literal(Number.POSITIVE_INFINITY)], 'must be a positive number')
+        .optional(),
+      concurrency: z.int().positive().optional(),
+      existing: z.enum(['replace', 'report']).optional(),
+      maxRemovedShare: z.number().min(0).max(1).optional(),
+      reportStrays: z.boolean().optional(),
+      logger: z
+        .union(
+          [z.literal(false), objectWith(['debug', 'info', 'warn', 'error'])],
+          'must be false, or a logger with debug, info, warn and error',
+        )
+        .optional(),
+    })
+    .check(refuseSharedNames),
+)
+
+/** @throws `ConfigurationError` with every problem found */
+export function validateKeeperOptions(options: SubscriptionKeeperOptions): void {
+  const parsed = optionsSchema.safeParse(options)
+  if (parsed.success) return
+  const issues = issuesOf(parsed.error)
+  throw new ConfigurationError(
+    `SubscriptionKeeper cannot be made from these options: ${formatIssues(issues)}.`,
+    { issues },
+  )
+}

@@ -1,0 +1,95 @@
+/**
+ * Which of several processes is at work: the one whose value stands under the lease's key. Every renewal changes the
+ * value, so that another process sees by its own clock whether the holder is alive.
+ */
+import { randomUUID } from 'node:crypto'
+import type { StoreAccess } from './store-access.js'
+import { leaseMs } from './timing.js'
+
+const key = 'lease'
+const free = 'free'
+
+export class Lease {
+  readonly #store: StoreAccess
+  readonly #holder = randomUUID()
+  #turn = 0
+  /** What this process has written last, while nobody else has. */
+  #value: string | undefined
+  #endsSince = Number.NEGATIVE_INFINITY
+  #endsAt = Number.NEGATIVE_INFINITY
+  #seen: { readonly value: string; readonly since: number } | undefined
+  /** Whether the last value seen is of a process that has renewed it under our eyes. */
+  #sawRenewal = false
+
+  constructor(store: StoreAccess) {
+    this.#store = store
+  }
+
+  /** Whether this process may work, by both clocks: the monotonic one may stand still while a machine sleeps. */
+  get isHeld(): boolean {
+    if (!this.#store.canCompare) return true
+    return this.#value !== undefined && performance.now() < this.#endsSince && Date.now() < this.#endsAt
+  }
+
+  /** Whether this process had the lease, and does not know of another that took it. */
+  get wasHeld(): boolean {
+    return !this.#store.canCompare || this.#value !== undefined
+  }
+
+  /** Whether another process is known to be alive. */
+  get isOthers(): boolean {
+    return this.#sawRenewal
+  }
+
+  /**
+   * Takes or renews the lease.
+   *
+   * @returns whether this process has it now
+   * @throws StoreFailure
+   */
+  async take(): Promise<boolean> {
+    if (!this.#store.canCompare) return true
+    if (this.#value !== undefined && (await this.#replace(this.#value))) return true
+    this.#value = undefined
+    const stored = await this.#store.read(key)
+    if (
+      stored !== undefined &&
+      stored !== free &&
+      !stored.startsWith(this.#holder) &&
+      this.#isAlive(stored)
+    ) {
+      return false
+    }
+    return this.#replace(stored)
+  }
+
+  /** Lets another process have it at once. */
+  async release(): Promise<void> {
+    const value = this.#value
+    this.#value = undefined
+    if (value !== undefined) await this.#store.replace(key, value, free, leaseMs)
+  }
+
+  async #replace(expected: string | undefined): Promise<boolean> {
+    const value = `${this.#holder} ${++this.#turn}`
+    const sentSince = performance.now()
+    const sentAt = Date.now()
+    if (!(await this.#store.replace(key, expected, value, leaseMs))) return false
+    this.#value = value
+    this.#endsSince = sentSince + leaseMs
+    this.#endsAt = sentAt + leaseMs
+    this.#seen = undefined
+    this.#sawRenewal = false
+    return true
+  }
+
+  #isAlive(stored: string): boolean {
+    const now = performance.now()
+    if (this.#seen?.value !== stored) {
+      this.#sawRenewal = this.#seen !== undefined
+      this.#seen = { value: stored, since: now }
+      return true
+    }
+    return now - this.#seen.since < leaseMs
+  }
+}

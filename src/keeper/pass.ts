@@ -1,0 +1,76 @@
+/** One pass over the roster at full rate. */
+import type { KeeperProblem, SweepProgress, SweepReport } from './keeper-types.js'
+import { slotOf, type UserRecord } from './user-record.js'
+import type { Visit, Visitor } from './visit.js'
+
+export interface PassParts {
+  readonly visitor: Visitor
+  readonly concurrency: number
+  /** The target of the present configuration. */
+  readonly target: () => number | undefined
+  readonly problems: () => KeeperProblem[]
+  /** After each visit, for what comes of it later. */
+  readonly onVisited: (record: UserRecord, visit: Visit) => void
+}
+
+export interface PassOptions {
+  /** Who is to be visited, those to be removed included. */
+  readonly users: readonly UserRecord[]
+  /** A proof that was sent since then is enough; monotonic. */
+  readonly provenSince: number
+  /** Names of the roster for whom there is no record, because the pass did not get to them. */
+  readonly onProgress: (progress: SweepProgress) => void
+  /** Whether to visit nobody else. */
+  readonly isOver: () => boolean
+}
+
+/** Visits everybody, a few at a time, each once. */
+export async function runPass(parts: PassParts, options: PassOptions): Promise<SweepReport> {
+  const { users } = options
+  const wanted = users.filter((record) => !record.isRemoved).length
+  const counts = { created: 0, restored: 0, removed: 0 }
+  const failed: { username: string; error: unknown }[] = []
+  let active = 0
+  let next = 0
+  let done = 0
+
+  async function work(): Promise<void> {
+    for (let record = users[next++]; record !== undefined && !options.isOver(); record = users[next++]) {
+      const visit = await visitOnce(parts.visitor, record, options.provenSince)
+      parts.onVisited(record, visit)
+      if (visit.created) counts.created++
+      if (visit.restored) counts.restored++
+      if (visit.removed) counts.removed++
+      const problem = problemOf(record, visit, parts.target())
+      if (problem !== undefined) failed.push({ username: record.username, error: problem })
+      else if (!record.isRemoved) active++
+      done++
+      options.onProgress({ done, total: users.length, ...counts, failed: failed.length })
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(parts.concurrency, users.length) }, work))
+  return { wanted, active, ...counts, failed, problems: parts.problems() }
+}
+
+async function visitOnce(visitor: Visitor, record: UserRecord, provenSince: number): Promise<Visit> {
+  // Somebody else's visit may have begun before this pass.
+  for (let other = visitor.underWayOf(record); other; other = visitor.underWayOf(record)) await other
+  return visitor.visit(record, { wantsProof: record.provenSince < provenSince, repeats: true })
+}
+
+/** What stands between this user and a subscription, or the end of one. */
+function problemOf(record: UserRecord, visit: Visit, target: number | undefined): unknown {
+  if (visit.end === 'settled') return undefined
+  if (visit.end === 'aborted') return new Error('Another process has taken over, or the keeper was stopped.')
+  if (visit.end !== 'waiting') return visit.error
+  const slot = target === undefined ? undefined : slotOf(record, target)
+  const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
+  if (isThere && !record.isRemoved && visit.error === undefined) return undefined
+  if (visit.error !== undefined) return visit.error
+  if (record.error !== undefined) return record.error
+  return new Error(
+    record.isRemoved || slot?.doubt === 'unanswered'
+      ? 'An earlier request was not answered and may still take effect: a later pass settles that.'
+      : 'Restored before without a delivery since: the next restore has to wait.',
+  )
+}

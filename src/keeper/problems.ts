@@ -1,0 +1,117 @@
+/** Which troubles there are: each is told when it begins, when its users double, and when it is over. */
+import type { KeeperProblem, KeeperProblemCode } from './keeper-types.js'
+
+interface OpenProblem {
+  code: KeeperProblemCode
+  message: string
+  sinceAt: number
+  usernames: Set<string> | undefined
+  subscriptionId: number | undefined
+  error: unknown
+  /** How many users there were when it was told last. */
+  toldUsers: number
+}
+
+export class Problems {
+  readonly #tell: (problem: KeeperProblem) => void
+  readonly #open = new Map<string, OpenProblem>()
+
+  constructor(tell: (problem: KeeperProblem) => void) {
+    this.#tell = tell
+  }
+
+  list(): KeeperProblem[] {
+    return Array.from(this.#open.values(), (problem) => shown(problem, false))
+  }
+
+  has(code: KeeperProblemCode): boolean {
+    return this.#open.has(code)
+  }
+
+  /** There is trouble. Told if it is new. */
+  begin(
+    code: KeeperProblemCode,
+    message: string,
+    details: { error?: unknown; subscriptionId?: number } = {},
+  ): void {
+    const key = keyOf(code, details.subscriptionId)
+    const known = this.#open.get(key)
+    if (known !== undefined) {
+      known.error = details.error ?? known.error
+      return
+    }
+    const problem: OpenProblem = {
+      code,
+      message,
+      sinceAt: Date.now(),
+      usernames: undefined,
+      subscriptionId: details.subscriptionId,
+      error: details.error,
+      toldUsers: 0,
+    }
+    this.#open.set(key, problem)
+    this.#tell(shown(problem, false))
+  }
+
+  /** One more user has this trouble. Told for the first, and whenever they have doubled. */
+  addUser(
+    code: KeeperProblemCode,
+    username: string,
+    message: (usernames: readonly string[]) => string,
+  ): void {
+    const known = this.#open.get(code)
+    const usernames = known?.usernames ?? new Set<string>()
+    if (usernames.has(username)) return
+    usernames.add(username)
+    const problem = known ?? {
+      code,
+      message: '',
+      sinceAt: Date.now(),
+      usernames,
+      subscriptionId: undefined,
+      error: undefined,
+      toldUsers: 0,
+    }
+    if (known !== undefined && usernames.size < 2 * known.toldUsers) return
+    this.#open.set(code, problem)
+    problem.message = message([...usernames])
+    problem.toldUsers = usernames.size
+    this.#tell(shown(problem, false))
+  }
+
+  hasUser(code: KeeperProblemCode, username: string): boolean {
+    return this.#open.get(code)?.usernames?.has(username) === true
+  }
+
+  /** This user has the trouble no longer. With the last one the trouble is over. */
+  removeUser(code: KeeperProblemCode, username: string): void {
+    const usernames = this.#open.get(code)?.usernames
+    if (usernames?.delete(username) && usernames.size === 0) this.end(code)
+  }
+
+  /** The trouble is over. Told if there was one. */
+  end(code: KeeperProblemCode, subscriptionId?: number): void {
+    const key = keyOf(code, subscriptionId)
+    const problem = this.#open.get(key)
+    if (problem === undefined) return
+    this.#open.delete(key)
+    this.#tell(shown(problem, true))
+  }
+}
+
+function keyOf(code: KeeperProblemCode, subscriptionId: number | undefined): string {
+  return subscriptionId === undefined ? code : `${code} ${subscriptionId}`
+}
+
+function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
+  const { code, message, sinceAt, usernames, subscriptionId, error } = problem
+  return {
+    code,
+    message: resolved ? `Over: ${message}` : message,
+    sinceAt,
+    ...(usernames && { usernames: [...usernames] }),
+    ...(subscriptionId !== undefined && { subscriptionId }),
+    ...(error !== undefined && { error }),
+    resolved,
+  }
+}

@@ -1,0 +1,296 @@
+/**
+ * The records in the store: chunks of a hundred under one head. A chunk is written before the head counts it, so that
+ * the head never promises what is not there; nothing has to be listed to find everything again.
+ */
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import { parseJson } from '../shared/parse-json.js'
+import { generationSchema, type StoredGeneration } from './configuration.js'
+import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
+import {
+  type Chunk,
+  fromStored,
+  type LoadFacts,
+  storedRecordsSchema,
+  toStored,
+  type UserRecord,
+} from './user-record.js'
+
+const recordsPerChunk = 100
+
+const headSchema = generationSchema.extend({
+  version: z.literal(1),
+  /** Who writes the chunks: changed by every process that takes over. */
+  epoch: z.string(),
+  /** Whether that process has ended cleanly: everything it knew is written, and no call of it is unanswered. */
+  isClosed: z.boolean(),
+  chunks: z.int().nonnegative(),
+})
+
+export type Head = z.output<typeof headSchema>
+
+const chunkSchema = z.object({ version: z.literal(1), records: storedRecordsSchema })
+
+export class RecordStore {
+  readonly #store: StoreAccess
+  readonly users = new Map<string, UserRecord>()
+  /** Every recorded id, also of subscriptions that are to be ended. */
+  readonly byId = new Map<number, UserRecord>()
+  #chunks: Chunk[] = []
+  #head: Head | undefined
+  #headText: string | undefined
+  #headWrites: Promise<unknown> = Promise.resolve()
+  #epoch: string | undefined
+
+  constructor(store: StoreAccess) {
+    this.#store = store
+  }
+
+  /** Another process writes from now on. */
+  disown(): void {
+    this.#epoch = undefined
+  }
+
+  /** As it was when it was read or written last. */
+  get head(): Head | undefined {
+    return this.#head
+  }
+
+  /** Whether nobody else has written the chunks since this process did. */
+  get isOwn(): boolean {
+    return this.#epoch !== undefined && this.#head?.epoch === this.#epoch
+  }
+
+  /** @throws StoreFailure, also for a head that this version cannot read */
+  async readHead(): Promise<Head | undefined> {
+    const text = await this.#store.readOrProveEmpty('head')
+    if (text === undefined) {
+      this.#headText = undefined
+      this.#head = undefined
+      return undefined
+    }
+    if (text !== this.#headText) {
+      const parsed = headSchema.safeParse(parseJson(text))
+      if (!parsed.success) throw new StoreFailure('The head of the records cannot be read.')
+      this.#head = parsed.data
+      this.#headText = text
+    }
+    return this.#head
+  }
+
+  /**
+   * Changes the head if nobody else has since it was read.
+   *
+   * @returns false if somebody has: read it again
+   * @throws StoreFailure
+   */
+  changeHead(change: (head: Head | undefined) => Head): Promise<boolean> {
+    const write = this.#headWrites.then(async () => {
+      const head = change(this.#head)
+      const text = JSON.stringify(head)
+      if (text === this.#headText) return true
+      if (!(await this.#store.replace('head', this.#headText, text))) return false
+      // Where a comparison was made, another process may have announced a generation since.
+      if (!this.#store.canCompare) await this.#store.verify('head', text)
+      this.#head = head
+      this.#headText = text
+      return true
+    })
+    this.#headWrites = write.catch(() => {})
+    return write
+  }
+
+  /** Takes note of a new generation. @returns false if the head has changed meanwhile. */
+  announce(generation: StoredGeneration): Promise<boolean> {
+    return this.changeHead((head) => ({
+      version: 1,
+      epoch: head?.epoch ?? '',
+      isClosed: head?.isClosed ?? true,
+      chunks: head?.chunks ?? 0,
+      ...generation,
+    }))
+  }
+
+  /**
+   * Becomes the one who writes: reads everything that another process has written.
+   *
+   * @returns the number of chunks that are missing
+   * @throws StoreFailure, Overtaken
+   */
+  async open(facts: Omit<LoadFacts, 'wasClosed'>): Promise<number> {
+    const { head } = this
+    if (head === undefined) throw new Overtaken()
+    let missing = 0
+    if (head.epoch !== this.#epoch) missing = await this.load({ ...facts, wasClosed: head.isClosed })
+    const epoch = this.#epoch ?? randomUUID()
+    const isNoted = await this.changeHead((present) => ({ ...(present ?? head), epoch, isClosed: false }))
+    if (!isNoted) throw new Overtaken()
+    this.#epoch = epoch
+    return missing
+  }
+
+  /** Reads all records anew. What this process knew and had not written is forgotten. @throws StoreFailure */
+  async load(facts: LoadFacts): Promise<number> {
+    const count = this.#head?.chunks ?? 0
+    const chunks: Chunk[] = []
+    let missing = 0
+    for (let index = 0; index < count; index++) {
+      const text = await this.#store.readOrProveEmpty(`chunk:${index}`)
+      const parsed = text === undefined ? undefined : chunkSchema.safeParse(parseJson(text))
+      if (parsed?.success !== true) missing++
+      chunks.push(
+        newChunk(
+          index,
+          text,
+          parsed?.data?.records.map((stored) => fromStored(stored, facts)),
+        ),
+      )
+    }
+    const seenBefore = new Map(this.byId)
+    this.#epoch = undefined
+    this.#chunks = chunks
+    this.users.clear()
+    this.byId.clear()
+    for (const chunk of chunks) {
+      for (const record of chunk.records) {
+        record.chunk = chunk
+        this.users.set(record.username, record)
+        this.index(record)
+      }
+    }
+    for (const [id, earlier] of seenBefore) keepDeliveries(earlier, this.byId.get(id), id)
+    return missing
+  }
+
+  /** The store has lost everything: it is written again from memory. @throws StoreFailure, Overtaken */
+  async rewrite(generation: StoredGeneration): Promise<void> {
+    const epoch = randomUUID()
+    for (const chunk of this.#chunks) {
+      chunk.text = await this.#store.read(`chunk:${chunk.index}`)
+      await this.save(chunk)
+    }
+    const head: Head = { version: 1, epoch, isClosed: false, chunks: this.#chunks.length, ...generation }
+    if (!(await this.changeHead(() => head))) throw new Overtaken()
+    this.#epoch = epoch
+  }
+
+  /** Finds the records of ids, for deliveries. */
+  index(record: UserRecord): void {
+    for (const { id } of record.slots) if (id !== undefined) this.byId.set(id, record)
+  }
+
+  unindex(id: number): void {
+    this.byId.delete(id)
+  }
+
+  /** Gives a record a place in a chunk, if it has none. */
+  place(record: UserRecord): Chunk {
+    if (record.chunk !== undefined) return record.chunk
+    let chunk = this.#chunks.findLast(({ records }) => records.length < recordsPerChunk)
+    if (chunk === undefined) {
+      chunk = newChunk(this.#chunks.length, undefined)
+      this.#chunks.push(chunk)
+    }
+    chunk.records.push(record)
+    record.chunk = chunk
+    return chunk
+  }
+
+  /** Forgets a user for whom nothing can exist any more. */
+  forget(record: UserRecord): void {
+    this.users.delete(record.username)
+    const { chunk } = record
+    if (chunk === undefined) return
+    chunk.records.splice(chunk.records.indexOf(record), 1)
+    chunk.isStale = true
+    record.chunk = undefined
+  }
+
+  /**
+   * Writes a chunk. Everybody who asks while a write is under way shares the next one.
+   *
+   * @throws StoreFailure, Overtaken
+   */
+  save(chunk: Chunk): Promise<void> {
+    chunk.nextWrite ??= (chunk.writing ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => {
+        chunk.writing = chunk.nextWrite
+        chunk.nextWrite = undefined
+        return this.#write(chunk)
+      })
+    return chunk.nextWrite
+  }
+
+  /** Writes what has changed. @throws StoreFailure, Overtaken */
+  async saveStale(): Promise<void> {
+    for (const chunk of this.#chunks) if (chunk.isStale) await this.save(chunk)
+  }
+
+  /** Whether the store still says of a chunk what this process wrote. @throws StoreFailure */
+  async isCurrent(chunk: Chunk): Promise<boolean> {
+    await chunk.writing?.catch(() => {})
+    return (await this.#store.read(`chunk:${chunk.index}`)) === chunk.text
+  }
+
+  async #write(chunk: Chunk): Promise<void> {
+    // Of a time before another process was at work.
+    if (this.#chunks[chunk.index] !== chunk) throw new Overtaken()
+    const key = `chunk:${chunk.index}`
+    const text = JSON.stringify({ version: 1, records: chunk.records.map(toStored) })
+    chunk.isStale = false
+    try {
+      if (text !== chunk.text) {
+        if (!(await this.#store.replace(key, chunk.text, text))) await this.#adopt(key, chunk, text)
+      }
+      await this.#store.verify(key, text)
+      chunk.text = text
+      await this.#count(chunk.index)
+    } catch (error) {
+      chunk.isStale = true
+      throw error
+    }
+  }
+
+  /** Another text stands there: an earlier write of ours whose answer was lost, or another process is at work. */
+  async #adopt(key: string, chunk: Chunk, text: string): Promise<void> {
+    const present = await this.#store.read(key)
+    if (present === text) return
+    const before = this.#epoch
+    const head = await this.readHead()
+    if (before === undefined || head?.epoch !== before) throw new Overtaken()
+    if (!(await this.#store.replace(key, present, text))) throw new Overtaken()
+    chunk.text = text
+  }
+
+  /** A chunk that the head does not count yet was new. */
+  async #count(index: number): Promise<void> {
+    if (this.#head === undefined || this.#head.chunks > index) return
+    const isCounted = await this.changeHead((head) => {
+      if (head === undefined || head.epoch !== this.#epoch) throw new Overtaken()
+      return { ...head, chunks: Math.max(head.chunks, index + 1) }
+    })
+    if (isCounted) return
+    await this.readHead()
+    if (!this.isOwn) throw new Overtaken()
+    return this.#count(index)
+  }
+}
+
+/** Deliveries that arrived in this process count, whoever was at work. */
+function keepDeliveries(earlier: UserRecord, record: UserRecord | undefined, id: number): void {
+  if (record === undefined || earlier.deliveryAt === undefined) return
+  if (record.deliveryAt !== undefined && record.deliveryAt >= earlier.deliveryAt) return
+  const slot = record.slots.find((each) => each.id === id)
+  const earlierSlot = earlier.slots.find((each) => each.id === id)
+  if (slot === undefined || earlierSlot === undefined) return
+  record.deliveryAt = earlier.deliveryAt
+  record.provenSince = earlier.provenSince
+  record.restoresSinceDelivery = 0
+  record.restoreAllowedAt = 0
+  slot.provenAt = Math.max(slot.provenAt ?? 0, earlierSlot.provenAt ?? 0) || undefined
+}
+
+function newChunk(index: number, text: string | undefined, records: UserRecord[] = []): Chunk {
+  return { index, records, text, isStale: false, writing: undefined, nextWrite: undefined }
+}

@@ -1,0 +1,47 @@
+/** Who is wanted, and who may be removed because the roster lacks them. */
+import type { Roster } from './keeper-types.js'
+import { rosterTimeoutMs } from './timing.js'
+
+/** A roster that lacks some of so few users is believed. */
+const guardedFrom = 10
+
+/** @throws what the roster function throws, or an error that says what it returned instead of names */
+export async function askRoster(roster: Roster): Promise<ReadonlySet<string>> {
+  const names: unknown = typeof roster === 'function' ? await inTime(roster) : roster
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) {
+    throw new TypeError('The roster function did not return a list of names.')
+  }
+  return new Set(names)
+}
+
+async function inTime(ask: Extract<Roster, (...args: never) => unknown>): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    const late = new Error(`The roster function took longer than ${rosterTimeoutMs / 1_000} s.`)
+    timer = setTimeout(() => reject(late), rosterTimeoutMs)
+  })
+  try {
+    return await Promise.race([(async () => ask())(), timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Why nobody may be removed, or `undefined`. */
+export function removalProblem(
+  roster: ReadonlySet<string>,
+  recorded: readonly string[],
+  { maxRemovedShare, allowRemovals }: { maxRemovedShare: number; allowRemovals: boolean },
+): string | undefined {
+  if (roster.size === 0) {
+    return 'The roster is empty: nobody is removed. To end all subscriptions, call `unsubscribeAll`.'
+  }
+  const missing = recorded.filter((username) => !roster.has(username)).length
+  if (allowRemovals || recorded.length <= guardedFrom || missing <= maxRemovedShare * recorded.length) {
+    return undefined
+  }
+  return (
+    `The roster lacks ${missing} of ${recorded.length} recorded users: nobody is removed. ` +
+    'If that is right, call `sweep({ allowRemovals: true })` once.'
+  )
+}

@@ -1,0 +1,124 @@
+/** The store as the keeper uses it: nothing waits for it for long, and whether it works is proven, not assumed. */
+import { randomUUID } from 'node:crypto'
+import type { KeyValueStore } from '../stores/key-value-store.js'
+import { storeTimeoutMs } from './timing.js'
+
+/** The store failed, hung, or does not keep what is written. */
+export class StoreFailure extends Error {}
+
+/** Another process has written what this one was about to write. */
+export class Overtaken extends Error {}
+
+export class StoreAccess {
+  readonly #store: KeyValueStore
+  readonly #name: string
+  readonly #onFailure: (error: unknown) => void
+  readonly #onRecovery: () => void
+  #isWorking = true
+
+  constructor(
+    store: KeyValueStore,
+    name: string,
+    listeners: { onFailure: (error: unknown) => void; onRecovery: () => void },
+  ) {
+    this.#store = store
+    this.#name = name
+    this.#onFailure = listeners.onFailure
+    this.#onRecovery = listeners.onRecovery
+  }
+
+  get isWorking(): boolean {
+    return this.#isWorking
+  }
+
+  /** Whether several processes can share the store. */
+  get canCompare(): boolean {
+    return this.#store.compareAndSet !== undefined
+  }
+
+  /** @throws StoreFailure */
+  async read(key: string): Promise<string | undefined> {
+    const value = await this.#attempt(() => this.#store.get(this.#key(key)))
+    return typeof value === 'string' ? value : undefined
+  }
+
+  /**
+   * Like {@link StoreAccess.read}, but believes in nothing only of a store that proves to work before and after:
+   * some stores answer a failure with nothing.
+   *
+   * @throws StoreFailure
+   */
+  async readOrProveEmpty(key: string): Promise<string | undefined> {
+    const value = await this.read(key)
+    if (value !== undefined) return value
+    await this.prove()
+    const again = await this.read(key)
+    if (again === undefined) await this.prove()
+    return again
+  }
+
+  /** @throws StoreFailure */
+  async write(key: string, value: string): Promise<void> {
+    await this.#attempt(() => this.#store.set(this.#key(key), value))
+  }
+
+  /**
+   * In one step where the store can do that; else by a write.
+   *
+   * @throws StoreFailure
+   */
+  async replace(key: string, expected: string | undefined, value: string, ttlMs?: number): Promise<boolean> {
+    const name = this.#key(key)
+    if (this.#store.compareAndSet === undefined) {
+      await this.write(key, value)
+      return true
+    }
+    const store = this.#store
+    return (await this.#attempt(() => store.compareAndSet?.(name, expected, value, ttlMs))) === true
+  }
+
+  /** @throws StoreFailure unless the store holds this value. */
+  async verify(key: string, value: string): Promise<void> {
+    const stored = await this.read(key)
+    if (stored === value) return this.#recovered()
+    throw this.#failed(new StoreFailure('The store does not hold what was just written to it.'))
+  }
+
+  /** Writes something and reads it back. @throws StoreFailure */
+  async prove(): Promise<void> {
+    const value = randomUUID()
+    await this.write('check', value)
+    await this.verify('check', value)
+  }
+
+  #key(key: string): string {
+    return `${this.#name}:${key}`
+  }
+
+  #recovered(): void {
+    if (this.#isWorking) return
+    this.#isWorking = true
+    this.#onRecovery()
+  }
+
+  #failed(error: unknown): StoreFailure {
+    this.#isWorking = false
+    this.#onFailure(error)
+    return error instanceof StoreFailure ? error : new StoreFailure('The store failed.', { cause: error })
+  }
+
+  async #attempt(operation: () => unknown): Promise<unknown> {
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<never>((_resolve, reject) => {
+      const late = new StoreFailure(`The store did not answer within ${storeTimeoutMs} ms.`)
+      timer = setTimeout(() => reject(late), storeTimeoutMs)
+    })
+    try {
+      return await Promise.race([(async () => operation())(), timeout])
+    } catch (error) {
+      throw this.#failed(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

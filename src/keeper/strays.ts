@@ -1,0 +1,68 @@
+/** Deliveries of subscriptions that the keeper does not know. */
+import { strayMemoryMs, strayPatienceMs } from './timing.js'
+
+/** So many ids are watched at most: who sends more makes them up. */
+const maxWatched = 1_000
+
+interface Stray {
+  readonly firstSince: number
+  lastSince: number
+  isReported: boolean
+}
+
+export class Strays {
+  readonly #seen = new Map<number, Stray>()
+  /** Ids that this process has ended or replaced: their last callbacks may still be on their way. */
+  readonly #ended = new Set<number>()
+
+  /** A delivery came with an id that is not recorded. */
+  see(id: number): void {
+    if (this.#ended.has(id)) return
+    const now = performance.now()
+    const known = this.#seen.get(id)
+    if (known !== undefined) known.lastSince = now
+    else if (this.#seen.size < maxWatched) {
+      this.#seen.set(id, { firstSince: now, lastSince: now, isReported: false })
+    }
+  }
+
+  /** This id is none of ours any more. */
+  hasEnded(id: number): void {
+    this.#ended.add(id)
+    if (this.#ended.size <= maxWatched) return
+    for (const oldest of this.#ended) {
+      this.#ended.delete(oldest)
+      return
+    }
+  }
+
+  /** Whether there is an id that has been unknown for a minute and is not reported yet. */
+  hasCandidate(now: number): boolean {
+    for (const stray of this.#seen.values()) if (isCandidate(stray, now)) return true
+    return false
+  }
+
+  /**
+   * What to report and what is over.
+   *
+   * @param isKnown - whether an id is recorded by now
+   */
+  review(now: number, isKnown: (id: number) => boolean): { begun: number[]; over: number[] } {
+    const begun: number[] = []
+    const over: number[] = []
+    for (const [id, stray] of this.#seen) {
+      if (isKnown(id) || this.#ended.has(id) || now - stray.lastSince > strayMemoryMs) {
+        this.#seen.delete(id)
+        if (stray.isReported) over.push(id)
+      } else if (isCandidate(stray, now)) {
+        stray.isReported = true
+        begun.push(id)
+      }
+    }
+    return { begun, over }
+  }
+}
+
+function isCandidate({ firstSince, isReported }: Stray, now: number): boolean {
+  return !isReported && now - firstSince >= strayPatienceMs
+}

@@ -1,0 +1,192 @@
+/** A roster of users who stay subscribed, whatever the service ends. */
+import { InvalidRequestError } from '../errors.js'
+import { formatIssues, issuesOf } from '../shared/issues.js'
+import {
+  type UpdateSubscriptionParametersInput,
+  updateSubscriptionParametersInputSchema,
+} from '../subscriptions/update-input.js'
+import { Heartbeat } from './heartbeat.js'
+import { validateKeeperOptions } from './keeper-option-schema.js'
+import type {
+  KeeperStatus,
+  KeptSubscription,
+  RotationReport,
+  SubscriptionKeeperOptions,
+  SweepOptions,
+  SweepReport,
+} from './keeper-types.js'
+import { Keeping } from './keeping.js'
+import { keptSubscriptionOf, statusOf } from './status.js'
+import { SweepQueue } from './sweep-queue.js'
+import { slotOf } from './user-record.js'
+import { Watch } from './watch.js'
+
+/**
+ * Keeps a roster of users subscribed, each with a subscription of their own: notices when the service has ended one,
+ * restores it, and says how long the gap was (docs/keeper.md).
+ *
+ * @example
+ * ```ts
+ * const keeper = new SubscriptionKeeper({
+ *   client,
+ *   name: 'coaching',
+ *   store: redisStore(redis),
+ *   usernames: () => crm.agents(),
+ *   notificationTypes: ['behavioral', 'call-score'],
+ *   callbackUrl: 'https://app.example.com/notifications',
+ *   parameters: { token },
+ * })
+ * receiver.onAny(keeper.observe)
+ * await keeper.sweep()
+ * keeper.start()
+ * ```
+ */
+export class SubscriptionKeeper implements AsyncDisposable {
+  readonly #keeping: Keeping
+  readonly #watch: Watch
+  readonly #sweeps: SweepQueue
+  readonly #heartbeat: Heartbeat
+  #stopping: Promise<void> | undefined
+
+  /** @throws `ConfigurationError` listing everything that is wrong with the options. */
+  constructor(options: SubscriptionKeeperOptions) {
+    validateKeeperOptions(options)
+    this.#keeping = new Keeping(options)
+    this.#heartbeat = new Heartbeat(
+      async () => {
+        await this.#keeping.beat()
+        this.#watch.look()
+      },
+      () => this.#watch.slept(),
+    )
+    this.#sweeps = new SweepQueue(async (request) => {
+      this.#heartbeat.hold()
+      try {
+        const startedSince = performance.now()
+        const report = await this.#keeping.pass(request)
+        this.#watch.spread(startedSince)
+        return report
+      } finally {
+        await this.#leaveIfLast()
+      }
+    })
+    this.#watch = new Watch(this.#keeping, (provenSince) =>
+      this.#sweeps.add({ provenSince, isOver: () => !this.#watch.isRunning }),
+    )
+  }
+
+  /**
+   * Handles a delivery: proof that its subscription exists. Bound, synchronous, and never throws; to be registered with
+   * `receiver.onAny(keeper.observe)`.
+   */
+  readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
+    this.#keeping.deliver(context?.subscriptionId)
+  }
+
+  /**
+   * One pass over the roster at full rate: afterwards all that is wanted exists, but for what the report names. Joins
+   * a pass that has not begun yet, if its options are equal. Where another process keeps the roster, nothing is done.
+   * Never rejects for single users.
+   *
+   * @throws the reason of `signal`, which ends this wait and not the pass
+   */
+  sweep(options: SweepOptions = {}): Promise<SweepReport> {
+    const { allowRemovals = false, onProgress, signal } = options
+    return untilAborted(this.#sweeps.add({ allowRemovals, onProgress }), signal)
+  }
+
+  /**
+   * Keeps watch from now on: a pass at once, then everybody once per `sweepIntervalMs`. Holds the process until
+   * {@link SubscriptionKeeper.stop}. Does nothing if it is keeping watch already.
+   */
+  start(): void {
+    if (this.#watch.isRunning) return
+    this.#heartbeat.hold()
+    this.#watch.start()
+  }
+
+  /** Ends the watch: finishes what is under way, and lets another process take over. Subscriptions stay. */
+  stop(): Promise<void> {
+    if (!this.#watch.isRunning) return this.#stopping ?? Promise.resolve()
+    this.#stopping = this.#stop()
+    return this.#stopping
+  }
+
+  /** Same as {@link SubscriptionKeeper.stop}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  /**
+   * Gives every subscription new parameters or headers; those that are not named keep their values. The old secret can
+   * go when `pending` is empty. Restart the processes with the new values before long: one that starts with the old
+   * ones brings them back.
+   *
+   * @throws `InvalidRequestError` before anything is sent; the reason of `signal`, which ends this wait only
+   */
+  async rotateParameters(
+    values: UpdateSubscriptionParametersInput,
+    options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
+  ): Promise<RotationReport> {
+    const parsed = updateSubscriptionParametersInputSchema.safeParse(values)
+    if (!parsed.success) {
+      const issues = issuesOf(parsed.error)
+      throw new InvalidRequestError(`rotateParameters cannot do this: ${formatIssues(issues)}.`, { issues })
+    }
+    const { tenure, records } = this.#keeping
+    tenure.reconfigure(tenure.configuration.with(parsed.data))
+    const { onProgress, signal } = options
+    await untilAborted(this.#sweeps.add({ onProgress, isShared: false }), signal)
+    const confirmed: string[] = []
+    const pending: string[] = []
+    for (const record of records.users.values()) {
+      if (record.isRemoved) continue
+      const { generation } = tenure
+      const slot = generation && slotOf(record, generation.target)
+      const isConfirmed =
+        slot?.id !== undefined && slot.generation === generation?.generation && record.slots.length === 1
+      ;(isConfirmed ? confirmed : pending).push(record.username)
+    }
+    return { confirmed, pending }
+  }
+
+  /** What a health check shows. */
+  status(): KeeperStatus {
+    return statusOf(this.#keeping)
+  }
+
+  /** How it stands with one user; `undefined` for one who is not kept. */
+  subscription(username: string): KeptSubscription | undefined {
+    return keptSubscriptionOf(this.#keeping, username)
+  }
+
+  /**
+   * Ends the watch, and then every subscription that the keeper made. What is not done is in `failed`: call it again.
+   *
+   * @throws the reason of `signal`, which ends this wait only
+   */
+  async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
+    await this.stop()
+    const { onProgress, signal } = options
+    return untilAborted(this.#sweeps.add({ wanted: 'nobody', onProgress, isShared: false }), signal)
+  }
+
+  async #stop(): Promise<void> {
+    await this.#watch.stop()
+    await this.#leaveIfLast()
+  }
+
+  async #leaveIfLast(): Promise<void> {
+    if (await this.#heartbeat.release()) await this.#keeping.tenure.leave()
+  }
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}

@@ -1,0 +1,231 @@
+/** Whether it is this process that works on the roster, and with which generation of the configuration. */
+import type { Log } from '../logger.js'
+import type { Configuration, StoredGeneration } from './configuration.js'
+import type { Lease } from './lease.js'
+import type { Problems } from './problems.js'
+import type { RecordStore } from './record-store.js'
+import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
+import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
+import type { UserRecord } from './user-record.js'
+
+/** `at-work`: this process; `standing-by`: another one; `superseded`: for good; `blind`: the store cannot be read. */
+export type Standing = 'at-work' | 'standing-by' | 'superseded' | 'blind'
+
+export interface TenureParts {
+  readonly store: StoreAccess
+  readonly lease: Lease
+  readonly records: RecordStore
+  readonly problems: Problems
+  readonly log: Log
+}
+
+/** Somebody else changed the head at the same time: that settles in a few rounds. */
+const maxRounds = 10
+
+export class Tenure {
+  readonly #parts: TenureParts
+  #configuration: Configuration
+  /** As it stood in the store when this process took or found its generation. */
+  #own: StoredGeneration | undefined
+  #standing: Standing = 'blind'
+  #entering: Promise<Standing> | undefined
+
+  constructor(parts: TenureParts, configuration: Configuration) {
+    this.#parts = parts
+    this.#configuration = configuration
+  }
+
+  get standing(): Standing {
+    return this.#standing
+  }
+
+  get configuration(): Configuration {
+    return this.#configuration
+  }
+
+  /** The generation of this process. There is one whenever it is at work. */
+  get generation(): StoredGeneration | undefined {
+    return this.#own
+  }
+
+  /**
+   * Whether a request may be sent. While the store fails, nobody can take or renew the lease: then the last holder
+   * goes on with what needs no store.
+   */
+  get mayCall(): boolean {
+    if (this.#standing !== 'at-work') return false
+    const { lease, store } = this.#parts
+    return lease.isHeld || (lease.wasHeld && !store.isWorking)
+  }
+
+  /** Another configuration is wanted from now on. */
+  reconfigure(configuration: Configuration): void {
+    this.#configuration = configuration
+    this.#own = undefined
+    if (this.#standing !== 'superseded') return
+    this.#settle('standing-by')
+    this.#parts.problems.end('SUPERSEDED')
+  }
+
+  /** Takes the place of the one who works, or renews it. Never rejects. */
+  enter(): Promise<Standing> {
+    this.#entering ??= this.#enter().finally(() => {
+      this.#entering = undefined
+    })
+    return this.#entering
+  }
+
+  /** Another process was at work meanwhile: what was not written is forgotten at the next entry. */
+  lose(): void {
+    if (this.#standing === 'at-work') this.#standing = 'standing-by'
+  }
+
+  /** Writes what is left, says so, and lets another process work. */
+  async leave(): Promise<void> {
+    const { lease, log, records } = this.#parts
+    const isForGood = this.#standing === 'superseded'
+    if (this.#standing !== 'at-work' && !isForGood) return
+    if (!isForGood) this.#standing = 'standing-by'
+    try {
+      if (records.isOwn && lease.isHeld) {
+        await records.saveStale()
+        for (let round = 0; round < maxRounds && records.isOwn; round++) {
+          if (await records.changeHead((head) => ({ ...(head as NonNullable<typeof head>), isClosed: true })))
+            break
+          await records.readHead()
+        }
+      }
+      if (isForGood) records.disown()
+      await lease.release()
+    } catch (error) {
+      log(
+        'warn',
+        { error },
+        'The store failed while the keeper stopped: the next start checks every subscription',
+      )
+    }
+  }
+
+  async #enter(): Promise<Standing> {
+    if (this.#standing === 'superseded' && this.#own !== undefined) return 'superseded'
+    const { lease, records, store } = this.#parts
+    try {
+      for (let round = 0; round < maxRounds; round++) {
+        try {
+          await this.#findGeneration()
+          if (this.#standing === 'superseded') return 'superseded'
+          if (!(await lease.take())) {
+            if (this.#standing !== 'standing-by' || records.head?.chunks !== this.#loadedChunks)
+              await this.#look()
+            return this.#settle('standing-by')
+          }
+          if (!records.isOwn || records.head?.isClosed) await this.#open()
+          return this.#settle('at-work')
+        } catch (error) {
+          if (!(error instanceof Overtaken)) throw error
+          await records.readHead()
+        }
+      }
+      return this.#settle('standing-by')
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error
+      // Its own records are in memory: what needs no store goes on.
+      const canGoOn = this.#standing === 'at-work' && lease.wasHeld && !store.isWorking
+      return canGoOn ? 'at-work' : this.#settle('blind')
+    }
+  }
+
+  #loadedChunks: number | undefined
+
+  #settle(standing: Standing): Standing {
+    if (standing !== this.#standing) {
+      const said = {
+        'at-work': 'This process keeps the roster now',
+        'standing-by': 'Another process keeps the roster: standing by',
+        superseded: 'A newer configuration is at work: standing aside for good',
+        blind: 'The store cannot be read: nothing is done until it can',
+      }
+      this.#parts.log('info', { standing, generation: this.#own?.generation }, said[standing])
+    }
+    this.#standing = standing
+    return standing
+  }
+
+  /** Finds out whether the newest configuration is this one, or makes it so at the first look. */
+  async #findGeneration(): Promise<void> {
+    const { problems, records } = this.#parts
+    const configuration = this.#configuration
+    const wasOwn = records.isOwn
+    const head = await records.readHead()
+    if (this.#own !== undefined) {
+      if (head === undefined) {
+        if (!wasOwn) {
+          if (!(await records.announce(this.#own))) throw new Overtaken()
+          return
+        }
+        problems.begin('STORE', 'The store has lost what was in it: it is written again from memory.')
+        await records.rewrite(this.#own)
+        problems.end('STORE')
+        return
+      }
+      if (head.generation > this.#own.generation) {
+        this.#settle('superseded')
+        problems.begin(
+          'SUPERSEDED',
+          `Another process runs generation ${head.generation} of the configuration, this one ${this.#own.generation}: ` +
+            'it stands aside. Stop it, or restart it with the new configuration.',
+        )
+      }
+      // An older head was restored from a backup.
+      if (head.generation < this.#own.generation && !(await records.announce(this.#own)))
+        throw new Overtaken()
+      return
+    }
+    if (head !== undefined && (await configuration.isThat(head))) {
+      if (this.#configuration !== configuration) throw new Overtaken()
+      this.#own = head
+      return
+    }
+    const next = await configuration.succeeding(head)
+    if (this.#configuration !== configuration || !(await records.announce(next))) throw new Overtaken()
+    this.#own = next
+  }
+
+  async #open(): Promise<void> {
+    const missing = await this.#parts.records.open(loadFacts())
+    this.#loadedChunks = this.#parts.records.head?.chunks
+    if (missing === 0) return
+    const { problems } = this.#parts
+    problems.begin(
+      'STORE',
+      `${missing} of the keeper's records are missing from the store, with up to a hundred users each: ` +
+        'their subscriptions are met as if for the first time.',
+    )
+    problems.end('STORE')
+  }
+
+  /** Reads what the one at work has written, to know whose deliveries arrive here. */
+  async #look(): Promise<void> {
+    const { records } = this.#parts
+    await records.load({ ...loadFacts(), wasClosed: true })
+    this.#loadedChunks = records.head?.chunks
+  }
+
+  /** Reads again what the one at work has written. @throws StoreFailure */
+  async lookAgain(): Promise<void> {
+    if (this.#standing !== 'standing-by') return
+    await this.#parts.records.readHead()
+    await this.#look()
+  }
+}
+
+function loadFacts() {
+  const now = performance.now()
+  const wall = Date.now()
+  const restoreWait = (record: Pick<UserRecord, 'restoresSinceDelivery' | 'restoredAt'>) => {
+    const restoredAt = pastStamp(record.restoredAt, wall)
+    if (restoredAt === undefined) return 0
+    return Math.max(0, restoreWaitMs(record.restoresSinceDelivery) - (wall - restoredAt))
+  }
+  return { now, settlesAt: now + settlingMs, restoreWaitMs: restoreWait }
+}

@@ -1,0 +1,46 @@
+/** The waits of the keeper, and the rules that give their length. Monotonic, but for stamps. */
+
+/** A create without an answer may still take effect for this long. */
+export const settlingMs = 120_000
+
+/** A callback may be the late third failure: a delivery proves the time of its receipt less this. */
+export const deliveryLagMs = 60_000
+
+/** Every so many probes of a user one goes by id. */
+export const probesPerIdProof = 4
+
+export const rosterTimeoutMs = 30_000
+export const storeTimeoutMs = 5_000
+export const leaseMs = 60_000
+export const heartbeatMs = 30_000
+
+/** Proofs alone are written this rarely; they cost a longer gap in a report at most. */
+export const proofFlushMs = 300_000
+
+/** At most one pass in this time because of ends that were found. */
+export const incidentPauseMs = 60_000
+
+/** A delivery with an unknown id may be of a subscription whose 201 is still on its way. */
+export const strayPatienceMs = 60_000
+export const strayMemoryMs = 3_600_000
+
+const minute = 60_000
+
+/** How long after a restore the next one has to wait: 1, 2, 4, 8, 15 minutes. */
+export function restoreWaitMs(restoresSinceDelivery: number): number {
+  return restoresSinceDelivery === 0 ? 0 : Math.min(15, 2 ** (restoresSinceDelivery - 1)) * minute
+}
+
+/** How long after the `failures`-th failure in a row the next attempt waits: from 5 s to 5 min. */
+export function retryWaitMs(failures: number): number {
+  return Math.min(5 * minute, 5_000 * 2 ** Math.min(failures - 1, 10))
+}
+
+/** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and it counts as none. */
+export function pastStamp(stamp: number | undefined, now: number): number | undefined {
+  return stamp !== undefined && stamp <= now ? stamp : undefined
+}
+
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,204 @@
+/** What the keeper knows of one user, and how that is written into the store. */
+import * as z from 'zod'
+
+/**
+ * Whether a subscription may exist whose id is not recorded.
+ *
+ * - `none`: every create was answered.
+ * - `loaded`: the record was written by a process that did not end cleanly, so that a probe of it may be unanswered.
+ * - `unanswered`: a create was sent, or is about to be, and its answer was not seen.
+ */
+export type Doubt = 'none' | 'loaded' | 'unanswered'
+
+/** A subscription of one user that exists, may exist, or is about to be created. */
+export interface Slot {
+  /** Which of the head's targets it has: types and callback URL. */
+  readonly target: number
+  /** The generation of the configuration whose parameters it has for certain. */
+  generation: number
+  /** The service's id, once known. */
+  id: number | undefined
+  /** Whether the service said that there is no subscription with this id. */
+  isGone: boolean
+  /** Whether another one may exist whose id is not known. */
+  doubt: Doubt
+  /** From when on no unanswered create can still take effect; monotonic. */
+  settlesAt: number
+  /** When the last proof was sent; wall clock. */
+  provenAt: number | undefined
+}
+
+/** Everything about one user. */
+export interface UserRecord {
+  readonly username: string
+  /** A tombstone: the subscriptions are to be ended, and then the record is forgotten. */
+  isRemoved: boolean
+  /** One, as a rule; more while a change of types or callback URL is being carried out. */
+  slots: Slot[]
+  restoredCount: number
+  /** Restores since the last delivery: each makes the next one wait longer. */
+  restoresSinceDelivery: number
+  /** Wall clock. */
+  restoredAt: number | undefined
+  /** Before this time nothing is restored for this user; monotonic. */
+  restoreAllowedAt: number
+  /** Wall clock. */
+  deliveryAt: number | undefined
+  /** An earlier subscription was ended to make room: the creation of the next one ends a gap. */
+  interruption: { readonly lastProvenAt: number | undefined } | undefined
+
+  // What follows is known to this process only.
+
+  /** When the user is to be visited next; monotonic. */
+  dueAt: number
+  /** The time of the record's entry in the queue; infinite if there is none. */
+  queuedAt: number
+  /** When the last proof was sent; monotonic. */
+  provenSince: number
+  /** Probes of this user, to make every fourth one by id. */
+  probes: number
+  /** Attempts in a row that failed. */
+  failures: number
+  /** What the last attempt failed with. */
+  error: unknown
+  hasConflict: boolean
+  /** Whether there is nothing to do but the next probe, which a delivery saves. */
+  isQuiet: boolean
+  /** The chunk that holds the record; none until it is to be stored for the first time. */
+  chunk: Chunk | undefined
+}
+
+/** Up to a hundred records that stand in the store under one key. */
+export interface Chunk {
+  readonly index: number
+  readonly records: UserRecord[]
+  /** What stands in the store, as far as this process knows. */
+  text: string | undefined
+  /** Whether there is something to write. Proofs alone can wait. */
+  isStale: boolean
+  writing: Promise<void> | undefined
+  /** A write that begins when the one under way is over: everybody who asks meanwhile shares it. */
+  nextWrite: Promise<void> | undefined
+}
+
+/** A user whom nobody has met yet. */
+export function newUser(username: string): UserRecord {
+  return {
+    username,
+    isRemoved: false,
+    slots: [],
+    restoredCount: 0,
+    restoresSinceDelivery: 0,
+    restoredAt: undefined,
+    restoreAllowedAt: 0,
+    deliveryAt: undefined,
+    interruption: undefined,
+    dueAt: 0,
+    queuedAt: Number.POSITIVE_INFINITY,
+    provenSince: Number.NEGATIVE_INFINITY,
+    probes: 0,
+    failures: 0,
+    error: undefined,
+    hasConflict: false,
+    isQuiet: false,
+    chunk: undefined,
+  }
+}
+
+export function newSlot(target: number, generation: number): Slot {
+  return {
+    target,
+    generation,
+    id: undefined,
+    isGone: false,
+    doubt: 'none',
+    settlesAt: 0,
+    provenAt: undefined,
+  }
+}
+
+/** The subscription of the present configuration. */
+export function slotOf(record: UserRecord, target: number): Slot | undefined {
+  return record.slots.find((slot) => slot.target === target)
+}
+
+/** Short names: they stand in the store once for each user. */
+const slotSchema = z.object({
+  t: z.int(),
+  g: z.int(),
+  i: z.int().optional(),
+  gone: z.literal(1).optional(),
+  doubt: z.literal(1).optional(),
+  p: z.number().optional(),
+})
+
+const recordSchema = z.object({
+  u: z.string(),
+  s: z.array(slotSchema),
+  x: z.literal(1).optional(),
+  n: z.int().optional(),
+  since: z.int().optional(),
+  r: z.number().optional(),
+  d: z.number().optional(),
+  gap: z.object({ p: z.number().optional() }).optional(),
+})
+
+export const storedRecordsSchema = z.array(recordSchema)
+
+export type StoredRecord = z.output<typeof recordSchema>
+
+export function toStored(record: UserRecord): StoredRecord {
+  return {
+    u: record.username,
+    s: record.slots.map((slot) => ({
+      t: slot.target,
+      g: slot.generation,
+      i: slot.id,
+      gone: slot.isGone ? 1 : undefined,
+      doubt: slot.doubt === 'unanswered' ? 1 : undefined,
+      p: slot.provenAt,
+    })),
+    x: record.isRemoved ? 1 : undefined,
+    n: record.restoredCount || undefined,
+    since: record.restoresSinceDelivery || undefined,
+    r: record.restoredAt,
+    d: record.deliveryAt,
+    gap: record.interruption && { p: record.interruption.lastProvenAt },
+  }
+}
+
+/** What a record that was read depends on. */
+export interface LoadFacts {
+  /** Whether the process that wrote it ended cleanly. */
+  readonly wasClosed: boolean
+  /** From when on no create of that process can still take effect; monotonic. */
+  readonly settlesAt: number
+  /** How long the next restore has to wait, in milliseconds. */
+  readonly restoreWaitMs: (record: Pick<UserRecord, 'restoresSinceDelivery' | 'restoredAt'>) => number
+  /** Monotonic. */
+  readonly now: number
+}
+
+export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
+  const record = newUser(stored.u)
+  record.isRemoved = stored.x === 1
+  record.restoredCount = stored.n ?? 0
+  record.restoresSinceDelivery = stored.since ?? 0
+  record.restoredAt = stored.r
+  record.deliveryAt = stored.d
+  record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
+  record.restoreAllowedAt = facts.now + facts.restoreWaitMs(record)
+  record.slots = stored.s.map((slot) => {
+    const doubt = slot.doubt === 1 ? 'unanswered' : facts.wasClosed ? 'none' : 'loaded'
+    return {
+      target: slot.t,
+      generation: slot.g,
+      id: slot.i,
+      isGone: slot.gone === 1,
+      doubt,
+      settlesAt: doubt === 'none' ? 0 : facts.settlesAt,
+      provenAt: slot.p,
+    }
+  })
+  return record
+}

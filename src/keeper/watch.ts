@@ -1,0 +1,165 @@
+/** Keeps watch: everybody once per interval, spread over it, and at once where there is a reason. */
+import { DueQueue } from './due-queue.js'
+import type { Keeping } from './keeping.js'
+import { incidentPauseMs } from './timing.js'
+import type { UserRecord } from './user-record.js'
+
+export class Watch {
+  readonly #keeping: Keeping
+  readonly #passAll: (provenSince: number) => Promise<unknown>
+  readonly #due = new DueQueue()
+  #isRunning = false
+  #underWay = 0
+  #timer: NodeJS.Timeout | undefined
+  #incidentTimer: NodeJS.Timeout | undefined
+  #rosterTimer: NodeJS.Timeout | undefined
+  #lastIncidentSince = Number.NEGATIVE_INFINITY
+  #passes: Promise<unknown> = Promise.resolve()
+  /** Whether the users of this process have been met since it is at work. */
+  #isSettledIn = false
+
+  /** @param passAll - queues a pass over everybody who was not proven since a time */
+  constructor(keeping: Keeping, passAll: (provenSince: number) => Promise<unknown>) {
+    this.#keeping = keeping
+    this.#passAll = passAll
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning
+  }
+
+  start(): void {
+    this.#isRunning = true
+    this.#isSettledIn = false
+    this.#keeping.isWatching = true
+    this.#keeping.onNews = (news) => {
+      if (news === 'recovery') this.#plan()
+      else this.#planIncidentPass()
+    }
+    this.#pass()
+    this.#planRoster()
+  }
+
+  /** No more visits begin; resolves when those under way are over. */
+  async stop(): Promise<void> {
+    this.#isRunning = false
+    this.#keeping.isWatching = false
+    this.#keeping.onNews = () => {}
+    for (const timer of [this.#timer, this.#incidentTimer, this.#rosterTimer]) clearTimeout(timer)
+    this.#incidentTimer = undefined
+    this.#due.clear()
+    await this.#passes
+    await this.#keeping.visitor.underWay
+  }
+
+  /** After a beat: another process may have gone, or taken over. */
+  look(): void {
+    if (!this.#isRunning) return
+    const isAtWork = this.#keeping.tenure.standing === 'at-work'
+    if (isAtWork && !this.#isSettledIn) this.#pass()
+    if (!isAtWork) this.#isSettledIn = false
+    this.#plan()
+  }
+
+  /** The process has slept: anything may have happened. */
+  slept(): void {
+    if (this.#isRunning) this.#pass()
+  }
+
+  /** After a pass of somebody's own, too. */
+  spread(startedSince: number): void {
+    if (!this.#isRunning || this.#keeping.tenure.standing !== 'at-work') return
+    this.#isSettledIn = true
+    const users = [...this.#keeping.records.users.values()]
+    const now = performance.now()
+    const { sweepIntervalMs } = this.#keeping.settings
+    for (const [index, record] of users.entries()) {
+      const turn = startedSince + (sweepIntervalMs * (index + 1)) / users.length
+      if (record.isQuiet) record.dueAt = Math.min(record.dueAt, Math.max(now, turn))
+      this.#due.add(record)
+    }
+    this.#plan()
+  }
+
+  #pass(): void {
+    this.#isSettledIn = true
+    const pass = this.#passAll(performance.now())
+    this.#passes = Promise.all([this.#passes, pass])
+  }
+
+  /** What ended with the one that was found has to be found, too: by a pass that begins after it, one a minute. */
+  #planIncidentPass(): void {
+    if (this.#incidentTimer !== undefined) return
+    const waitMs = this.#lastIncidentSince + incidentPauseMs - performance.now()
+    this.#incidentTimer = setTimeout(
+      () => {
+        this.#incidentTimer = undefined
+        this.#lastIncidentSince = performance.now()
+        this.#passes = Promise.all([this.#passes, this.#passAll(this.#keeping.incidents.lastEndSince)])
+      },
+      Math.max(0, waitMs),
+    )
+  }
+
+  #planRoster(): void {
+    this.#rosterTimer = setTimeout(() => {
+      this.#passes = Promise.all([this.#passes, this.#readRoster()])
+      this.#planRoster()
+    }, this.#keeping.settings.sweepIntervalMs)
+  }
+
+  async #readRoster(): Promise<void> {
+    const keeping = this.#keeping
+    if (keeping.tenure.standing !== 'at-work') return
+    const roster = await keeping.askRoster()
+    if (roster === undefined || !this.#isRunning || keeping.tenure.standing !== 'at-work') return
+    keeping.applyRoster(roster, false)
+    for (const record of keeping.records.users.values()) {
+      if (record.queuedAt > record.dueAt) this.#due.add(record)
+    }
+    this.#plan()
+  }
+
+  /** Begins the visits that are due, and sets the timer for the next. */
+  #plan(): void {
+    clearTimeout(this.#timer)
+    if (!this.#isRunning || this.#keeping.tenure.standing !== 'at-work') return
+    const now = performance.now()
+    const { circuit, settings } = this.#keeping
+    const room = circuit.outage === undefined ? settings.concurrency : 1
+    while (this.#underWay < room && now >= circuit.nextCallAt) {
+      const record = this.#takeDue(now)
+      if (record === undefined) break
+      void this.#visit(record)
+    }
+    if (this.#underWay >= room) return
+    const nextAt = Math.max(this.#due.nextAt, circuit.nextCallAt)
+    if (nextAt === Number.POSITIVE_INFINITY) return
+    this.#timer = setTimeout(() => this.#plan(), Math.max(1, Math.ceil(nextAt - now)))
+  }
+
+  /** In an outage each test is made with another user. */
+  #takeDue(now: number): UserRecord | undefined {
+    const passedOver: UserRecord[] = []
+    let record = this.#due.take(now)
+    while (record !== undefined && !this.#keeping.circuit.isAnother(record.username)) {
+      passedOver.push(record)
+      record = this.#due.take(now)
+    }
+    if (record === undefined) record = passedOver.pop()
+    for (const each of passedOver) this.#due.add(each)
+    return record
+  }
+
+  async #visit(record: UserRecord): Promise<void> {
+    const { records, visitor } = this.#keeping
+    this.#underWay++
+    const other = visitor.underWayOf(record)
+    const visit = await (other ?? visitor.visit(record, { wantsProof: true, repeats: false }))
+    this.#underWay--
+    if (other === undefined) this.#keeping.visited(record, visit)
+    // Forgotten, or of a time before another process was at work.
+    if (this.#isRunning && records.users.get(record.username) === record) this.#due.add(record)
+    this.#plan()
+  }
+}

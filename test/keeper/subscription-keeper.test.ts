@@ -1,0 +1,213 @@
+/** The keeper on the emulator: what a user sees of it. */
+import {
+  type KeeperGap,
+  type KeeperProblem,
+  NotificationClient,
+  SubscriptionKeeper,
+  type SubscriptionKeeperOptions,
+} from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { describe, expect, test } from 'vitest'
+
+const callbackUrl = 'https://app.example.com/notifications'
+
+/** An emulated service and what one process after the other sees of it. */
+class Bench implements AsyncDisposable {
+  readonly emulator: Emulator
+  readonly client: NotificationClient
+  readonly store = new Map<string, string>()
+  readonly gaps: KeeperGap[] = []
+  readonly problems: KeeperProblem[] = []
+
+  private constructor(emulator: Emulator) {
+    this.emulator = emulator
+    this.client = new NotificationClient(emulator.clientOptions)
+  }
+
+  static async start(): Promise<Bench> {
+    return new Bench(await startEmulator())
+  }
+
+  keeper(options: Partial<SubscriptionKeeperOptions> = {}): SubscriptionKeeper {
+    return new SubscriptionKeeper({
+      client: this.client,
+      name: 'coaching',
+      store: this.store,
+      usernames: ['alice', 'bob', 'carol'],
+      notificationTypes: ['behavioral'],
+      callbackUrl,
+      parameters: { token: 'first' },
+      onGap: (gap) => this.gaps.push(gap),
+      onProblem: (problem) => this.problems.push(problem),
+      logger: false,
+      ...options,
+    })
+  }
+
+  /** Who is subscribed, and with which token. */
+  get subscribed(): Record<string, string | undefined> {
+    return Object.fromEntries(
+      this.emulator.subscriptions.map(({ usernames, parameters }) => [usernames.join(), parameters.token]),
+    )
+  }
+
+  idOf(username: string): number | undefined {
+    return this.emulator.subscriptions.find(({ usernames }) => usernames.includes(username))?.subscriptionId
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close()
+    await this.emulator[Symbol.asyncDispose]()
+  }
+}
+
+const everybody = { alice: 'first', bob: 'first', carol: 'first' }
+
+describe('a sweep', () => {
+  test('subscribes everybody of the roster, each with a subscription of their own', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper()
+    expect(await keeper.sweep()).toEqual({
+      wanted: 3,
+      active: 3,
+      created: 3,
+      restored: 0,
+      removed: 0,
+      failed: [],
+      problems: [],
+    })
+    expect(bench.subscribed).toEqual(everybody)
+    expect(keeper.subscription('bob')).toMatchObject({ subscriptionId: bench.idOf('bob'), state: 'active' })
+    expect(keeper.status().counts).toEqual({ active: 3, unproven: 0, conflict: 0, failing: 0 })
+    expect(bench.gaps).toEqual([])
+  })
+
+  test('changes nothing when nothing has changed', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper()
+    await keeper.sweep()
+    const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
+    for (let round = 0; round < 5; round++)
+      expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0 })
+    expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
+    expect([...bench.gaps, ...bench.problems]).toEqual([])
+  })
+
+  test('restores what the service has ended, says how long the gap was, and suspects the receiver', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper()
+    await keeper.sweep()
+    const provenAt = keeper.subscription('bob')?.lastProvenAt
+    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+    const before = Date.now()
+    expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0, restored: 1 })
+    expect(bench.subscribed).toEqual(everybody)
+    const [gap] = bench.gaps
+    expect(bench.gaps).toEqual([
+      {
+        username: 'bob',
+        subscriptionId: bench.idOf('bob'),
+        lastProvenAt: provenAt,
+        restoredAt: expect.any(Number),
+        cause: 'ended',
+      },
+    ])
+    expect(gap?.restoredAt).toBeGreaterThanOrEqual(before)
+    expect(bench.problems).toMatchObject([
+      { code: 'RECEIVER_SUSPECTED', usernames: ['bob'], resolved: false },
+    ])
+    expect(keeper.subscription('bob')?.restoredCount).toBe(1)
+  })
+
+  test('ends the subscription of who is no longer in the roster, and touches no other', async () => {
+    await using bench = await Bench.start()
+    let usernames = ['alice', 'bob', 'carol']
+    const keeper = bench.keeper({ usernames: () => usernames })
+    await keeper.sweep()
+    const idOfAlice = bench.idOf('alice')
+    usernames = ['alice', 'dave']
+    expect(await keeper.sweep()).toMatchObject({ wanted: 2, active: 2, created: 1, removed: 2 })
+    expect(bench.subscribed).toEqual({ alice: 'first', dave: 'first' })
+    expect(bench.idOf('alice')).toBe(idOfAlice)
+    expect(keeper.subscription('bob')).toBeUndefined()
+  })
+
+  test('of a process that starts again goes on where the last one ended', async () => {
+    await using bench = await Bench.start()
+    await bench.keeper().sweep()
+    const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
+    expect(await bench.keeper().sweep()).toMatchObject({ active: 3, created: 0, restored: 0 })
+    expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
+  })
+})
+
+describe('a change of the configuration', () => {
+  test('of a token reaches every subscription, by an update', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper()
+    await keeper.sweep()
+    const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
+    expect(await keeper.rotateParameters({ parameters: { token: 'second' } })).toEqual({
+      confirmed: ['alice', 'bob', 'carol'],
+      pending: [],
+    })
+    expect(bench.subscribed).toEqual({ alice: 'second', bob: 'second', carol: 'second' })
+    expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
+  })
+
+  test('of the callback URL creates the new subscriptions before it ends the old ones: no gap', async () => {
+    await using bench = await Bench.start()
+    await bench.keeper().sweep()
+    const kinds: string[] = []
+    bench.emulator.on('created', ({ usernames }) => kinds.push(`created ${usernames}`))
+    bench.emulator.on('ended', ({ usernames }) => kinds.push(`ended ${usernames}`))
+    const moved = bench.keeper({ callbackUrl: 'https://new.example.com/', concurrency: 1 })
+    expect(await moved.sweep()).toMatchObject({ active: 3, failed: [] })
+    expect(kinds).toEqual(['alice', 'bob', 'carol'].flatMap((name) => [`created ${name}`, `ended ${name}`]))
+    expect(bench.gaps).toEqual([])
+  })
+
+  test('to types that overlap ends the old subscription first and tells of the gap', async () => {
+    await using bench = await Bench.start()
+    await bench.keeper().sweep()
+    const other = bench.keeper({ notificationTypes: ['behavioral', 'call-score'] })
+    expect(await other.sweep()).toMatchObject({ active: 3, failed: [] })
+    expect(bench.gaps.map(({ username, cause }) => [username, cause])).toEqual([
+      ['alice', 'changed'],
+      ['bob', 'changed'],
+      ['carol', 'changed'],
+    ])
+    expect(bench.emulator.subscriptions).toHaveLength(3)
+  })
+
+  test('that takes a parameter away recreates the subscription, because an update would keep it', async () => {
+    await using bench = await Bench.start()
+    await bench.keeper({ parameters: { token: 'first', team: 'north' } }).sweep()
+    expect(await bench.keeper().sweep()).toMatchObject({ active: 3, failed: [] })
+    expect(bench.emulator.subscriptions.map(({ parameters }) => parameters)).toEqual(
+      Array(3).fill({ token: 'first' }),
+    )
+    expect(bench.gaps.map(({ cause }) => cause)).toEqual(['changed', 'changed', 'changed'])
+  })
+})
+
+test('unsubscribeAll ends everything that the keeper made, and nothing else', async () => {
+  await using bench = await Bench.start()
+  const { subscriptionId } = await bench.client.createSubscription({
+    notificationTypes: ['behavioral'],
+    usernames: ['zoe'],
+    callbackUrl,
+  })
+  const keeper = bench.keeper()
+  await keeper.sweep()
+  expect(await keeper.unsubscribeAll()).toMatchObject({ wanted: 0, active: 0, removed: 3, failed: [] })
+  expect(bench.emulator.subscriptions.map((each) => each.subscriptionId)).toEqual([subscriptionId])
+})
+
+test('the store holds no secret, and no key a username', async () => {
+  await using bench = await Bench.start()
+  const keeper = bench.keeper({ parameters: { token: 'sesame-1' }, headers: { 'x-key': 'sesame-2' } })
+  await keeper.sweep()
+  expect([...bench.store.keys()].join()).not.toMatch(/alice|bob|carol/)
+  expect([...bench.store.values()].join()).not.toContain('sesame')
+})
