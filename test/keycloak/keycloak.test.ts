@@ -2,6 +2,9 @@
  * The client against a real Keycloak, whose token endpoint is the service's (docs/service.md, Endpoints). What was found
  * here stands in docs/client.md, Keycloak.
  */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import {
   NotificationClient,
   type NotificationClientOptions,
@@ -10,7 +13,10 @@ import {
 import { Agent } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordingLogger } from '../support/recording-logger.js'
+import { RedisServer } from '../support/redis-server.js'
 import { KeycloakServer, type RealmClient } from './keycloak-server.js'
+
+const run = promisify(execFile)
 
 const realm = 'acme'
 const plain: RealmClient = { clientId: 'plain', secret: 'c1ient-s3cret' }
@@ -125,9 +131,35 @@ test('tokens that live for 5 seconds are refreshed under load, and none is hande
   await keycloak.verify(realm, newest ?? '')
 })
 
+test('eight processes with one Redis send about one token request for each lifetime, all together', async () => {
+  await using redis = await RedisServer.start()
+  const program = fileURLToPath(new URL('token-process.ts', import.meta.url))
+  const results = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const { stdout } = await run(process.execPath, ['--import', 'tsx', program], {
+        env: {
+          ...process.env,
+          AUTH_URL: keycloak.authUrl,
+          CA: keycloak.ca,
+          CLIENT_ID: shortLived.clientId,
+          CLIENT_SECRET: shortLived.secret,
+          REALM: realm,
+          REDIS_URL: redis.url,
+        },
+      })
+      return JSON.parse(stdout) as { requests: number; failures: number }
+    }),
+  )
+  expect(results.filter(({ failures }) => failures > 0)).toEqual([])
+  const requests = results.reduce((sum, each) => sum + each.requests, 0)
+  // Four lifetimes, because the processes do not start at the same moment; each process for itself would send 32.
+  expect(requests).toBeGreaterThanOrEqual(3)
+  expect(requests).toBeLessThanOrEqual(8)
+})
+
 test('a restart of the server costs no call while a token lives, and then a clear error until it is back', async () => {
   const client = clientOf({ ...plain })
-  const brief = clientOf(shortLived, {}, { retry: false, timeoutMs: 2_000 })
+  const brief = clientOf(shortLived, {}, { retry: false })
   const [held, last] = await Promise.all([client.getAccessToken(), brief.getAccessToken()])
   await keycloak.stop()
   expect(await client.getAccessToken()).toBe(held)
