@@ -17,7 +17,7 @@ interface Rotation {
   readonly newToken: string
   /** Has every instance of the app run with these tokens in its configuration. */
   readonly deploy: (...acceptedTokens: string[]) => void | Promise<void>
-  /** Waits for callbacks that are under way with the old token: in production a minute is plenty. */
+  /** Waits for callbacks that are in flight with the old token: in production a minute is plenty. */
   readonly settled: () => Promise<void>
 }
 
@@ -32,7 +32,11 @@ async function rotateCallbackToken(rotation: Rotation): Promise<void> {
 // The demonstration: an app whose route is replaced while it runs, and a subscription that sends the old token.
 let handled = 0
 function routeAccepting(...tokens: string[]) {
-  return toNodeHandler(new DeliveryReceiver({ secrets: { token: tokens } }).onAny(() => handled++))
+  const receiver = new DeliveryReceiver({
+    secrets: { token: tokens },
+    onRefused: ({ reason }) => console.log(`Refused: ${reason}`),
+  })
+  return toNodeHandler(receiver.onAny(() => handled++))
 }
 
 const [oldToken, newToken] = [randomToken(), randomToken()]
@@ -89,7 +93,7 @@ console.log(`The old token is answered with ${callback?.status}`)
 
 await server.close()
 
-/** Resolves when what is under way was answered, and the next delivery after it. */
+/** Resolves when what is in flight was answered, and the next delivery after it. */
 async function twoAnswers(): Promise<void> {
   await once(deliveries, 'answered')
   await once(deliveries, 'answered')

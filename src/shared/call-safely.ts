@@ -1,25 +1,13 @@
 /** Calls of a user's functions: what they throw or reject with never gets out. */
-import type { InFlight } from './in-flight.js'
-
-/** Counts calls that are not done. */
-export type Calls = Pick<InFlight, 'begin' | 'end'>
 
 /**
- * Calls a function, which is one of `calls` until it is done. What it throws or rejects with goes to `onFailure`,
- * which may start further ones.
+ * Calls a function at once, and resolves when what it returned is settled. What it throws or rejects with goes to
+ * `onFailure`, whose result is waited for, too. Never rejects, unless `onFailure` fails.
  */
-export const callSafely = (call: () => unknown, onFailure: (error: unknown) => void, calls?: Calls): void => {
+export async function callSafely(call: () => unknown, onFailure: (error: unknown) => unknown): Promise<void> {
   try {
-    const result = call()
-    // Only an object can be a promise: a synchronous function costs none.
-    if (Object(result) !== result) return
-    const promise = Promise.resolve(result)
-    calls?.begin()
-    promise.then(calls?.end, (error) => {
-      onFailure(error)
-      calls?.end()
-    })
+    await call()
   } catch (error) {
-    onFailure(error)
+    await onFailure(error)
   }
 }

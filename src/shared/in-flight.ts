@@ -1,5 +1,7 @@
-/** Counts what is under way: calls, deliveries, or the handlers of one. */
+/** Counts what is in flight: the calls of a client, the deliveries of a receiver. */
 export interface InFlight {
+  /** How many are in flight. */
+  readonly count: number
   /** One more. */
   begin(): void
   /** One is over. */
@@ -8,13 +10,19 @@ export interface InFlight {
   whenOver(onOver: () => void): void
 }
 
-export const inFlight = (): InFlight => {
+/** A count that starts with none. Its functions work without it. */
+export function inFlight(): InFlight {
   let count = 0
   const waiting: (() => void)[] = []
-  const tell = () => {
+
+  function tell(): void {
     if (count === 0) for (const onOver of waiting.splice(0)) onOver()
   }
+
   return {
+    get count() {
+      return count
+    },
     begin() {
       count += 1
     },

@@ -13,16 +13,9 @@ export {
 } from '../notification-types.js'
 export type {
   Delivery,
-  DeliveryOf,
-  LowEnergyAgentOpenedNotification,
   LowEnergyAgentOpenedPayload,
-  NoPayloadSchemas,
   Notification,
-  NotificationOf,
-  NotificationWith,
-  OtherNotification,
   PayloadSchemas,
-  UndocumentedNotificationType,
 } from './delivery/delivery.js'
 export {
   createDeliveryParser,
@@ -34,12 +27,11 @@ export {
 } from './delivery/delivery-parser.js'
 export { lowEnergyAgentOpenedPayloadSchema } from './delivery/payload-schemas.js'
 export { deliverySchema, notificationSchema } from './delivery/schemas.js'
-export type { Secrets } from './receiver/authentication.js'
-export type { AnswerStatus, CallbackAnswer } from './receiver/delivery-core.js'
+export type { CallbackAnswer } from './receiver/delivery-core.js'
 export { type CallbackRequest, DeliveryReceiver } from './receiver/delivery-receiver.js'
-export type { DeliveryContext, NotificationFor, NotificationHandler } from './receiver/handlers.js'
-export type { CallbackHeaders } from './receiver/headers.js'
+export type { DeliveryContext, NotificationHandler } from './receiver/handlers.js'
 export { toNodeHandler } from './receiver/node-handler.js'
 export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'
-export type { DeliveryReceiverOptions, ReceiverSettings } from './receiver/receiver-options.js'
+export type { DeliveryReceiverOptions } from './receiver/receiver-options.js'
+export type { RefusedCallback } from './receiver/refusal.js'
 export { toWebHandler, type WebHandlerOptions } from './receiver/web-handler.js'

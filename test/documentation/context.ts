@@ -72,7 +72,9 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/webhooks/receiver/delivery-receiver.ts: drain': ['receiver', 'server'],
   'src/webhooks/receiver/delivery-receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
+  'src/webhooks/receiver/handlers.ts: header': ['receiver'],
   'src/webhooks/receiver/node-handler.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
+  'src/webhooks/receiver/receiver-options.ts: payloads': ['current as currentToken'],
   'src/webhooks/receiver/receiver-options.ts: secrets': ['current as currentToken', 'next as previousToken'],
   'src/webhooks/receiver/web-handler.ts: toWebHandler': ['receiver', 'hono as app'],
   'src/webhooks/receiver/web-handler.ts: waitUntil': [

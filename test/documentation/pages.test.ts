@@ -28,7 +28,7 @@ describe('the tables of the pages', () => {
 
   test('name every option of the receiver', () => {
     const expected = [
-      ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'ReceiverSettings'),
+      ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'OptionalOptions'),
       ...propertiesOf('src/webhooks/receiver/receiver-options.ts', 'Authenticated'),
     ]
     expect(missingFrom('docs/receiver.md', expected)).toEqual([])

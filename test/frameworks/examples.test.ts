@@ -16,7 +16,11 @@ const examples: Record<string, string[]> = {
   'receive-hono.ts': received,
   'receive-lambda.ts': received,
   'receive-node-https.ts': received,
-  'rotate-callback-token.ts': ['Refused during the rotation: 0', 'The old token is answered with 401'],
+  'rotate-callback-token.ts': [
+    'Refused during the rotation: 0',
+    'Refused: the header "token" is wrong',
+    'The old token is answered with 401',
+  ],
 }
 
 describe('the examples to copy', () => {

@@ -9,11 +9,8 @@ import {
   DeliveryReceiver,
   type DeliveryReceiverOptions,
   type InvalidDeliveryError,
-  type LowEnergyAgentOpenedNotification,
   type LowEnergyAgentOpenedPayload,
   type Notification,
-  type NotificationOf,
-  type NotificationWith,
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
@@ -34,7 +31,7 @@ describe('on gives each type its payload', () => {
 
   test('the documented one', () => {
     receiver.on('lowEnergyAgentOpened', (notification, context) => {
-      expectTypeOf(notification).toEqualTypeOf<LowEnergyAgentOpenedNotification>()
+      expectTypeOf(notification).toEqualTypeOf<Notification<'lowEnergyAgentOpened'>>()
       expectTypeOf(context.subscriptionId).toEqualTypeOf<number>()
       expectTypeOf(context.delivery).toEqualTypeOf<Delivery>()
     })
@@ -42,10 +39,10 @@ describe('on gives each type its payload', () => {
 
   test('a plain record for documented types without one, and for any other', () => {
     receiver.on('cxScoreUpdated', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<NotificationWith<'cxScoreUpdated', AnyPayload>>()
+      expectTypeOf(notification).toEqualTypeOf<Notification<'cxScoreUpdated'>>()
     })
     receiver.on('somethingNew', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<NotificationWith<'somethingNew', AnyPayload>>()
+      expectTypeOf(notification).toEqualTypeOf<Notification<'somethingNew'>>()
     })
   })
 
@@ -61,9 +58,7 @@ describe('on gives each type its payload', () => {
 
   test('several types give the union of theirs', () => {
     receiver.on('lowEnergyAgentOpened' as 'lowEnergyAgentOpened' | 'mine', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<
-        LowEnergyAgentOpenedNotification | NotificationWith<'mine', AnyPayload>
-      >()
+      expectTypeOf(notification).toEqualTypeOf<Notification<'lowEnergyAgentOpened'> | Notification<'mine'>>()
     })
   })
 
@@ -82,7 +77,7 @@ describe('on gives each type its payload', () => {
         expectTypeOf(payload).toEqualTypeOf<AnyPayload>()
       })
       .onAny((notification) => {
-        expectTypeOf(notification).toEqualTypeOf<NotificationOf<typeof payloads>>()
+        expectTypeOf(notification).toEqualTypeOf<Notification<string, typeof payloads>>()
         if (notification.type === 'mine') expectTypeOf(notification.payload.on).toEqualTypeOf<boolean>()
       })
   })
@@ -131,7 +126,7 @@ describe('options', () => {
       },
       onError: (error, notification, context) => {
         expectTypeOf(error).toEqualTypeOf<unknown>()
-        expectTypeOf(notification).toEqualTypeOf<NotificationOf<typeof payloads>>()
+        expectTypeOf(notification).toEqualTypeOf<Notification<string, typeof payloads>>()
         expectTypeOf(context).toEqualTypeOf<DeliveryContext<typeof payloads>>()
       },
     })

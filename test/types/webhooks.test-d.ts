@@ -1,23 +1,18 @@
 import {
   createDeliveryParser,
   type Delivery,
-  type DeliveryOf,
   type DeliveryParser,
   type DocumentedNotificationType,
   deliverySchema,
   type InvalidDeliveryError,
-  type LowEnergyAgentOpenedNotification,
   type LowEnergyAgentOpenedPayload,
-  type lowEnergyAgentOpenedPayloadSchema,
+  lowEnergyAgentOpenedPayloadSchema,
   type Notification,
-  type NotificationOf,
   type NotificationType,
   type notificationSchema,
   type notificationTypes,
-  type OtherNotification,
   parseDelivery,
   safeParseDelivery,
-  type UndocumentedNotificationType,
 } from 'notification-subscriber/webhooks'
 import { describe, expectTypeOf, test } from 'vitest'
 import * as z from 'zod'
@@ -30,16 +25,14 @@ declare const delivery: Delivery
 describe('narrowing on notification.type', () => {
   test('by ===, through the delivery', () => {
     if (delivery.notification.type === 'lowEnergyAgentOpened') {
-      expectTypeOf(delivery.notification).toEqualTypeOf<LowEnergyAgentOpenedNotification>()
+      expectTypeOf(delivery.notification).toEqualTypeOf<Notification<'lowEnergyAgentOpened'>>()
       expectTypeOf(delivery.notification.payload).toEqualTypeOf<LowEnergyAgentOpenedPayload>()
       expectTypeOf(delivery.notification.payload.callId).toEqualTypeOf<string>()
       expectTypeOf(delivery.notification.payload.username).toEqualTypeOf<string>()
       expectTypeOf(delivery.notification.payload.bTime).toEqualTypeOf<number>()
       expectTypeOf(delivery.notification.payload.nTime).toEqualTypeOf<number>()
       expectTypeOf(delivery.notification.payload.idx).toEqualTypeOf<number>()
-      expectTypeOf(delivery.notification.payload.added).toEqualTypeOf<unknown>()
     } else {
-      expectTypeOf(delivery.notification).toEqualTypeOf<OtherNotification>()
       expectTypeOf(delivery.notification.payload).toEqualTypeOf<AnyPayload>()
     }
   })
@@ -80,7 +73,7 @@ describe('narrowing on notification.type', () => {
     expectTypeOf(documented).returns.toEqualTypeOf<boolean>()
     expectTypeOf<
       Exclude<Notification['type'], DocumentedNotificationType>
-    >().toEqualTypeOf<UndocumentedNotificationType>()
+    >().toEqualTypeOf<`<undocumented type: ${string}>`>()
     expectTypeOf<DocumentedNotificationType>().toExtend<Notification['type']>()
   })
 
@@ -97,6 +90,40 @@ describe('narrowing on notification.type', () => {
 
   test('fields of the payload cannot be used as anything before the type is known', () => {
     expectTypeOf(delivery.notification.payload.callId).toEqualTypeOf<unknown>()
+    // @ts-expect-error No field of the documented payload: which type the notification has is not known here.
+    expectTypeOf(delivery.notification.payload.score).toEqualTypeOf<unknown>()
+    const payload: AnyPayload = delivery.notification.payload
+    expectTypeOf(payload.score).toEqualTypeOf<unknown>()
+  })
+
+  test('a misspelt field of a payload with a schema does not compile', () => {
+    const { notification } = delivery
+    if (notification.type !== 'lowEnergyAgentOpened') return
+    // @ts-expect-error It is called username.
+    expectTypeOf(notification.payload.usernme).toEqualTypeOf<string>()
+    const score = {} as Notification<
+      'cxScoreUpdated',
+      { cxScoreUpdated: z.ZodObject<{ score: z.ZodNumber }> }
+    >
+    // @ts-expect-error It is called score.
+    expectTypeOf(score.payload.scroe).toEqualTypeOf<number>()
+    // @ts-expect-error It is called callId.
+    expectTypeOf(lowEnergyAgentOpenedPayloadSchema.parse({}).callid).toEqualTypeOf<string>()
+    // @ts-expect-error It is called idx.
+    const { index } = {} as LowEnergyAgentOpenedPayload
+    expectTypeOf(index).toEqualTypeOf<number>()
+  })
+
+  test('one type can be named, several, or all, with schemas of one’s own or without', () => {
+    expectTypeOf<
+      Notification<'lowEnergyAgentOpened'>['payload']
+    >().toEqualTypeOf<LowEnergyAgentOpenedPayload>()
+    expectTypeOf<Notification<'lowEnergyAgentOpened'>>().toExtend<Notification>()
+    expectTypeOf<Notification<'cxScoreUpdated'>>().toExtend<Notification>()
+    expectTypeOf<Notification<'somethingNew'>['payload']>().toEqualTypeOf<AnyPayload>()
+    expectTypeOf<Notification<'cxScoreUpdated' | 'somethingNew'>>().toEqualTypeOf<
+      Notification<'cxScoreUpdated'> | Notification<'somethingNew'>
+    >()
   })
 })
 
@@ -173,7 +200,7 @@ describe('createDeliveryParser', () => {
 
   test('safeParse is typed alike', () => {
     const result = parser.safeParse('')
-    if (result.success) expectTypeOf(result.data).toEqualTypeOf<DeliveryOf<typeof payloads>>()
+    if (result.success) expectTypeOf(result.data).toEqualTypeOf<Delivery<typeof payloads>>()
     else expectTypeOf(result.error).toEqualTypeOf<InvalidDeliveryError>()
   })
 
@@ -184,10 +211,10 @@ describe('createDeliveryParser', () => {
   test('a parser’s payload schemas can be inferred from it', () => {
     const typeOf = <Payloads extends Readonly<Record<string, z.core.$ZodType>>>(
       _parser: DeliveryParser<Payloads>,
-      notification: NotificationOf<Payloads>,
+      notification: Notification<string, Payloads>,
     ) => notification
     const notification = typeOf(parser, parser.parse('').notification)
-    expectTypeOf(notification).toEqualTypeOf<NotificationOf<typeof payloads>>()
+    expectTypeOf(notification).toEqualTypeOf<Notification<string, typeof payloads>>()
   })
 
   test('only schemas are payloads', () => {

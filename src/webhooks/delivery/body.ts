@@ -1,7 +1,6 @@
 /** The JSON value in a callback's body, whatever form the web framework hands it over in. */
-
 import { messageOf } from '../../shared/excerpt.js'
-import { bodyFailure } from './failure.js'
+import { Failure } from './failure.js'
 
 export type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
 
@@ -15,28 +14,31 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  *
  * @throws Failure if there is no JSON value in it.
  */
-export const valueOfBody = (body: unknown): unknown =>
-  typeof body === 'string' ? valueOfText(body) : isBytes(body) ? valueOfText(textOf(body)) : body
+export function valueOfBody(body: unknown): unknown {
+  if (typeof body === 'string') return valueOfText(body)
+  return isBytes(body) ? valueOfText(textOf(body)) : body
+}
 
-const valueOfText = (text: string, mayHaveMark = true): unknown => {
+/** By tag and not by instanceof: bytes from another realm (a worker's vm, Jest) are bytes too. */
+export function isBytes(body: unknown): body is Bytes {
+  return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
+}
+
+function valueOfText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
     // Looked for only now: hardly any body begins with one.
-    if (mayHaveMark && text[0] === byteOrderMark) return valueOfText(text.slice(1), false)
+    if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
     // Engines quote a few characters around the fault and, some of them, its position.
-    throw bodyFailure(text.trim() ? `is not JSON (${messageOf(error)})` : 'is empty', error)
+    throw Failure.ofBody(text.trim() ? `is not JSON (${messageOf(error)})` : 'is empty', error)
   }
 }
 
-const textOf = (bytes: Bytes): string => {
+function textOf(bytes: Bytes): string {
   try {
     return utf8.decode(bytes)
   } catch (error) {
-    throw bodyFailure('is not UTF-8', error)
+    throw Failure.ofBody('is not UTF-8', error)
   }
 }
-
-/** By tag and not by instanceof: bytes from another realm (a worker's vm, Jest) are bytes too. */
-export const isBytes = (body: unknown): body is Bytes =>
-  ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'

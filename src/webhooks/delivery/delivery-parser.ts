@@ -1,13 +1,14 @@
-/** Callback bodies in, typed deliveries out (interface.md section 2.3). */
+/** Callback bodies in, typed deliveries out (docs/service.md, Delivery). */
 import * as z from 'zod'
 import type { InvalidDeliveryError } from '../../errors.js'
 import { issuesOf } from '../../shared/issues.js'
 import { valueOfBody } from './body.js'
-import type { Delivery, DeliveryOf, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
-import { thrownFailure } from './failure.js'
+import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
+import { Failure } from './failure.js'
 import { invalidDelivery } from './invalid-delivery.js'
 import { payloadPath, transformingReader, validatingReader } from './payload-reader.js'
 import { documentedType, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import { payloadsOptionSchema } from './payloads-option.js'
 import { refuseOptions } from './refuse-options.js'
 import { anyDeliverySchema } from './schemas.js'
 
@@ -27,7 +28,7 @@ export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
       /** The body is a delivery. */
       success: true
       /** The delivery. */
-      data: DeliveryOf<Payloads>
+      data: Delivery<Payloads>
       /** Not there. */
       error?: never
     }
@@ -43,14 +44,14 @@ export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
 /** Reads callback bodies with the payload schemas it was made with; see {@link createDeliveryParser}. */
 export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** Like {@link parseDelivery}. */
-  parse(body: unknown): DeliveryOf<Payloads>
+  parse(body: unknown): Delivery<Payloads>
   /** Like {@link safeParseDelivery}. */
   safeParse(body: unknown): DeliveryResult<Payloads>
 }
 
 /**
- * Makes a parser that also knows the payloads of further notification types: the interface document gives
- * those of `lowEnergyAgentOpened` only (section 2.3), and for every other type the payload is any object.
+ * Makes a parser that also knows the payloads of further notification types: only those of `lowEnergyAgentOpened` are
+ * documented (docs/service.md, Delivery), and for every other type the payload is any object.
  *
  * @throws ConfigurationError if `payloads` is not an object of zod 4 schemas.
  *
@@ -66,7 +67,7 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const { error } = optionsSchema().safeParse(Object(options))
+  const { error } = z.object({ payloads: payloadsOptionSchema() }).safeParse(Object(options))
   if (error) refuseOptions('The delivery parser', issuesOf(error))
   return parserOf(options.payloads)
 }
@@ -74,13 +75,21 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
 const readDocumentedPayload = validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath)
 const readAnyDelivery = validatingReader(anyDeliverySchema)
 
+/** The notification types whose payloads a parser reads with a schema of the user's. */
+const typesOfParsers = new WeakMap<object, readonly string[]>()
+
+/** The notification types that a user gave this parser schemas for, as far as this copy of the package made it. */
+export function typesWithSchemaOf(parser: object): readonly string[] {
+  return typesOfParsers.get(parser) ?? []
+}
+
 function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
   const payloadReaders = [
     ...Object.entries(payloads).map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
     { type: documentedType, read: readDocumentedPayload },
   ]
 
-  const parse = (body: unknown) => {
+  function parse(body: unknown) {
     try {
       const delivery = readAnyDelivery(valueOfBody(body))
       const { subscriptionId, notification } = delivery
@@ -98,28 +107,30 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
       }
       return delivery
     } catch (thrown) {
-      throw invalidDelivery(body, thrownFailure(thrown))
+      throw invalidDelivery(body, Failure.of(thrown))
     }
   }
 
-  // Every payload goes through the reader of its type, which is what the type parameter states.
-  return {
+  const parser = {
     parse,
-    safeParse(body) {
+    safeParse(body: unknown) {
       try {
         return { success: true, data: parse(body) }
       } catch (error) {
         return { success: false, error }
       }
     },
-  } as DeliveryParser<Payloads>
+  }
+  typesOfParsers.set(parser, Object.keys(payloads))
+  // Every payload goes through the reader of its type, which is what the type parameter states.
+  return parser as DeliveryParser<Payloads>
 }
 
-/** Knows the payloads of the interface document and no others. */
+/** Knows the documented payload and no others. */
 export const defaultParser = parserOf({})
 
 /**
- * Reads the body of a callback (interface.md section 2.3).
+ * Reads the body of a callback (docs/service.md, Delivery).
  *
  * Unknown fields, notification types and versions are kept: nothing is copied or left out. An object comes back
  * as the same object.
@@ -141,15 +152,3 @@ export function parseDelivery(body: unknown): Delivery {
 export function safeParseDelivery(body: unknown): DeliveryResult {
   return defaultParser.safeParse(body)
 }
-
-// Made when it is needed: most apps make no parser of their own.
-const optionsSchema = () =>
-  z.object({
-    payloads: z.record(
-      z.string(),
-      // zod 4's own mark, which classic and mini share and zod 3 does not have. Not instanceof: the user's zod may
-      // be another copy.
-      z.custom((schema) => Object(schema)._zod?.run?.call, 'expected a zod 4 schema'),
-      'expected zod schemas by notification type',
-    ),
-  })

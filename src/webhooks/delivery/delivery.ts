@@ -1,81 +1,80 @@
 /** The types of a delivery: a union that narrows on `notification.type`, although unknown types are legal. */
 import type * as z from 'zod'
 import type { DocumentedNotificationType } from '../../notification-types.js'
-import type { documentedPayloadSchemas, lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
+import type { lowEnergyAgentOpenedPayloadSchema } from './payload-schemas.js'
 
-/** Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them. */
+/** Payload schemas by `notification.type`, as {@link createDeliveryParser} and `DeliveryReceiver` take them. */
 export type PayloadSchemas = Readonly<Record<string, z.core.$ZodType>>
 
-/** No payload schemas besides those of the interface document. */
+/** No payload schemas besides the documented one. */
 export type NoPayloadSchemas = Readonly<Record<never, never>>
 
-/** A notification of one type (interface.md section 2.3). */
-export interface NotificationWith<Type extends string, Payload> {
+/** The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Delivery). */
+export type LowEnergyAgentOpenedPayload = z.output<typeof lowEnergyAgentOpenedPayloadSchema>
+
+/**
+ * A notification (docs/service.md, Delivery).
+ *
+ * Without parameters it is one of any type: comparing `type` with a documented name narrows `payload`, which is
+ * `Record<string, unknown>` where nobody documented its fields. `Notification<'lowEnergyAgentOpened'>` is one of that
+ * type alone. The second parameter holds payload schemas of your own: `Notification<string, typeof payloads>`.
+ *
+ * A name that is not documented, and has no schema of yours, cannot be compared with `type` as it is, because a plain
+ * `string` would stop the union from narrowing. Widen it first: `const type: string = notification.type`.
+ */
+export type Notification<
+  Type extends string = string,
+  Payloads extends PayloadSchemas = NoPayloadSchemas,
+> = string extends Type ? NotificationOfAnyType<Payloads> : NotificationOfEach<Type, Payloads>
+
+/** The body of a callback (docs/service.md, Delivery). */
+export interface Delivery<Payloads extends PayloadSchemas = NoPayloadSchemas> {
+  /** Identifier of the subscription that the notification belongs to. */
+  subscriptionId: number
+  /** What happened; comparing its `type` narrows its `payload`. */
+  notification: Notification<string, Payloads>
+}
+
+/** Distributes over a union of types. */
+type NotificationOfEach<Type extends string, Payloads extends PayloadSchemas> = Type extends string
+  ? NotificationFields<Type, PayloadOf<Type, Payloads>>
+  : never
+
+type NotificationOfAnyType<Payloads extends PayloadSchemas> =
+  | NotificationOfEach<TypeWithSchema<Payloads>, Payloads>
+  | NotificationFields<
+      Exclude<DocumentedNotificationType, TypeWithSchema<Payloads>> | UndocumentedNotificationType,
+      Record<string, unknown>
+    >
+
+/**
+ * The type-level stand-in for every value of `notification.type` that has no name here. At run time it is any
+ * string. A plain `string` would swallow the other members and stop the union from narrowing.
+ */
+type UndocumentedNotificationType = `<undocumented type: ${string}>`
+
+type TypeWithSchema<Payloads extends PayloadSchemas> = (keyof Payloads & string) | 'lowEnergyAgentOpened'
+
+/** A user's schema for the documented type replaces the documented one. */
+type PayloadOf<Type extends string, Payloads extends PayloadSchemas> = Type extends keyof Payloads
+  ? z.output<Payloads[Type]>
+  : Type extends 'lowEnergyAgentOpened'
+    ? LowEnergyAgentOpenedPayload
+    : Record<string, unknown>
+
+/** No interface, so that declarations of a user's can spell it out. */
+type NotificationFields<Type extends string, Payload> = {
   /** Unique identifier of the notification (UUID-shaped). */
   id: string
   /**
    * When it happened, in milliseconds since 1970-01-01 00:00:00 UTC. The unit comes from the service's public
-   * developer pages, not from the interface document.
+   * developer pages.
    */
   time: number
-  /** Version of the notification object format, e.g. `1.0`. New versions are not refused (section 9). */
+  /** Version of the notification object format, e.g. `1.0`. New versions are not refused. */
   ver: string
   /** What kind of notification it is; narrows the payload. */
   type: Type
   /** Content that depends on the type. */
   payload: Payload
 }
-
-/**
- * The type-level stand-in for every value of `notification.type` that has no name here. At run time it is any
- * string. A plain `string` would swallow the other members and stop the union from narrowing.
- *
- * To compare with a value that is not documented, widen first: `const type: string = notification.type`. Or
- * give its payload a schema with {@link createDeliveryParser}: that makes the name known.
- */
-export type UndocumentedNotificationType = `<undocumented type: ${string}>`
-
-/** A notification whose payload has no schema: every type but those of `KnownType`. */
-export type OtherNotification<KnownType extends string = 'lowEnergyAgentOpened'> = NotificationWith<
-  Exclude<DocumentedNotificationType, KnownType> | UndocumentedNotificationType,
-  Record<string, unknown>
->
-
-/** The payload of a `lowEnergyAgentOpened` notification (interface.md section 2.3). */
-export type LowEnergyAgentOpenedPayload = z.output<typeof lowEnergyAgentOpenedPayloadSchema>
-
-/** A `lowEnergyAgentOpened` notification (interface.md section 2.3). */
-export type LowEnergyAgentOpenedNotification = NotificationWith<
-  'lowEnergyAgentOpened',
-  LowEnergyAgentOpenedPayload
->
-
-/** A user's schema for a documented type replaces the documented one. */
-type KnownPayloadSchemas<Payloads extends PayloadSchemas> = Payloads &
-  Omit<typeof documentedPayloadSchemas, keyof Payloads>
-
-type KnownType<Payloads extends PayloadSchemas> = keyof KnownPayloadSchemas<Payloads> & string
-
-/** The notifications that a parser with these payload schemas returns: a union discriminated by `type`. */
-export type NotificationOf<Payloads extends PayloadSchemas> =
-  | {
-      [Type in KnownType<Payloads>]: NotificationWith<Type, z.output<KnownPayloadSchemas<Payloads>[Type]>>
-    }[KnownType<Payloads>]
-  | OtherNotification<KnownType<Payloads>>
-
-/** The deliveries that a parser with these payload schemas returns. */
-export interface DeliveryOf<Payloads extends PayloadSchemas> {
-  /** Identifier of the subscription that the notification belongs to. */
-  subscriptionId: number
-  /** What happened; comparing its `type` narrows its `payload`. */
-  notification: NotificationOf<Payloads>
-}
-
-/**
- * One notification (interface.md section 2.3). Comparing `type` narrows `payload`; types without a documented
- * payload have `Record<string, unknown>`.
- */
-export type Notification = NotificationOf<NoPayloadSchemas>
-
-/** The body of a callback (interface.md section 2.3). */
-export type Delivery = DeliveryOf<NoPayloadSchemas>

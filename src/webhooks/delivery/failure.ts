@@ -3,28 +3,26 @@ import type { Issue } from '../../errors.js'
 import { messageOf } from '../../shared/excerpt.js'
 
 /** No `Error`, and without a stack: it never leaves the package. */
-export interface Failure {
+export class Failure {
   readonly issues: readonly Issue[]
   /** What was thrown, if something was. */
-  readonly cause?: unknown
+  readonly cause: unknown
+  readonly #isFailure = true
+
+  constructor(issues: readonly Issue[], cause?: unknown) {
+    this.issues = issues
+    this.cause = cause
+  }
+
+  /** @param problem The rest of a sentence that begins with "the body". */
+  static ofBody(problem: string, cause?: unknown): Failure {
+    return new Failure([{ path: [], message: `the body ${problem}` }], cause)
+  }
+
+  /** What was thrown: a failure, or what came from outside, from an object whose getters throw. */
+  static of(thrown: unknown): Failure {
+    // Not `instanceof`, which a thrown proxy could make throw once more.
+    if (Object(thrown) === thrown && #isFailure in (thrown as object)) return thrown as Failure
+    return Failure.ofBody(`cannot be read (${messageOf(thrown)})`, thrown)
+  }
 }
-
-const failures = new WeakSet<object>()
-
-/** `cause` is what was thrown, if something was. */
-export const failureOf = (issues: readonly Issue[], cause?: unknown): Failure => {
-  const failure = { issues, cause }
-  failures.add(failure)
-  return failure
-}
-
-/** What is wrong with the whole body, as the rest of a sentence about it. */
-export const bodyFailure = (problem: string, cause?: unknown): Failure =>
-  failureOf([{ path: [], message: `the body ${problem}` }], cause)
-
-/** What was thrown: a failure, or what came from outside, from a stream or an object whose getters throw. */
-export const thrownFailure = (thrown: unknown): Failure =>
-  // Not `instanceof`, which a thrown proxy could make throw once more.
-  failures.has(thrown as object)
-    ? (thrown as Failure)
-    : bodyFailure(`cannot be read (${messageOf(thrown)})`, thrown)

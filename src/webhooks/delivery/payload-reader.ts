@@ -2,9 +2,9 @@
 import * as z from 'zod'
 import { messageOf } from '../../shared/excerpt.js'
 import { issuesOf } from '../../shared/issues.js'
-import { failureOf } from './failure.js'
+import { Failure } from './failure.js'
 
-/** Reads one value, or throws. */
+/** Reads one value, or throws a {@link Failure}. */
 export type Reader<T = unknown> = (value: unknown) => T
 
 /** Where payloads stand in a body. */
@@ -14,21 +14,21 @@ export const payloadPath = ['notification', 'payload']
  * Reads with a schema of this package: synchronous and without transforms, so that the value itself is the
  * result and nothing is built. Where code generation is not allowed zod runs the schema uncompiled.
  */
-export const validatingReader = <Schema extends z.core.$ZodType>(
+export function validatingReader<Schema extends z.core.$ZodType>(
   schema: Schema,
   path?: readonly string[],
-): Reader<z.input<Schema>> => {
+): Reader<z.input<Schema>> {
   let compiled: Schema | undefined
   return (value) => {
     compiled ??= z.compile(schema)
     const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value).error
-    if (error) throw failureOf(issuesOf(error, path))
+    if (error) throw new Failure(issuesOf(error, path))
     return value as z.input<Schema>
   }
 }
 
 /** Reads with a user's schema for the payload of `type`: the schema's output is the result. */
-export const transformingReader = (type: string, schema: z.core.$ZodType): Reader => {
+export function transformingReader(type: string, schema: z.core.$ZodType): Reader {
   let compiled: z.core.$ZodType | undefined
   return (payload) => {
     let result: z.core.util.SafeParseResult<unknown>
@@ -37,15 +37,15 @@ export const transformingReader = (type: string, schema: z.core.$ZodType): Reade
       result = z.safeParse(compiled, payload)
     } catch (cause) {
       const message = `the schema for "${type}" is asynchronous or failed (${messageOf(cause)})`
-      throw failureOf([{ path: payloadPath, message }], cause)
+      throw new Failure([{ path: payloadPath, message }], cause)
     }
-    if (result.error) throw failureOf(issuesOf(result.error, payloadPath))
+    if (result.error) throw new Failure(issuesOf(result.error, payloadPath))
     return result.data
   }
 }
 
 /** Throws for a schema with an async function, which must never run: nothing would handle its rejection. */
-const compiledIfPossible = (schema: z.core.$ZodType): z.core.$ZodType => {
+function compiledIfPossible(schema: z.core.$ZodType): z.core.$ZodType {
   try {
     return z.compile(schema, { strict: true })
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * The delivery body of interface.md section 2.3 as zod schemas, to compose with: `z.array(deliverySchema)`.
+ * The delivery body (docs/service.md, Delivery) as zod schemas, to compose with: `z.array(deliverySchema)`.
  *
- * They require what the interface document states and nothing more. Unknown fields, unknown values of
+ * They require what the service promises and nothing more. Unknown fields, unknown values of
  * `notification.type` and new values of `ver` are kept.
  */
 import * as z from 'zod'
@@ -20,7 +20,7 @@ const anyNotificationSchema = z.looseObject({
 export const anyDeliverySchema = deliverySchemaOf(anyNotificationSchema)
 
 /**
- * One notification (interface.md section 2.3). A `lowEnergyAgentOpened` has the payload of
+ * One notification (docs/service.md, Delivery). A `lowEnergyAgentOpened` has the payload of
  * {@link lowEnergyAgentOpenedPayloadSchema}, every other type any object.
  */
 export const notificationSchema = anyNotificationSchema
@@ -40,7 +40,7 @@ export const notificationSchema = anyNotificationSchema
     // The refinement proves which payload goes with which type; zod has no way to say so in types.
   }) as z.ZodType as z.ZodType<Notification, Notification>
 
-/** The JSON body of a callback (interface.md section 2.3): the same verdict as `parseDelivery`. */
+/** The JSON body of a callback (docs/service.md, Delivery): the same verdict as `parseDelivery`. */
 export const deliverySchema = deliverySchemaOf(notificationSchema) as z.ZodType as z.ZodType<
   // Loose at run time; the type stays that of `parseDelivery`, without an index signature.
   Delivery,

@@ -1,34 +1,36 @@
-/** Compressed bodies. The service sends none (interface.md section 4.2), but what stands before the app may. */
-import { bodyFailure } from '../delivery/failure.js'
-import type { OnBytes, ReceivedBytes } from './body-reader.js'
-import type { HeaderReader } from './headers.js'
-import { readWebBody } from './web-body.js'
+/** Compressed bodies. The service sends none (docs/service.md, Delivery), but what stands before the app may. */
+import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
+import { readWebStream } from './web-body.js'
 
 /**
- * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. What is not encoded, or did
- * not arrive wholly, is passed on at once.
+ * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. A body that is not encoded is
+ * passed on as it is, and one that cannot be decoded as it came.
+ *
+ * @param contentEncoding The header of this name.
  */
-export const decode = (
-  encoded: ReceivedBytes,
-  headerOf: HeaderReader,
+export async function decodeBody(
+  encoded: Uint8Array,
+  contentEncoding: string | undefined,
   maxBytes: number,
-  done: OnBytes,
-): void => {
-  const { body, failure: problem } = encoded
-  const coding = headerOf('content-encoding')?.trim().toLowerCase()
-  if (problem || !coding || coding === 'identity') {
-    done(encoded)
-    return
+): Promise<BodyRead> {
+  const coding = contentEncoding?.trim().toLowerCase()
+  if (!coding || coding === 'identity') return { kind: 'body', body: encoded }
+  const format = formatOf(coding)
+  if (format === undefined) {
+    return unreadableBody(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`, encoded)
   }
-  const decompressed = () => {
-    // RFC 9110 section 8.4.1.3: `x-gzip` is the same.
-    const format = coding === 'x-gzip' ? 'gzip' : coding
-    if (format === 'gzip' || format === 'deflate') {
-      return new Blob([body]).stream().pipeThrough(new DecompressionStream(format))
-    }
-    throw bodyFailure(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`)
+  try {
+    // A copy of the type only: a body never stands in shared memory.
+    const content = new Blob([encoded as Uint8Array<ArrayBuffer>]).stream()
+    const read = await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
+    return read.kind === 'unreadable' ? { ...read, body: encoded } : read
+  } catch (thrown) {
+    return failedBody(thrown, encoded)
   }
-  void readWebBody(decompressed, maxBytes, (content) =>
-    done(content.failure ? { ...content, body } : content),
-  )
+}
+
+function formatOf(coding: string): 'gzip' | 'deflate' | undefined {
+  // RFC 9110 section 8.4.1.3: `x-gzip` is the same.
+  if (coding === 'gzip' || coding === 'x-gzip') return 'gzip'
+  return coding === 'deflate' ? 'deflate' : undefined
 }

@@ -1,16 +1,33 @@
 /** The callback route of a subscriber, safe by construction: see {@link DeliveryReceiver}. */
-import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery/delivery.js'
-import { type CallbackAnswer, createDeliveryCore, type DeliveryCore } from './delivery-core.js'
-import type { NotificationFor, NotificationHandler, SuggestedType } from './handlers.js'
-import { type CallbackHeaders, headerReader } from './headers.js'
-import { type DeliveryReceiverOptions, requireType, validateReceiverOptions } from './receiver-options.js'
+import type { NoPayloadSchemas, PayloadSchemas } from '../delivery/delivery.js'
+import {
+  createDeliveryParser,
+  type DeliveryParser,
+  defaultParser,
+  typesWithSchemaOf,
+} from '../delivery/delivery-parser.js'
+import { type CallbackAnswer, DeliveryCore } from './delivery-core.js'
+import type { NotificationHandler, SuggestedType } from './handlers.js'
+import {
+  type DeliveryReceiverOptions,
+  requireDelay,
+  requireType,
+  validateReceiverOptions,
+} from './receiver-options.js'
+import { RequestHeaders } from './request-headers.js'
+import { isDocumentedType, nearestDocumentedType } from './undocumented-type.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */
 export interface CallbackRequest {
   /** The HTTP method. */
   readonly method: string | undefined
   /** The headers: a plain object with names in any case, or `Headers`. */
-  readonly headers: CallbackHeaders
+  readonly headers:
+    | Readonly<Record<string, string | readonly string[] | undefined>>
+    | {
+        /** The value of a header by its name in any case, or `null`. */
+        get(name: string): string | null
+      }
   /** The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed. */
   readonly body: unknown
 }
@@ -19,15 +36,15 @@ export interface CallbackRequest {
 export const deliveryCore = Symbol.for('notification-subscriber')
 
 /**
- * Receives callbacks (interface.md sections 2.3, 4.2 and 5) and hands their notifications to handlers.
+ * Receives callbacks (docs/service.md, Delivery and Authentication) and hands their notifications to handlers.
  *
  * The service never retries a delivery, ignores what the answer says, and ends the subscription after three
- * failures in a row (section 3). So only what is not from the service is refused: 401 without the right
+ * failures in a row (docs/service.md, Rules). So only what is not from the service is refused: 401 without the right
  * `secrets`, 405 for another method than POST, 413 for a body larger than `maxBodyBytes`. Everything else is
  * answered with 204: also a body that is no delivery, which goes to `onInvalid`, and a delivery whose handler
  * throws, which goes to `onError`.
  *
- * Put it behind a route with `toNodeHandler`, `toWebHandler` or {@link DeliveryReceiver.handle}.
+ * Put it behind a route with `toNodeHandler`, `toWebHandler`, `toFastifyPlugin` or {@link DeliveryReceiver.handle}.
  *
  * @example
  * ```ts
@@ -39,6 +56,8 @@ export const deliveryCore = Symbol.for('notification-subscriber')
  */
 export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly #core: DeliveryCore<Payloads>
+  /** The types that have a schema of the user's. */
+  readonly #typesWithSchema: readonly string[]
 
   /**
    * @throws ConfigurationError if the options cannot work, also if neither `secrets` nor
@@ -46,7 +65,9 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     validateReceiverOptions(options)
-    this.#core = createDeliveryCore(options)
+    const parser = parserFor(options)
+    this.#core = new DeliveryCore(options, parser)
+    this.#typesWithSchema = typesWithSchemaOf(parser)
   }
 
   /** @internal */
@@ -57,29 +78,39 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   /**
    * Registers a handler for one value of `notification.type`, documented or not. All handlers of a notification
    * run at the same time, and none is stopped by the failure of another. A handler that is registered while a
-   * delivery is handled gets the next one.
+   * delivery is handled gets the next one. A name that is neither documented nor in `payloads` is told to the logger,
+   * once, because it may be misspelt.
    */
   on<Type extends SuggestedType<Payloads> | (string & {})>(
     type: Type,
-    handler: NotificationHandler<NotificationFor<Type, Payloads>, Payloads>,
+    handler: NotificationHandler<Type, Payloads>,
   ): this {
     requireType('string', type, 'type')
+    requireType('function', handler, 'handler')
+    this.#tellIfUndocumented(type)
     // It gets notifications of its type only, and those are what its parameter states.
-    return this.#register(type, handler as NotificationHandler<NotificationOf<Payloads>, Payloads>)
+    this.#core.callbacks.register(type, handler as unknown as NotificationHandler<string, Payloads>)
+    return this
   }
 
   /** Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}. */
-  onAny(handler: NotificationHandler<NotificationOf<Payloads>, Payloads>): this {
-    return this.#register(undefined, handler)
+  onAny(handler: NotificationHandler<string, Payloads>): this {
+    requireType('function', handler, 'handler')
+    this.#core.callbacks.register(undefined, handler)
+    return this
   }
 
-  #register(
-    type: string | undefined,
-    handler: NotificationHandler<NotificationOf<Payloads>, Payloads>,
-  ): this {
-    requireType('function', handler, 'handler')
-    this.#core.register(type, handler)
-    return this
+  #tellIfUndocumented(type: string): void {
+    const isExpected = isDocumentedType(type) || this.#typesWithSchema.includes(type)
+    if (isExpected || this.#core.callbacks.hasHandlerFor(type)) return
+    const nearest = nearestDocumentedType(type)
+    this.#core.log(
+      'info',
+      nearest === undefined ? { type } : { type, nearest },
+      nearest === undefined
+        ? `A handler waits for "${type}", a notification type that is not documented`
+        : `A handler waits for "${type}", which is not documented: is it "${nearest}" misspelt?`,
+    )
   }
 
   /**
@@ -97,30 +128,50 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * response.writeHead(answer.status, answer.headers).end()
    * ```
    */
-  handle(request: CallbackRequest): Promise<CallbackAnswer> {
-    return new Promise((resolve) => {
-      try {
-        const { method, headers, body } = request
-        this.#core.handle(method, headerReader(headers), (onBody) => onBody({ body }), resolve)
-      } catch {
-        // No request at all, or an object whose getters throw: no framework's.
-        resolve(this.#core.refuse(401))
-      }
-    })
+  async handle(request: CallbackRequest): Promise<CallbackAnswer> {
+    try {
+      const { method, headers, body } = request
+      const { answer } = await this.#core.receive({
+        method,
+        headers: new RequestHeaders(headers),
+        readBody: () => ({ kind: 'body', body }),
+      })
+      return answer
+    } catch {
+      // No request at all, or an object whose getters throw: no framework's.
+      return this.#core.refuse({ status: 401, reason: 'the request cannot be read' }).answer
+    }
   }
 
   /**
-   * Resolves when no handler runs any more, also of deliveries that were answered before their handlers were
-   * done, whose body is still arriving, or that begin while it waits. For a clean shutdown: close the server and
-   * wait until it is, then drain. It waits for a handler that never ends, too.
+   * Resolves with 0 when no delivery is in flight any more: no handler runs, also of deliveries that were answered
+   * before their handlers were done, whose body is still arriving, or that begin while it waits. With `timeoutMs` it
+   * waits for so many milliseconds at most, and resolves with the number of deliveries that are still in flight.
+   * Without it a handler that never ends is waited for, too.
+   *
+   * For a clean shutdown: close the server and wait until it is, then drain.
+   *
+   * @throws ConfigurationError if `timeoutMs` is no time that can be waited for.
    *
    * @example
    * ```ts
    * await new Promise((done) => server.close(done))
-   * await receiver.drain()
+   * const lost = await receiver.drain({ timeoutMs: 10_000 })
+   * if (lost > 0) console.error(`${lost} deliveries were still in flight`)
    * ```
    */
-  drain(): Promise<void> {
-    return this.#core.drained()
+  async drain({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+    if (timeoutMs !== undefined) requireDelay(timeoutMs, 'timeoutMs')
+    return this.#core.drain(timeoutMs)
   }
+}
+
+function parserFor<Payloads extends PayloadSchemas>(
+  options: DeliveryReceiverOptions<Payloads>,
+): DeliveryParser<Payloads> {
+  const { parser, payloads } = options
+  if (parser !== undefined) return parser
+  if (payloads !== undefined) return createDeliveryParser({ payloads })
+  // Without schemas of the user's, this is the type of `Payloads`.
+  return defaultParser as DeliveryParser as unknown as DeliveryParser<Payloads>
 }

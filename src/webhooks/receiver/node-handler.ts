@@ -1,19 +1,20 @@
 /** A callback route for servers of Node.js. */
 import type { PayloadSchemas } from '../delivery/delivery.js'
-import { type ReceivedBody, tooLarge } from './body-reader.js'
-import { decode } from './content-encoding.js'
-import type { CallbackAnswer } from './delivery-core.js'
+import type { BodyRead } from './body-read.js'
+import { decodeBody } from './content-encoding.js'
+import type { CallbackAnswer, DeliveryCore } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
-import { headerReader } from './headers.js'
-import { bodyFoundIn, readNodeBody } from './node-body.js'
+import { bodyLeftIn, readNodeStream } from './node-body.js'
 import type { NodeRequest, NodeResponse } from './node-messages.js'
+import { RequestHeaders } from './request-headers.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
  * Express 4 and 5, Connect and NestJS. It answers every request and never calls `next`.
  *
- * - It works with and without a body parser before it (raw, text or JSON). A body parser may answer malformed
- *   JSON itself, with an error that counts as a failed delivery: better put the route before the parser.
+ * - Put the route before a body parser. It works behind one, too (raw, text or JSON); but a body parser answers
+ *   malformed JSON with 400, more than 100 kB with 413 and an unknown charset with 415, and each counts as a failed
+ *   delivery.
  * - Method and secrets are checked before the body is read. A secret header that was sent twice is refused.
  * - It reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or that
  *   something before read and left nothing of, goes to `onInvalid` with what there is of it.
@@ -22,50 +23,69 @@ import type { NodeRequest, NodeResponse } from './node-messages.js'
  * @example
  * ```ts
  * createServer(toNodeHandler(receiver)).listen(8080) // node:http
- * app.post('/notifications', toNodeHandler(receiver)) // Express
+ * app.post('/notifications', toNodeHandler(receiver)) // Express: before app.use(express.json())
  * ```
  */
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
 ): (request: NodeRequest, response: NodeResponse) => void {
-  const { maxBodyBytes, log, handle } = receiver[deliveryCore]
-  return (request, response) => {
-    const headerOf = headerReader(request.rawHeaders?.length ? request.rawHeaders : request.headers)
-    const version = request.httpVersionMajor
-    const declaredBytes = Number(headerOf('content-length'))
-    const isLong = declaredBytes > maxBodyBytes
-    /** Whether the sender must not go on. Known once the stream was read here. */
-    let mustStop: boolean | undefined
+  const core = receiver[deliveryCore]
+  return (request, response) => void handleNodeRequest(core, request, response)
+}
 
-    const read = (onBody: (received: ReceivedBody) => void) => {
-      const found = bodyFoundIn(request) ?? (isLong ? { failure: tooLarge } : undefined)
-      if (found) return onBody(found)
-      readNodeBody(request, maxBodyBytes, version === 1 ? declaredBytes : undefined, (bytes) =>
-        decode(bytes, headerOf, maxBodyBytes, (received) => {
-          mustStop = received.failure !== undefined
-          onBody(received)
-        }),
-      )
-    }
-    const answer = ({ status, headers }: CallbackAnswer) => {
-      try {
-        // Read by others or by nobody. The rest of a short body may still come: that does not cost the connection.
-        mustStop ??=
-          !request.readableEnded && (isLong || version === 2 || headerOf('transfer-encoding') !== undefined)
-        const stream = mustStop && version === 2 ? request.stream : undefined
-        // Something before may have answered: a middleware with a time limit of its own.
-        if (!response.headersSent) {
-          response.statusCode = status
-          for (const name in headers) response.setHeader(name, `${headers[name]}`)
-          if (mustStop && version !== 2) response.setHeader('connection', 'close')
-          response.end()
-        }
-        // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
-        stream?.close(0)
-      } catch (err) {
-        log('error', { err, status }, 'Callback not answered')
-      }
-    }
-    handle(request.method, headerOf, read, answer)
+async function handleNodeRequest<Payloads extends PayloadSchemas>(
+  core: DeliveryCore<Payloads>,
+  request: NodeRequest,
+  response: NodeResponse,
+): Promise<void> {
+  const { rawHeaders, method } = request
+  // `headers` has only one of several values that were sent.
+  const headers = new RequestHeaders(rawHeaders?.length ? rawHeaders : request.headers)
+  const isDeclaredTooLarge = Number(headers.get('content-length')) > core.maxBodyBytes
+  let isStreamRead = false
+
+  async function readBody(): Promise<BodyRead> {
+    const left = bodyLeftIn(request)
+    if (left !== undefined) return left
+    if (isDeclaredTooLarge) return { kind: 'too-large' }
+    isStreamRead = true
+    const read = await readNodeStream(request, core.maxBodyBytes)
+    if (read.kind !== 'body') return read
+    return decodeBody(read.body, headers.get('content-encoding'), core.maxBodyBytes)
   }
+
+  const { answer } = await core.receive({ method, headers, readBody })
+
+  // What is left of a short body may still come, and does not cost the connection. A long one must not.
+  const mayBeLong =
+    isStreamRead ||
+    isDeclaredTooLarge ||
+    request.httpVersionMajor === 2 ||
+    headers.get('transfer-encoding') !== undefined
+  try {
+    send(answer, request, response, !request.readableEnded && mayBeLong)
+  } catch (err) {
+    core.log('error', { err, status: answer.status }, 'Callback not answered')
+  }
+}
+
+/** @param mustStop Whether the sender must not go on with the body. */
+function send(
+  { status, headers }: CallbackAnswer,
+  request: NodeRequest,
+  response: NodeResponse,
+  mustStop: boolean,
+): void {
+  const isHttp2 = request.httpVersionMajor === 2
+  // Taken before the answer ends, after which an HTTP/2 request has none.
+  const stream = isHttp2 && mustStop ? request.stream : undefined
+  // Something before may have answered: a middleware with a time limit of its own.
+  if (!response.headersSent) {
+    response.statusCode = status
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    if (mustStop && !isHttp2) response.setHeader('connection', 'close')
+    response.end()
+  }
+  // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
+  stream?.close(0)
 }

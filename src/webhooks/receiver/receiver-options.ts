@@ -5,15 +5,16 @@ import type { Logger } from '../../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../../shared/header-syntax.js'
 import { issuesOf } from '../../shared/issues.js'
 import { maxDelayMs } from '../../shared/max-delay.js'
-import type { NoPayloadSchemas, NotificationOf, PayloadSchemas } from '../delivery/delivery.js'
+import type { NoPayloadSchemas, Notification, PayloadSchemas } from '../delivery/delivery.js'
 import type { DeliveryParser } from '../delivery/delivery-parser.js'
+import { payloadsOptionSchema } from '../delivery/payloads-option.js'
 import { refuseOptions } from '../delivery/refuse-options.js'
-import type { Secrets } from './authentication.js'
 import type { DeliveryContext } from './handlers.js'
+import type { RefusedCallback } from './refusal.js'
 
 /** What a `DeliveryReceiver` needs: either `secrets` or `allowUnauthenticated: true`, the rest has defaults. */
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
-  ReceiverSettings<Payloads> & (Authenticated | Unauthenticated)
+  OptionalOptions<Payloads> & (Authenticated | Unauthenticated)
 
 /**
  * Lets in what carries the secrets.
@@ -22,7 +23,7 @@ export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadS
  */
 interface Authenticated {
   /**
-   * What proves that a callback comes from the service (interface.md section 5, rule 6): accepted values by the
+   * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the
    * name of a header, in any case. These are parameters or headers that the subscription was created with.
    * Every header named here must be there once, with one of its accepted values; two values let a secret be
    * rotated while deliveries arrive.
@@ -32,7 +33,7 @@ interface Authenticated {
    * new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
    * ```
    */
-  readonly secrets: Secrets
+  readonly secrets: Readonly<Record<string, string | readonly string[]>>
   /** Not with `secrets`. */
   readonly allowUnauthenticated?: false | undefined
 }
@@ -49,26 +50,51 @@ interface Unauthenticated {
   readonly allowUnauthenticated: true
 }
 
-/** Everything that can be set besides who is let in. */
-export interface ReceiverSettings<Payloads extends PayloadSchemas> {
-  /** From `createDeliveryParser`: types the payloads of further notification types. */
+/**
+ * Everything that can be set besides who is let in.
+ *
+ * @inline
+ */
+interface OptionalOptions<Payloads extends PayloadSchemas> {
+  /**
+   * Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them: they check and type the
+   * payloads of further notification types.
+   *
+   * @example
+   * ```ts
+   * import * as z from 'zod'
+   *
+   * new DeliveryReceiver({
+   *   secrets: { token: currentToken },
+   *   payloads: { cxScoreUpdated: z.object({ score: z.number() }) },
+   * }).on('cxScoreUpdated', ({ payload }) => console.log(payload.score.toFixed(1)))
+   * ```
+   */
+  readonly payloads?: Payloads | undefined
+  /** A parser from `createDeliveryParser`, instead of `payloads`, where one is shared. */
   readonly parser?: DeliveryParser<Payloads> | undefined
   /**
    * Gets every body that was answered with 204 although it is no delivery: `error.issues` says why,
-   * `error.body` is what was received. It may be asynchronous. Default: the logger gets a line.
+   * `error.body` is what was received. It may be asynchronous. Default: a line to the logger, or to `console.error` if
+   * there is none.
    */
   readonly onInvalid?: ((error: InvalidDeliveryError) => unknown) | undefined
   /**
-   * Gets what a handler threw or rejected with, and what the handler got. It may be asynchronous. Default: the
-   * logger gets a line.
+   * Gets what a handler threw or rejected with, and what the handler got. It may be asynchronous. Default: a line to
+   * the logger, or to `console.error` if there is none.
    */
   readonly onError?:
     | ((
         error: unknown,
-        notification: NotificationOf<Payloads>,
+        notification: Notification<string, Payloads>,
         context: DeliveryContext<Payloads>,
       ) => unknown)
     | undefined
+  /**
+   * Gets every request that was refused with 401, 405 or 413. It may be asynchronous; the answer does not wait for it.
+   * Default: a line to the logger, or at most one a minute to `console.error` if there is none.
+   */
+  readonly onRefused?: ((refused: RefusedCallback) => unknown) | undefined
   /**
    * How long an answer waits for the handlers, in milliseconds. Handlers that take longer go on after it.
    * Default: 2,000: how long the service waits before it counts a failure is not documented, and 2 seconds are
@@ -77,66 +103,101 @@ export interface ReceiverSettings<Payloads extends PayloadSchemas> {
   readonly ackTimeoutMs?: number | undefined
   /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
   readonly maxBodyBytes?: number | undefined
-  /** Gets a line for each refusal and failure, never a secret. Default: silent. */
-  readonly logger?: Logger | undefined
+  /**
+   * Gets a line for each delivery, refusal and failure, never a secret. `false` silences the receiver. Default: only
+   * what would be lost is told, to `console.error`: see `onInvalid`, `onError` and `onRefused`.
+   */
+  readonly logger?: Logger | false | undefined
 }
 
 const subject = 'The delivery receiver'
 
 /** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
-export const validateReceiverOptions = (options: unknown): void => {
+export function validateReceiverOptions(options: unknown): void {
   const { error } = optionsSchema().safeParse(options)
   if (error) refuseOptions(subject, issuesOf(error))
 }
 
-/** @throws `ConfigurationError` about a value that is not of a type. */
-export const requireType = (type: 'string' | 'function', value: unknown, name: string): void => {
+/** @throws `ConfigurationError` about an argument that is not of a type. */
+export function requireType(type: 'string' | 'function', value: unknown, name: string): void {
   if (typeof value !== type) refuseOptions(subject, [{ path: [name], message: `must be a ${type}` }])
 }
 
+/** @throws `ConfigurationError` about a time that no timer can wait for. */
+export function requireDelay(value: unknown, name: string): void {
+  const { error } = delaySchema().safeParse(value)
+  if (error) refuseOptions(subject, issuesOf(error, [name]))
+}
+
+function delaySchema() {
+  return z.number().min(0).max(maxDelayMs)
+}
+
 // Made when it is needed: parsing deliveries alone needs none of it.
-const optionsSchema = () =>
-  z
+function optionsSchema() {
+  return z
     .strictObject({
       secrets: z.unknown().superRefine(checkSecrets),
       allowUnauthenticated: z.boolean(),
-      parser: objectWith('safeParse'),
+      payloads: payloadsOptionSchema(),
+      parser: z.custom((value) => hasMethods(value, 'safeParse'), 'must have the method safeParse'),
       onInvalid: z.function(),
       onError: z.function(),
-      ackTimeoutMs: z.number().min(0).max(maxDelayMs),
+      onRefused: z.function(),
+      ackTimeoutMs: delaySchema(),
       maxBodyBytes: z.int().min(1),
-      logger: objectWith('debug', 'info', 'warn', 'error'),
+      logger: z.custom(isLoggerOrFalse, 'must be false, or have the methods debug, info, warn, error'),
     })
     .partial()
-    .refine(({ secrets, allowUnauthenticated = false }) => (secrets === undefined) === allowUnauthenticated, {
-      path: ['secrets'],
-      error: 'either these or `allowUnauthenticated: true`, which lets everyone in',
+    .superRefine(({ secrets, allowUnauthenticated = false, parser, payloads }, context) => {
+      const refuse = (message: string, path: string) =>
+        context.addIssue({ code: 'custom', path: [path], message })
+      if (secrets === undefined && !allowUnauthenticated) {
+        refuse('is missing: give it, or `allowUnauthenticated: true`, which lets everyone in', 'secrets')
+      }
+      if (secrets !== undefined && allowUnauthenticated) {
+        refuse(
+          'cannot go with `allowUnauthenticated: true`, which lets everyone in: leave one out',
+          'secrets',
+        )
+      }
+      if (parser !== undefined && payloads !== undefined) {
+        refuse('cannot go with `parser`, which has payload schemas of its own: leave one out', 'payloads')
+      }
     })
+}
 
-const objectWith = (...methods: string[]) =>
-  z.custom(
-    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
-    `must have the methods ${methods.join(', ')}`,
-  )
+function isLoggerOrFalse(value: unknown): boolean {
+  return value === false || hasMethods(value, 'debug', 'info', 'warn', 'error')
+}
 
-const checkSecrets = (secrets: unknown, context: z.RefinementCtx): void => {
+function hasMethods(value: unknown, ...methods: string[]): boolean {
+  return methods.every((method) => typeof Object(value)[method] === 'function')
+}
+
+function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {
   const refuse = (message: string, ...path: PropertyKey[]) =>
     context.addIssue({ code: 'custom', path, message })
   const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
   if (headers.length === 0) refuse('must hold accepted values by header name')
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
-    if (!headerName.test(name)) {
-      refuse(`a header name has ${headerNameRule}`, name)
-    }
+    if (!headerName.test(name)) refuse(`is no header name: those have ${headerNameRule}`, name)
     const lowerCase = name.toLowerCase()
     if (seen.has(lowerCase)) refuse('is there twice: case does not count', name)
     seen.add(lowerCase)
-    const isList = Array.isArray(accepted) && accepted.length > 0
-    for (const [index, value] of (isList ? accepted : [accepted]).entries()) {
-      if (typeof value !== 'string' || value === '' || !headerValue.test(value)) {
-        refuse(`must be text, not empty: ${headerValueRule}`, name, ...(isList ? [index] : []))
-      }
+    if (!Array.isArray(accepted)) refuseSecret(accepted, (problem) => refuse(problem, name))
+    else if (accepted.length === 0) refuse('has no accepted value', name)
+    for (const [index, value] of Array.isArray(accepted) ? accepted.entries() : []) {
+      refuseSecret(value, (problem) => refuse(problem, name, index))
     }
   }
+}
+
+/** Says what is wrong with an accepted value, if something is, and never the value itself. */
+function refuseSecret(value: unknown, refuse: (problem: string) => void): void {
+  if (value === undefined) refuse('is missing (is its environment variable set?)')
+  else if (typeof value !== 'string') refuse('must be text')
+  else if (value === '') refuse('is empty (is its environment variable set?)')
+  else if (!headerValue.test(value)) refuse(`cannot be the value of a header: ${headerValueRule}`)
 }

@@ -1,32 +1,42 @@
-/** Reads the body of a web-standard request, and everything else that is a web stream. */
-import { bodyFailure, thrownFailure } from '../delivery/failure.js'
-import { bodyReader, type OnBytes } from './body-reader.js'
+/** Reads web streams: the body of a web-standard request, and what a decompression gives. */
+import { type BodyRead, bodyTimeoutMs, failedBody, lateBody, unreadableBody } from './body-read.js'
+import { CollectedBytes } from './collected-bytes.js'
+import { isOverWithin } from './time-limit.js'
 
 /**
- * Reads a stream up to `maxBytes`, cancels it beyond that, and calls `done` once.
+ * Reads a stream up to `maxBytes`, for a limited time, and cancels it beyond either.
  *
- * @param open - may throw, and may give no stream: then the body is empty
+ * @throws if something else is reading the stream
  */
-export async function readWebBody(
-  open: () => ReadableStream<Uint8Array> | null,
+export async function readWebStream(
+  stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-  done: OnBytes,
-): Promise<void> {
-  let stream: ReadableStreamDefaultReader<Uint8Array> | undefined
-  const body = bodyReader(maxBytes, (received) => {
-    done(received)
-    if (received.failure) stream?.cancel().catch(() => {})
-  })
+): Promise<BodyRead<Uint8Array>> {
+  const collected = new CollectedBytes(maxBytes)
+  if (stream === null) return { kind: 'body', body: collected.bytes }
+  const reader = stream.getReader()
+  const reading = readInto(collected, reader)
+  const isInTime = await isOverWithin(reading, bodyTimeoutMs)
+  const read = isInTime ? await reading : lateBody(collected.bytes)
+  if (read.kind !== 'body') reader.cancel().catch(() => {})
+  return read
+}
+
+/** Never rejects. */
+async function readInto(
+  collected: CollectedBytes,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<BodyRead<Uint8Array>> {
   try {
-    stream = open()?.getReader()
-    for (let part = await stream?.read(); part && !part.done; part = await stream?.read()) {
-      if (!ArrayBuffer.isView(part.value)) throw bodyFailure('is no stream of bytes')
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return { kind: 'body', body: collected.bytes }
+      if (!ArrayBuffer.isView(value)) return unreadableBody('is no stream of bytes', collected.bytes)
       // Any view will do, whatever its elements are.
-      const { buffer, byteOffset, byteLength } = part.value
-      body.add(new Uint8Array(buffer, byteOffset, byteLength))
+      const isFitting = collected.add(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+      if (!isFitting) return { kind: 'too-large' }
     }
-    body.finish()
   } catch (thrown) {
-    body.finish(thrownFailure(thrown))
+    return failedBody(thrown, collected.bytes)
   }
 }

@@ -1,12 +1,11 @@
 /** A callback route for servers that answer web-standard requests. */
 import { callSafely } from '../../shared/call-safely.js'
 import type { PayloadSchemas } from '../delivery/delivery.js'
-import { bodyFailure } from '../delivery/failure.js'
-import { readBefore } from './body-reader.js'
-import { decode } from './content-encoding.js'
+import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
+import { decodeBody } from './content-encoding.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
-import { headerReader } from './headers.js'
-import { readWebBody } from './web-body.js'
+import { RequestHeaders } from './request-headers.js'
+import { readWebStream } from './web-body.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
@@ -48,27 +47,35 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   receiver: DeliveryReceiver<Payloads>,
   { waitUntil }: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const { maxBodyBytes, log, handle } = receiver[deliveryCore]
-  return (request, ...rest) =>
-    new Promise((resolve) => {
-      const headerOf = headerReader(request.headers)
-      const bodyOf = () => {
-        if (request.bodyUsed) throw bodyFailure(readBefore)
-        return request.body
-      }
-      handle(
-        request.method,
-        headerOf,
-        (onBody) => {
-          void readWebBody(bodyOf, maxBodyBytes, (read) => decode(read, headerOf, maxBodyBytes, onBody))
-        },
-        (answer, stillRunning) => {
-          callSafely(
-            () => stillRunning && waitUntil?.(stillRunning, ...rest),
-            (err) => log('error', { err }, 'waitUntil failed: handlers may be cut short'),
-          )
-          resolve(new Response(null, answer))
-        },
-      )
+  const core = receiver[deliveryCore]
+  return async (request, ...rest) => {
+    const headers = new RequestHeaders(request.headers)
+    const { answer, stillRunning } = await core.receive({
+      method: request.method,
+      headers,
+      readBody: () => readWebRequest(request, headers, core.maxBodyBytes),
     })
+    if (stillRunning !== undefined) {
+      void callSafely(
+        () => waitUntil?.(stillRunning, ...rest),
+        (err) => core.log('error', { err }, 'waitUntil failed: handlers may be cut short'),
+      )
+    }
+    return new Response(null, answer)
+  }
+}
+
+async function readWebRequest(
+  request: Request,
+  headers: RequestHeaders,
+  maxBytes: number,
+): Promise<BodyRead> {
+  try {
+    if (request.bodyUsed) return unreadableBody('was read before', undefined)
+    const read = await readWebStream(request.body, maxBytes)
+    if (read.kind !== 'body') return read
+    return await decodeBody(read.body, headers.get('content-encoding'), maxBytes)
+  } catch (thrown) {
+    return failedBody(thrown, undefined)
+  }
 }

@@ -3,7 +3,7 @@ import type { KeyAndCertificate } from 'notification-subscriber/emulator'
 import {
   DeliveryReceiver,
   type InvalidDeliveryError,
-  type LowEnergyAgentOpenedNotification,
+  type Notification,
 } from 'notification-subscriber/webhooks'
 import { expect } from 'vitest'
 import { lowEnergy } from './notifications.js'
@@ -15,7 +15,7 @@ export type StartServer = (receiver: DeliveryReceiver, tls: KeyAndCertificate) =
 
 /** The emulator sends a notification to the server, and the handler of the receiver gets it typed, and once; what someone else sends is refused. */
 export async function expectTypedDelivery(startServer: StartServer): Promise<void> {
-  const handled: { subscriptionId: number; notification: LowEnergyAgentOpenedNotification }[] = []
+  const handled: { subscriptionId: number; notification: Notification<'lowEnergyAgentOpened'> }[] = []
   const problems: unknown[] = []
   const receiver = new DeliveryReceiver({
     secrets: { token: callbackToken },

@@ -40,7 +40,7 @@ describe('handle answers 204, 401, 405 or 413, and never rejects', () => {
   for (const options of [{ secrets }, { allowUnauthenticated: true } as const]) {
     test(`whatever it is given, with ${Object.keys(options)}`, async () => {
       const counts: Record<number, number> = {}
-      const receiver = new DeliveryReceiver({ ...options, maxBodyBytes: 500 }).onAny(() => {
+      const receiver = new DeliveryReceiver({ ...options, maxBodyBytes: 500, logger: false }).onAny(() => {
         throw new Error('no')
       })
       await fc.assert(
@@ -56,7 +56,7 @@ describe('handle answers 204, 401, 405 or 413, and never rejects', () => {
   }
 
   test('objects whose properties cannot be read', async () => {
-    const receiver = new DeliveryReceiver({ secrets })
+    const receiver = new DeliveryReceiver({ secrets, logger: false })
     const statuses = [throwing(), { method: 'POST', headers: throwing() }].map(
       async (value) => (await receiver.handle(value as CallbackRequest)).status,
     )
@@ -66,7 +66,7 @@ describe('handle answers 204, 401, 405 or 413, and never rejects', () => {
   })
 
   test.each(jsonTexts)('a body of %s', async (_, text) => {
-    const receiver = new DeliveryReceiver({ secrets })
+    const receiver = new DeliveryReceiver({ secrets, logger: false })
     for (const form of [text, Buffer.from(text, 'latin1'), Buffer.from(text)]) {
       const headers = { token: 'current-secret' }
       expect((await receiver.handle({ method: 'POST', headers, body: form })).status).toBe(204)

@@ -22,6 +22,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     const { socket, closed } = openSocket(server.port)
     socket.write(`${head('Content-Length: 100')}{"sub`)
     await begun.promise
+    await new Promise(setImmediate)
     vi.advanceTimersByTime(4_999)
     expect(errors).toEqual([])
     vi.advanceTimersByTime(5_001)

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import {
-  type CallbackHeaders,
+  type CallbackRequest,
   createDeliveryParser,
   DeliveryReceiver,
   InvalidDeliveryError,
@@ -11,8 +11,8 @@ import { deliveryOf, lowEnergyDelivery } from '../deliveries.js'
 import { authenticated, deferred, recordingLogger, recordingOnInvalid, secrets } from './support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
-const post = (headers: CallbackHeaders = authenticated) => ({ method: 'POST', headers, body })
-const open = { allowUnauthenticated: true } as const
+const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
+const open = { allowUnauthenticated: true, logger: false } as const
 
 type Then = (resolve: () => void, reject: (error: Error) => void) => void
 function revokedProxy() {
@@ -75,7 +75,7 @@ describe('only what is not from the service is refused', () => {
   ])('a secret that is %s: 401, and no handler is called', async (_, headers) => {
     const receiver = new DeliveryReceiver({ secrets, onInvalid: () => expect.unreachable() })
     receiver.onAny(() => expect.unreachable())
-    expect(await receiver.handle({ ...post(), headers: headers as CallbackHeaders })).toEqual({
+    expect(await receiver.handle({ ...post(), headers: headers as CallbackRequest['headers'] })).toEqual({
       status: 401,
       headers: {},
     })
@@ -93,7 +93,7 @@ describe('only what is not from the service is refused', () => {
       new Headers({ 'x-token': 'a', userData: 'b, c' }),
       Object.assign(Object.create(null), { 'x-token': 'a', userdata: 'b, c' }),
     ]) {
-      expect((await receiver.handle(post(headers as CallbackHeaders))).status).toBe(204)
+      expect((await receiver.handle(post(headers as CallbackRequest['headers']))).status).toBe(204)
     }
   })
 
@@ -112,7 +112,8 @@ describe('only what is not from the service is refused', () => {
 
   test('every header that is named must be right', async () => {
     const receiver = new DeliveryReceiver({ secrets: { first: 'a', second: ['b', 'c'] } })
-    const status = async (headers: CallbackHeaders) => (await receiver.handle(post(headers))).status
+    const status = async (headers: CallbackRequest['headers']) =>
+      (await receiver.handle(post(headers))).status
     expect(await status({ first: 'a', second: 'c' })).toBe(204)
     expect(await status({ first: 'x', second: 'c' })).toBe(401)
     expect(await status({ first: 'a', second: 'x' })).toBe(401)
@@ -270,7 +271,11 @@ describe('everything else is answered with 204', () => {
       expect(others).toEqual(['before', 'after'])
       const delivery = lowEnergyDelivery()
       expect(onError.mock.calls).toEqual([
-        [new Error('no'), delivery.notification, { subscriptionId: 4711, delivery }],
+        [
+          new Error('no'),
+          delivery.notification,
+          { subscriptionId: 4711, delivery, header: expect.any(Function) },
+        ],
       ])
     },
   )
@@ -310,7 +315,7 @@ describe('everything else is answered with 204', () => {
     expect((await receiver.handle({ ...post(), body: '{' })).status).toBe(204)
     const err = new Error('callback broke')
     const { id, type } = lowEnergyDelivery().notification
-    expect(lines).toEqual([
+    expect(lines.filter(({ level }) => level !== 'debug')).toEqual([
       {
         level: 'error',
         fields: { subscriptionId: 4711, id, type, err },
@@ -326,38 +331,42 @@ describe('everything else is answered with 204', () => {
 })
 
 describe('the log', () => {
-  test('gets a line for what has no callback, and none for what goes well', async () => {
+  test('gets a debug line for a delivery, and a line for what has no callback', async () => {
     const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({ secrets, logger, maxBodyBytes: 1000 }).on('bad', () => {
-      throw new Error('handler broke')
-    })
+    const receiver = new DeliveryReceiver({ secrets, logger, maxBodyBytes: 1000 })
+      .on('lowEnergyAgentOpened', () => {})
+      .on('cxScoreUpdated', () => {
+        throw new Error('handler broke')
+      })
     await receiver.handle(post())
-    expect(lines).toEqual([])
-    await receiver.handle({ ...post(), body: deliveryOf('bad', {}) })
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
     await receiver.handle({ ...post(), body: '{' })
     await receiver.handle(post({}))
     await receiver.handle({ ...post(), method: 'GET' })
     await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
-    const { id } = deliveryOf('bad', {}).notification
-    const refused = (status: number, reason: string) => ({
-      level: 'warn',
-      fields: { status, reason },
-      message: 'Callback refused',
+    const { id } = deliveryOf('cxScoreUpdated', {}).notification
+    const delivered = (type: string) => ({
+      level: 'debug',
+      fields: { subscriptionId: 4711, id, type },
+      message: 'Delivery received',
     })
+    const refused = (fields: object) => ({ level: 'warn', fields, message: 'Callback refused' })
     expect(lines).toEqual([
+      delivered('lowEnergyAgentOpened'),
+      delivered('cxScoreUpdated'),
       {
         level: 'error',
-        fields: { subscriptionId: 4711, id, type: 'bad', err: new Error('handler broke') },
+        fields: { subscriptionId: 4711, id, type: 'cxScoreUpdated', err: new Error('handler broke') },
         message: 'Handler failed',
       },
       {
         level: 'error',
         fields: { issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }] },
-        message: expect.stringMatching(/^Not a notification delivery: the body is not JSON/),
+        message: expect.stringMatching(/^Not a notification delivery: the body is not JSON.*onInvalid/),
       },
-      refused(401, 'a secret header is missing, wrong or there twice'),
-      refused(405, 'the method is not POST'),
-      refused(413, 'the body exceeds maxBodyBytes'),
+      refused({ status: 401, reason: 'the header "token" is missing', header: 'token' }),
+      refused({ status: 405, reason: 'the method is not POST' }),
+      refused({ status: 413, reason: 'the body is larger than 1000 bytes' }),
     ])
   })
 

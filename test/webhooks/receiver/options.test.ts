@@ -22,14 +22,18 @@ describe('a receiver demands a decision on authentication (interface.md section 
     expect(issuesOf({ secrets: undefined, allowUnauthenticated: true })).toEqual([])
   })
 
-  test.each([
-    {},
-    { allowUnauthenticated: false },
-    { secrets: undefined },
-    { secrets: { token: 'a' }, allowUnauthenticated: true },
-  ])('neither, or both, is refused: %j', (options) => {
-    expect(issuesOf(options)).toEqual([
-      'secrets: either these or `allowUnauthenticated: true`, which lets everyone in',
+  test.each([{}, { allowUnauthenticated: false }, { secrets: undefined }])(
+    'neither is refused: %j',
+    (options) => {
+      expect(issuesOf(options)).toEqual([
+        'secrets: is missing: give it, or `allowUnauthenticated: true`, which lets everyone in',
+      ])
+    },
+  )
+
+  test('both are refused', () => {
+    expect(issuesOf({ secrets: { token: 'a' }, allowUnauthenticated: true })).toEqual([
+      'secrets: cannot go with `allowUnauthenticated: true`, which lets everyone in: leave one out',
     ])
   })
 })
@@ -39,34 +43,38 @@ describe('options that cannot work are refused with every problem', () => {
     expect(issuesOf(options)).toHaveLength(1)
   })
 
-  const badText = 'must be text, not empty: visible ASCII only, with spaces and tabs inside'
-  const badValue = `secrets.token: ${badText}`
-  const badName = "a header name has letters, digits and !#$%&'*+-.^_`|~ only"
+  const empty = 'is empty (is its environment variable set?)'
+  const badText = 'cannot be the value of a header: visible ASCII only, with spaces and tabs inside'
+  const badName = "is no header name: those have letters, digits and !#$%&'*+-.^_`|~ only"
   test.each<[string, unknown, string]>([
     ['no object', 'a', 'secrets: must hold accepted values by header name'],
     ['a list', [['token', 'a']], 'secrets: must hold accepted values by header name'],
     ['null', null, 'secrets: must hold accepted values by header name'],
     ['empty', {}, 'secrets: must hold accepted values by header name'],
-    ['an empty list of values', { token: [] }, badValue],
-    ['an empty value', { token: '' }, badValue],
-    ['an empty value in a list', { token: ['a', ''] }, `secrets.token.1: ${badText}`],
-    ['a value that is missing', { token: undefined }, badValue],
-    ['a number', { token: [1] }, `secrets.token.0: ${badText}`],
-    ['a line feed', { token: 'a\nb' }, badValue],
-    ['a space at the end', { token: 'a ' }, badValue],
-    ['a letter beyond ASCII', { token: 'ä' }, badValue],
+    ['an empty list of values', { token: [] }, 'secrets.token: has no accepted value'],
+    ['an empty value', { token: '' }, `secrets.token: ${empty}`],
+    ['an empty value in a list', { token: ['a', ''] }, `secrets.token.1: ${empty}`],
+    [
+      'a value that is missing',
+      { token: undefined },
+      'secrets.token: is missing (is its environment variable set?)',
+    ],
+    ['a number', { token: [1] }, 'secrets.token.0: must be text'],
+    ['a line feed', { token: 'a\nb' }, `secrets.token: ${badText}`],
+    ['a space at the end', { token: 'a ' }, `secrets.token: ${badText}`],
+    ['a letter beyond ASCII', { token: 'ä' }, `secrets.token: ${badText}`],
     ['a name with a space', { 'to ken': 'a' }, `secrets.to ken: ${badName}`],
     ['an empty name', { '': 'a' }, `secrets.: ${badName}`],
     ['a name twice', { token: 'a', Token: 'b' }, 'secrets.Token: is there twice: case does not count'],
-    ['a bad __proto__', JSON.parse('{"__proto__": 5}'), `secrets.__proto__: ${badText}`],
+    ['a bad __proto__', JSON.parse('{"__proto__": 5}'), 'secrets.__proto__: must be text'],
   ])('secrets: %s', (_, secrets, issue) => {
     expect(issuesOf({ secrets })).toEqual([issue])
   })
 
-  const methods = 'must have the methods'
   test.each<[string, unknown, string]>([
     ['onInvalid', 'log', 'onInvalid: expected function, received string'],
     ['onError', {}, 'onError: expected function, received object'],
+    ['onRefused', true, 'onRefused: expected function, received boolean'],
     ['ackTimeoutMs', -1, 'ackTimeoutMs: '],
     ['ackTimeoutMs', Number.NaN, 'ackTimeoutMs: '],
     ['ackTimeoutMs', 2 ** 31, 'ackTimeoutMs: '],
@@ -74,9 +82,9 @@ describe('options that cannot work are refused with every problem', () => {
     ['maxBodyBytes', 0, 'maxBodyBytes: '],
     ['maxBodyBytes', 1.5, 'maxBodyBytes: '],
     ['maxBodyBytes', Number.POSITIVE_INFINITY, 'maxBodyBytes: '],
-    ['logger', { info() {} }, `logger: ${methods} debug, info, warn, error`],
-    ['logger', null, `logger: ${methods} debug, info, warn, error`],
-    ['parser', {}, `parser: ${methods} safeParse`],
+    ['logger', { info() {} }, 'logger: must be false, or have the methods debug, info, warn, error'],
+    ['logger', null, 'logger: must be false, or have the methods debug, info, warn, error'],
+    ['parser', {}, 'parser: must have the method safeParse'],
     ['allowUnauthenticated', 'yes', 'allowUnauthenticated: '],
     ['secret', 'x', ': Unrecognized key: "secret"'],
   ])('%s: %j', (name, value, issue) => {

@@ -1,0 +1,64 @@
+/** What is in a callback's body: a delivery for the handlers, or an error for `onInvalid`. */
+import type { InvalidDeliveryError } from '../../errors.js'
+import type { Delivery, Notification, PayloadSchemas } from '../delivery/delivery.js'
+import type { DeliveryParser } from '../delivery/delivery-parser.js'
+import { Failure } from '../delivery/failure.js'
+import { invalidDelivery } from '../delivery/invalid-delivery.js'
+import type { BodyRead } from './body-read.js'
+import type { DeliveryContext } from './handlers.js'
+import type { RequestHeaders } from './request-headers.js'
+
+/** The part of a parser that a receiver uses. */
+export type BodyParser<Payloads extends PayloadSchemas> = Pick<DeliveryParser<Payloads>, 'safeParse'>
+
+/** A delivery, and all that its handlers and the lines about it need. */
+export interface JudgedDelivery<Payloads extends PayloadSchemas> {
+  readonly kind: 'delivery'
+  readonly notification: Notification<string, Payloads>
+  readonly context: DeliveryContext<Payloads>
+  /** Read before a handler could change them. */
+  readonly type: string
+  readonly logFields: object
+}
+
+/** A body that is no delivery. */
+export interface JudgedInvalid {
+  readonly kind: 'invalid'
+  readonly error: InvalidDeliveryError
+  readonly logFields: object
+}
+
+/** Never throws, whatever the body and the parser are. */
+export function judgeBody<Payloads extends PayloadSchemas>(
+  read: Exclude<BodyRead, { kind: 'too-large' }>,
+  headers: RequestHeaders,
+  parser: BodyParser<Payloads>,
+): JudgedDelivery<Payloads> | JudgedInvalid {
+  if (read.kind === 'unreadable') return invalid(invalidDelivery(read.body, read))
+  try {
+    const { data, error } = parser.safeParse(read.body)
+    return error === undefined ? deliveryFor(data, headers) : invalid(error)
+  } catch (thrown) {
+    // Of a parsed object whose getters throw, or of a parser that was not made by createDeliveryParser.
+    return invalid(invalidDelivery(read.body, Failure.of(thrown)))
+  }
+}
+
+function deliveryFor<Payloads extends PayloadSchemas>(
+  delivery: Delivery<Payloads>,
+  headers: RequestHeaders,
+): JudgedDelivery<Payloads> {
+  const { subscriptionId, notification } = delivery
+  const { id, type } = notification
+  return {
+    kind: 'delivery',
+    notification,
+    context: { subscriptionId, delivery, header: (name) => headers.get(name) },
+    type,
+    logFields: { subscriptionId, id, type },
+  }
+}
+
+function invalid(error: InvalidDeliveryError): JudgedInvalid {
+  return { kind: 'invalid', error, logFields: { issues: error.issues } }
+}

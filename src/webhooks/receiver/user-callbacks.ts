@@ -1,0 +1,103 @@
+/** Calls what the user gave a receiver, its handlers, `onError`, `onInvalid` and `onRefused`, or tells the log. */
+import { type Log, logOf, lossLogOf } from '../../logger.js'
+import { callSafely } from '../../shared/call-safely.js'
+import { formatIssues } from '../../shared/issues.js'
+import type { PayloadSchemas } from '../delivery/delivery.js'
+import type { NotificationHandler } from './handlers.js'
+import type { JudgedDelivery, JudgedInvalid } from './judged-body.js'
+import type { DeliveryReceiverOptions } from './receiver-options.js'
+import { type RefusedCallback, refusalLogOf } from './refusal.js'
+
+interface RegisteredHandler<Payloads extends PayloadSchemas> {
+  /** `undefined` for all types. */
+  readonly type: string | undefined
+  readonly handler: NotificationHandler<string, Payloads>
+}
+
+type Callbacks<Payloads extends PayloadSchemas> = Pick<
+  DeliveryReceiverOptions<Payloads>,
+  'onError' | 'onInvalid' | 'onRefused' | 'logger'
+>
+
+/** Nothing in here throws or rejects. */
+export class UserCallbacks<Payloads extends PayloadSchemas> {
+  readonly #callbacks: Callbacks<Payloads>
+  readonly #log: Log
+  readonly #logLoss: Log
+  readonly #logRefusal: (refused: RefusedCallback) => void
+  #handlers: readonly RegisteredHandler<Payloads>[] = []
+
+  constructor(callbacks: Callbacks<Payloads>) {
+    this.#callbacks = callbacks
+    this.#log = logOf(callbacks.logger)
+    this.#logLoss = lossLogOf(callbacks.logger)
+    this.#logRefusal = refusalLogOf(callbacks.logger)
+  }
+
+  /** Registers a handler for one type, or for all. A delivery that is being handled does not see it. */
+  register(type: string | undefined, handler: NotificationHandler<string, Payloads>): void {
+    this.#handlers = [...this.#handlers, { type, handler }]
+  }
+
+  /** Whether a handler is registered for this very type. */
+  hasHandlerFor(type: string): boolean {
+    return this.#handlers.some((registered) => registered.type === type)
+  }
+
+  /** Resolves when all handlers of a delivery are done, and what they threw is reported. */
+  async notify(delivery: JudgedDelivery<Payloads>): Promise<void> {
+    const { notification, context, type, logFields } = delivery
+    this.#log('debug', logFields, 'Delivery received')
+    // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
+    const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
+    await Promise.all(
+      handlers.map(({ handler }) =>
+        callSafely(
+          () => handler(notification, context),
+          (error) => this.#reportError(error, delivery),
+        ),
+      ),
+    )
+  }
+
+  #reportError(error: unknown, delivery: JudgedDelivery<Payloads>): unknown {
+    const { notification, context, logFields } = delivery
+    const { onError } = this.#callbacks
+    if (onError === undefined) return this.#logLoss('error', { ...logFields, err: error }, 'Handler failed')
+    return callSafely(
+      () => onError(error, notification, context),
+      (err) => this.#log('error', { ...logFields, err }, 'onError failed'),
+    )
+  }
+
+  /** Resolves when `onInvalid` is done. */
+  async reportInvalid({ error, logFields }: JudgedInvalid): Promise<void> {
+    const { onInvalid } = this.#callbacks
+    if (onInvalid === undefined) {
+      const problem = `Not a notification delivery: ${formatIssues(error.issues)}`
+      this.#logLoss(
+        'error',
+        logFields,
+        `${problem}. It is lost: give the receiver onInvalid to keep the body.`,
+      )
+      return
+    }
+    await callSafely(
+      () => onInvalid(error),
+      (err) => this.#log('error', { ...logFields, err }, 'onInvalid failed'),
+    )
+  }
+
+  /** Does not wait for `onRefused`: the answer to a stranger depends on nothing. */
+  reportRefused(refused: RefusedCallback): void {
+    const { onRefused } = this.#callbacks
+    if (onRefused === undefined) {
+      this.#logRefusal(refused)
+      return
+    }
+    void callSafely(
+      () => onRefused(refused),
+      (err) => this.#log('error', { ...refused, err }, 'onRefused failed'),
+    )
+  }
+}
