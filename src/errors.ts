@@ -30,6 +30,7 @@ export interface SubscriptionRequestSummary {
 export type AnyNotificationError =
   | ConfigurationError
   | InvalidRequestError
+  | ClosedError
   | TokenRequestError
   | (ApiError & {
       /** Of the class itself, not of one that extends it. */
@@ -68,6 +69,7 @@ export abstract class NotificationError extends Error {
   abstract readonly code:
     | 'CONFIGURATION'
     | 'INVALID_REQUEST'
+    | 'CLOSED'
     | 'TOKEN_REQUEST'
     | 'API'
     | 'SUBSCRIPTION_CONFLICT'
@@ -105,13 +107,14 @@ export abstract class NotificationError extends Error {
   }
 }
 
-const isOfClass = (value: unknown, name: unknown): boolean => {
-  const proto = Object.getPrototypeOf(Object(value))
-  return proto !== null && (ownName(proto.constructor) === name || isOfClass(proto, name))
+function isOfClass(value: unknown, name: unknown): boolean {
+  const prototype = Object.getPrototypeOf(Object(value))
+  return prototype !== null && (ownName(prototype.constructor) === name || isOfClass(prototype, name))
 }
 
-const ownName = (ctor: unknown): unknown =>
-  typeof ctor === 'function' && Object.getOwnPropertyDescriptor(ctor, 'nsErrorName')?.value
+function ownName(ctor: unknown): unknown {
+  return typeof ctor === 'function' && Object.getOwnPropertyDescriptor(ctor, 'nsErrorName')?.value
+}
 
 /**
  * The options of a client, receiver, parser or emulator cannot work: wrong, missing or contradictory.
@@ -149,6 +152,14 @@ export class InvalidRequestError extends NotificationError {
   }
 }
 
+/** The client was closed before the call: nothing was sent. Make a new client, or close the old one later. */
+export class ClosedError extends NotificationError {
+  /** @internal */
+  protected static override readonly nsErrorName = 'ClosedError'
+  /** Tells this class from the others in a `switch`. */
+  override readonly code = 'CLOSED'
+}
+
 /**
  * The authorization server refused to issue an access token (RFC 6749 section 5.2).
  * Usually the client ID, the secret, their encoding or the domain is wrong: `error` and `errorDescription`
@@ -161,6 +172,8 @@ export class TokenRequestError extends NotificationError {
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
   readonly status: number
+  /** Address of the token endpoint. */
+  readonly url: string | undefined
   /** OAuth error code, e.g. `invalid_client`. */
   readonly error: string | undefined
   /** What the server says about it, as text for people. */
@@ -172,6 +185,7 @@ export class TokenRequestError extends NotificationError {
     message: string,
     details: {
       status: number
+      url?: string | undefined
       error?: string | undefined
       errorDescription?: string | undefined
       retryAfterMs?: number | undefined
@@ -180,6 +194,7 @@ export class TokenRequestError extends NotificationError {
   ) {
     super(message, options)
     this.status = details.status
+    this.url = details.url
     this.error = details.error
     this.errorDescription = details.errorDescription
     this.retryAfterMs = details.retryAfterMs
@@ -190,7 +205,9 @@ export class TokenRequestError extends NotificationError {
 export interface ApiErrorDetails {
   /** HTTP status of the answer. */
   readonly status: number
-  /** The answer's body as text, at most 1 MiB; its format is not specified (interface.md section 7). */
+  /** The address that answered, without its query. */
+  readonly url?: string | undefined
+  /** The answer's body as text, at most 1 MiB; its format is not documented (docs/service.md, Errors). */
   readonly body: string
   /** How long the service asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs?: number | undefined
@@ -209,7 +226,9 @@ export class ApiError extends NotificationError {
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
   /** HTTP status of the answer. */
   readonly status: number
-  /** The answer's body as text, at most 1 MiB, with credentials and parameter values blanked out. */
+  /** The address that answered, without its query. */
+  readonly url: string | undefined
+  /** The answer's body as text, at most 1 MiB; blanked out if credentials or parameter values are in it. */
   readonly body: string
   /** How long the service asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
@@ -217,12 +236,13 @@ export class ApiError extends NotificationError {
   constructor(message: string, details: ApiErrorDetails, options?: { cause?: unknown }) {
     super(message, options)
     this.status = details.status
+    this.url = details.url
     this.body = details.body
     this.retryAfterMs = details.retryAfterMs
   }
 }
 
-/** Why a subscription could not be created next to one that exists (interface.md sections 3 and 7). */
+/** Why a subscription could not be created next to one that exists (docs/service.md, States). */
 export type ConflictReason =
   /** It shares some, but not all, users or types with an existing one: `recreateIfExists` cannot replace that. */
   | 'partial-overlap'
@@ -231,8 +251,8 @@ export type ConflictReason =
 
 /**
  * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part
- * (interface.md sections 3 and 7). Nothing was created or deleted. `reason` says which it can be, the message what
- * to do next.
+ * (docs/service.md, States). Nothing was created or deleted. `reason` says which it can be, the message what to do
+ * next.
  */
 export class SubscriptionConflictError extends ApiError {
   /** @internal */
@@ -295,7 +315,21 @@ export class ConnectionError extends NotificationError {
   }
 }
 
-/** The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. */
+/**
+ * What a call was waiting for when its time was over.
+ *
+ * - `connection`: a connection, be it that none could be made or that all of the client's own were busy. This attempt
+ *   was not sent.
+ * - `token`: an access token.
+ * - `answer`: the answer to a request that was sent, or may have been.
+ * - `backoff`: the moment to try again, after an attempt that failed.
+ */
+export type TimeoutPhase = 'connection' | 'token' | 'answer' | 'backoff'
+
+/**
+ * The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. `phase` says what the call
+ * was waiting for, the message what to do about that; `cause` is how the last attempt before failed, if there was one.
+ */
 export class TimeoutError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'TimeoutError'
@@ -303,10 +337,17 @@ export class TimeoutError extends NotificationError {
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
   readonly timeoutMs: number
+  /** What the call was waiting for. */
+  readonly phase: TimeoutPhase
 
-  constructor(message: string, details: { timeoutMs: number }, options?: { cause?: unknown }) {
+  constructor(
+    message: string,
+    details: { timeoutMs: number; phase: TimeoutPhase },
+    options?: { cause?: unknown },
+  ) {
     super(message, options)
     this.timeoutMs = details.timeoutMs
+    this.phase = details.phase
   }
 }
 
@@ -334,8 +375,8 @@ export class OutcomeUnknownError extends NotificationError {
 }
 
 /**
- * The server reported success with a body that interface.md does not allow. `body` is that body as text
- * (after a 201 the new id may be in it), with credentials blanked out; `issues` says what is wrong with it.
+ * The server reported success with a body that cannot be used (docs/service.md, Resources). `body` is that body as
+ * text (after a 201 the new id may be in it), blanked out if credentials are in it; `issues` says what is wrong.
  */
 export class ResponseValidationError extends NotificationError {
   /** @internal */
@@ -344,25 +385,28 @@ export class ResponseValidationError extends NotificationError {
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
   readonly status: number
-  /** The answer's body as text, with credentials blanked out. */
+  /** The address that answered, without its query. */
+  readonly url: string | undefined
+  /** The answer's body as text; blanked out if credentials or parameter values are in it. */
   readonly body: string
   /** What is wrong with the body. */
   readonly issues: readonly Issue[]
 
   constructor(
     message: string,
-    details: { status: number; body: string; issues: readonly Issue[] },
+    details: { status: number; url?: string | undefined; body: string; issues: readonly Issue[] },
     options?: { cause?: unknown },
   ) {
     super(message, options)
     this.status = details.status
+    this.url = details.url
     this.body = details.body
     this.issues = details.issues
   }
 }
 
 /**
- * A callback body is not a notification delivery (interface.md section 2.3). `issues` says why; `body` is
+ * A callback body is not a notification delivery (docs/service.md, Resources). `issues` says why; `body` is
  * what was received, to the letter and not enumerable, so that logging the error does not log the body.
  */
 export class InvalidDeliveryError extends NotificationError {

@@ -8,14 +8,10 @@ export type { Auth, BasicAuth, ClientCredentialsAuth, ProvidedTokenAuth } from '
 export type { CredentialsEncoding } from './auth/basic-credentials.js'
 export type { TokenCache } from './auth/shared-token-cache.js'
 export type { ClientCredentials } from './auth/token-request.js'
+export type { CallOptions } from './client/call-options.js'
 export type { NotificationClientOptions } from './client/client-options.js'
-export {
-  type CreatedSubscription,
-  type CreateSubscriptionResult,
-  NotificationClient,
-} from './client/notification-client.js'
+export { NotificationClient } from './client/notification-client.js'
 export * from './errors.js'
-export type { CallOptions } from './http/deadline.js'
 export type { FetchLike, FetchResponseLike } from './http/fetch-transport.js'
 export type { RetryOptions } from './http/retry.js'
 export type { DispatcherLike } from './http/undici-transport.js'
@@ -35,9 +31,10 @@ export type {
 export { SubscriptionKeeper } from './keeper/subscription-keeper.js'
 export type { Logger } from './logger.js'
 export type { KeyValueStore } from './stores/key-value-store.js'
-export { createSubscriptionResponseSchema } from './subscriptions/answers.js'
 export type { AssociatedValues } from './subscriptions/associated-values.js'
+export { createSubscriptionResponseSchema } from './subscriptions/create-answer.js'
 export { type CreateSubscriptionInput, createSubscriptionInputSchema } from './subscriptions/create-input.js'
+export type { CreatedSubscription, CreateSubscriptionResult } from './subscriptions/create-result.js'
 export type { Route, Routes } from './subscriptions/requests.js'
 export {
   type UpdateSubscriptionParametersInput,

@@ -12,12 +12,13 @@ const request = {
 const every = [
   new sdk.ConfigurationError('m', { issues: [] }),
   new sdk.InvalidRequestError('m', { issues: [] }),
+  new sdk.ClosedError('m'),
   new sdk.TokenRequestError('m', { status: 401 }),
   new sdk.ApiError('m', { status: 500, body: '' }),
   new sdk.SubscriptionConflictError('m', { status: 409, body: '', reason: 'partial-overlap', request }),
   new sdk.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1 }),
   new sdk.ConnectionError('m', { requestSent: true }),
-  new sdk.TimeoutError('m', { timeoutMs: 1 }),
+  new sdk.TimeoutError('m', { timeoutMs: 1, phase: 'answer' }),
   new sdk.OutcomeUnknownError('m', { request }),
   new sdk.ResponseValidationError('m', { status: 200, body: '', issues: [] }),
   new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw' }),
@@ -34,6 +35,7 @@ describe('one hierarchy', () => {
     expect(every.map(({ code }) => code)).toEqual([
       'CONFIGURATION',
       'INVALID_REQUEST',
+      'CLOSED',
       'TOKEN_REQUEST',
       'API',
       'SUBSCRIPTION_CONFLICT',
@@ -104,21 +106,23 @@ test('each carries what it was made with, and its cause', () => {
     subscriptionId: 7,
     requestSent: true,
     timeoutMs: 6,
+    phase: 'token',
+    url: 'https://x.example/y',
     request,
   } as const
   const { issues, status, body, retryAfterMs, reason } = details
-  const { error, errorDescription, subscriptionId, requestSent, timeoutMs } = details
+  const { error, errorDescription, subscriptionId, requestSent, timeoutMs, phase, url } = details
   const carried = [
     [sdk.ConfigurationError, { issues }],
     [sdk.InvalidRequestError, { issues }],
-    [sdk.TokenRequestError, { status, error, errorDescription, retryAfterMs }],
-    [sdk.ApiError, { status, body, retryAfterMs }],
-    [sdk.SubscriptionConflictError, { status, body, retryAfterMs, reason, request }],
-    [sdk.SubscriptionNotFoundError, { status, body, retryAfterMs, subscriptionId }],
+    [sdk.TokenRequestError, { status, url, error, errorDescription, retryAfterMs }],
+    [sdk.ApiError, { status, url, body, retryAfterMs }],
+    [sdk.SubscriptionConflictError, { status, url, body, retryAfterMs, reason, request }],
+    [sdk.SubscriptionNotFoundError, { status, url, body, retryAfterMs, subscriptionId }],
     [sdk.ConnectionError, { requestSent }],
-    [sdk.TimeoutError, { timeoutMs }],
+    [sdk.TimeoutError, { timeoutMs, phase }],
     [sdk.OutcomeUnknownError, { request }],
-    [sdk.ResponseValidationError, { status, body, issues }],
+    [sdk.ResponseValidationError, { status, url, body, issues }],
     [sdk.InvalidDeliveryError, { issues }],
   ] as const
   for (const [Class, fields] of carried) {
@@ -130,7 +134,7 @@ test('each carries what it was made with, and its cause', () => {
 })
 
 test('the name is the own one also where a minifier renamed the class, and can be set like that of any error', () => {
-  const error = new sdk.TimeoutError('m', { timeoutMs: 1 })
+  const error = new sdk.TimeoutError('m', { timeoutMs: 1, phase: 'answer' })
   expect(Object.keys(error)).not.toContain('name')
   error.name = 'Mine'
   expect(error.name).toBe('Mine')

@@ -1,7 +1,7 @@
 /** JSON Schemas (2020-12) of what goes over the wire, made from the zod schemas that the package validates with. */
 import { z } from 'zod'
 import { accessTokenResponseSchema } from '../../src/auth/access-token-response.js'
-import { createSubscriptionResponseSchema } from '../../src/subscriptions/answers.js'
+import { createSubscriptionResponseSchema } from '../../src/subscriptions/create-answer.js'
 import { subscriptionIdSchema } from '../../src/subscriptions/update-input.js'
 import { deliverySchema } from '../../src/webhooks/delivery/schemas.js'
 

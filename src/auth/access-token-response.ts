@@ -1,16 +1,16 @@
-/** What the token endpoint answers (interface.md section 2.1; RFC 6749 sections 5.1 and 5.2). */
+/** What the token endpoint answers (docs/service.md, Resources; RFC 6749 sections 5.1 and 5.2). */
 import * as z from 'zod'
-import { ResponseValidationError, TokenRequestError } from '../errors.js'
+import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
 import { redactTokens } from '../http/redact.js'
 import type { Answer } from '../http/send.js'
-import { formatIssues, issuesOf } from '../shared/issues.js'
+import { formatIssues, validate } from '../shared/issues.js'
 import { parseJson } from '../shared/parse-json.js'
 
 /** A token goes into a header, where only visible ASCII can stand. */
 export const accessTokenPattern = /^[\x21-\x7e]+$/
 
 /**
- * A successful answer of the token endpoint (interface.md section 2.1). Fields beyond these are dropped.
+ * A successful answer of the token endpoint (docs/service.md, Resources). Fields beyond these are dropped.
  *
  * `expires_in` is the lifetime in seconds; `token_type` is Bearer in any case.
  */
@@ -39,21 +39,24 @@ const oauthErrorSchema = z.lazy(() => {
  * @throws `TokenRequestError` for an error status, `ResponseValidationError` for a success that is none
  */
 export function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
-  const { status } = answer
+  if (answer.status !== 200) throw tokenRequestError(answer)
   const json = parseJson(answer.body)
-  if (status !== 200) throw tokenRequestError(answer)
-  const parsed = accessTokenResponseSchema.safeParse(json)
-  if (parsed.success) return parsed.data
-  const issues = json === undefined ? [{ path: [], message: 'is not JSON' }] : issuesOf(parsed.error)
-  throw new ResponseValidationError(
-    `The token endpoint answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
+  if (json === undefined) throw unusableToken(answer, [{ path: [], message: 'is not JSON' }])
+  return validate(accessTokenResponseSchema, json, (issues) => unusableToken(answer, issues))
+}
+
+function unusableToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
+  const { status, url } = answer
+  return new ResponseValidationError(
+    `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
       'Check that `authUrl` and `domain` name the authorization server.',
-    { status, body: redactTokens(answer.redact(answer.body)), issues },
+    { status, url, body: redactTokens(answer.redact(answer.body)), issues },
   )
 }
 
-function tokenRequestError(answer: Answer): TokenRequestError {
-  const { status, retryAfterMs } = answer
+/** What an error status of the token endpoint means (RFC 6749 section 5.2). */
+export function tokenRequestError(answer: Answer): TokenRequestError {
+  const { status, url, retryAfterMs } = answer
   const sent = oauthErrorSchema.safeParse(parseJson(answer.body)).data
   // After parsing: a secret may stand escaped in the JSON text.
   const shown = (text: string | undefined) => text && redactTokens(answer.redact(text))
@@ -62,7 +65,7 @@ function tokenRequestError(answer: Answer): TokenRequestError {
   const words = [error, errorDescription].filter(Boolean).join(': ')
   return new TokenRequestError(
     `The authorization server answered ${status} to the token request${words && ` (${words})`}. ${advice(status, error)}`,
-    { status, error, errorDescription, retryAfterMs },
+    { status, url, error, errorDescription, retryAfterMs },
   )
 }
 

@@ -26,20 +26,20 @@ export async function sendAuthorized(
 
 /** @param seenBefore - secrets of an earlier request, which the server may show all the same */
 function withAuthorization(
-  { method, url, body, headers, secrets }: UnauthorizedRequest,
+  { method, address, body, headers, secrets }: UnauthorizedRequest,
   authorization: Authorization,
   seenBefore: readonly string[] = [],
 ): HttpRequest {
   return {
     method,
-    url,
+    address,
     headers: headersWith(authorization.header, headers, body !== undefined),
     body,
     secrets: () => [...secrets, ...authorization.secrets, ...seenBefore],
   }
 }
 
-/** Every answer is JSON (interface.md sections 2.1 and 4.2). */
+/** Every answer is JSON (docs/service.md, Endpoints). */
 const accept = 'application/json'
 const form = 'application/x-www-form-urlencoded'
 

@@ -1,6 +1,8 @@
-/** The Authorization header of subscription calls (interface.md sections 4.2 and 5), by kind of credentials. */
+/** The Authorization header of subscription calls (docs/service.md, Authentication), by kind of credentials. */
 import { ConfigurationError } from '../errors.js'
-import { type Deadline, untilAborted } from '../http/deadline.js'
+import type { Address } from '../http/address.js'
+import type { Deadline, LastFailure } from '../http/deadline.js'
+import { untilAborted } from '../http/waits.js'
 import { accessTokenPattern } from './access-token-response.js'
 import { basicCredentials } from './basic-credentials.js'
 import type { HeldToken, TokenSource } from './token-source.js'
@@ -44,10 +46,21 @@ class HeldBearer {
 /** Client credentials: tokens are requested, held and refreshed by a {@link TokenSource}. */
 export class TokenAuthorizer implements Authorizer {
   readonly #source: TokenSource
+  readonly #endpoint: Address
+  readonly #tokenRequest: LastFailure
   readonly #held = new HeldBearer()
 
-  constructor(source: TokenSource) {
+  /**
+   * @param options.endpoint - where the source's tokens come from
+   * @param options.tokenRequest - the source's request in flight, if there is one
+   */
+  constructor(
+    source: TokenSource,
+    { endpoint, tokenRequest }: { endpoint: Address; tokenRequest: LastFailure },
+  ) {
     this.#source = source
+    this.#endpoint = endpoint
+    this.#tokenRequest = tokenRequest
   }
 
   authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
@@ -78,6 +91,7 @@ export class TokenAuthorizer implements Authorizer {
   }
 
   #next(deadline: Deadline): Promise<HeldToken> {
+    deadline.waitForToken(this.#endpoint, this.#tokenRequest)
     return untilAborted(this.#source.next(deadline.endsAt - performance.now()), deadline)
   }
 }
@@ -109,14 +123,28 @@ export class ProvidedTokenAuthorizer implements Authorizer {
   }
 
   async accessToken(deadline: Deadline): Promise<string> {
+    deadline.waitForToken(undefined)
     const provided = (async () => this.#getAccessToken())()
     const token = await untilAborted(provided, deadline)
     if (typeof token === 'string' && accessTokenPattern.test(token)) return token
-    const message = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
+    const message = whatIsWrongWith(token)
     throw new ConfigurationError(`auth.getAccessToken ${message}.`, {
       issues: [{ path: ['auth', 'getAccessToken'], message }],
     })
   }
+}
+
+/** Why something that a caller gave for a token is none. */
+function whatIsWrongWith(token: unknown): string {
+  if (typeof token !== 'string') return `must return the token as a string, not ${describe(token)}`
+  if (token === '') return 'must return a token: what it returned is empty'
+  if (/^bearer\s/i.test(token)) return 'must return the token alone: leave out the prefix `Bearer`'
+  return 'must return a token of visible ASCII characters: nothing else can be sent in a header'
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  return typeof value === 'object' ? 'an object that holds it' : `a ${typeof value}`
 }
 
 /** User name and password on every subscription call; there are no tokens. */
@@ -144,9 +172,7 @@ export class BasicAuthorizer implements Authorizer {
     const message = 'is a user name and password: there is no access token to give'
     throw new ConfigurationError(
       `auth ${message}. Configure client credentials or \`getAccessToken\` instead.`,
-      {
-        issues: [{ path: ['auth'], message }],
-      },
+      { issues: [{ path: ['auth'], message }] },
     )
   }
 }

@@ -3,7 +3,7 @@
 /**
  * How client ID and secret are written before base64.
  *
- * - `raw`: as they are, joined by a colon, as interface.md section 4.1 asks.
+ * - `raw`: as they are, joined by a colon, as the service asks (docs/service.md, Authentication).
  * - `form-urlencoded`: each encoded as `application/x-www-form-urlencoded` first, as RFC 6749 section 2.3.1
  *   asks. Certified OpenID providers decode them so, and refuse a raw secret that contains `%` or `+`.
  */

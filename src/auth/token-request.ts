@@ -1,10 +1,11 @@
-/** Asks the authorization server for an access token (interface.md section 4.1; RFC 6749 section 4.4). */
+/** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
+import { type Address, addressBelow } from '../http/address.js'
 import { type SendOptions, send } from '../http/send.js'
 import type { HttpRequest, Transport } from '../http/transport.js'
-import { readAccessTokenResponse } from './access-token-response.js'
+import { readAccessTokenResponse, tokenRequestError } from './access-token-response.js'
 import { basicCredentials, type CredentialsEncoding } from './basic-credentials.js'
 
-/** Client credentials, as issued at activation (interface.md section 1). */
+/** Client credentials, as issued at activation (docs/service.md, Authentication). */
 export interface ClientCredentials {
   /** Base address of the tenant's authorization server, `https:`. */
   readonly authUrl: string | URL
@@ -14,7 +15,7 @@ export interface ClientCredentials {
   readonly clientId: string
   /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
   readonly clientSecret: string
-  /** OAuth scope to ask for. From the service's public developer pages; not in interface.md. */
+  /** OAuth scope to ask for. From the service's public developer pages. */
   readonly scope?: string | undefined
   /** How ID and secret are written before base64. Default: `raw`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
@@ -29,33 +30,35 @@ export interface IssuedToken {
 
 /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or the deadline's reason. */
 export async function requestAccessToken(
-  credentials: ClientCredentials,
-  options: Omit<SendOptions, 'repeatable' | 'progress'>,
+  request: HttpRequest,
+  options: Omit<SendOptions, 'repeatable' | 'progress' | 'errorOf'>,
 ): Promise<IssuedToken> {
   let requestedAt = 0
   const transport: Pick<Transport, 'send'> = {
-    send(request, deadline) {
+    send(attempt, deadline) {
       requestedAt = performance.now()
-      return options.transport.send(request, deadline)
+      return options.transport.send(attempt, deadline)
     },
   }
-  const answer = await send(tokenRequest(credentials), {
+  const answer = await send(request, {
     ...options,
     transport,
     repeatable: true,
     progress: { lostAttempts: 0 },
+    errorOf: tokenRequestError,
   })
   const { access_token, expires_in } = readAccessTokenResponse(answer)
   return { accessToken: access_token, lifetimeMs: expires_in * 1_000, requestedAt }
 }
 
 /** `{authUrl}/auth/realms/{domain}/protocol/openid-connect/token` */
-export function tokenEndpoint({ authUrl, domain }: Pick<ClientCredentials, 'authUrl' | 'domain'>): string {
-  const base = String(authUrl).replace(/\/+$/, '')
-  return `${base}/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
+export function tokenEndpoint({ authUrl, domain }: Pick<ClientCredentials, 'authUrl' | 'domain'>): Address {
+  const path = `/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
+  return addressBelow(new URL(authUrl), path)
 }
 
-function tokenRequest(credentials: ClientCredentials): HttpRequest {
+/** The one request that serves for every token: it says the same each time. */
+export function tokenRequest(credentials: ClientCredentials): HttpRequest {
   const { clientId, clientSecret, credentialsEncoding = 'raw', scope } = credentials
   const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
   const form = new URLSearchParams({
@@ -64,7 +67,7 @@ function tokenRequest(credentials: ClientCredentials): HttpRequest {
   })
   return {
     method: 'POST',
-    url: tokenEndpoint(credentials),
+    address: tokenEndpoint(credentials),
     headers: {
       authorization: `Basic ${basic}`,
       'content-type': 'application/x-www-form-urlencoded',

@@ -1,61 +1,33 @@
 /** What a subscriber can do with the notification service. */
-import { authorizerFor } from '../auth/auth.js'
-import { sendAuthorized } from '../auth/authorized-send.js'
-import type { Authorizer } from '../auth/authorizer.js'
-import type { SubscriptionConflictError } from '../errors.js'
-import { type CallOptions, Deadline } from '../http/deadline.js'
-import { FetchTransport } from '../http/fetch-transport.js'
-import { defaultRetryPolicy, noRetries, type RetryOptions, type RetryPolicy } from '../http/retry.js'
-import type { Answer, Progress, SendOptions } from '../http/send.js'
-import type { Transport, UnauthorizedRequest } from '../http/transport.js'
-import { UndiciTransport } from '../http/undici-transport.js'
-import { type Log, logOf } from '../logger.js'
-import { inFlight } from '../shared/in-flight.js'
-import { readCreateAnswer, readSubscriptionAnswer, summaryOf } from '../subscriptions/answers.js'
+import type { Address } from '../http/address.js'
+import type { Progress } from '../http/send.js'
+import { readCreateAnswer, summaryOf, toCreate } from '../subscriptions/create-answer.js'
 import {
   type CreateSubscriptionInput,
   createSubscriptionInputSchema,
   loopbackSubscriptionInputSchema,
 } from '../subscriptions/create-input.js'
+import type { CreatedSubscription, CreateSubscriptionResult } from '../subscriptions/create-result.js'
 import {
+  createAddress,
   createRequest,
-  createUrl,
   type Routes,
   unsubscribeRequest,
   updateRequest,
 } from '../subscriptions/requests.js'
 import { createFailure } from '../subscriptions/unknown-outcome.js'
+import { readSubscriptionAnswer, toUnsubscribe, toUpdate } from '../subscriptions/update-answer.js'
 import {
   subscriptionIdSchema,
   type UpdateSubscriptionParametersInput,
   updateSubscriptionParametersInputSchema,
 } from '../subscriptions/update-input.js'
-import { invalidRequest, validated } from './call-input.js'
-import { callOptionsSchema } from './client-option-schemas.js'
-import { type NotificationClientOptions, optionsFromEnv, validateClientOptions } from './client-options.js'
-
-/** A subscription that now exists (interface.md section 4.2). */
-export interface CreatedSubscription {
-  /** The service's identifier; needed to unsubscribe and to update, so keep it. */
-  readonly subscriptionId: number
-}
-
-/** Either outcome of {@link NotificationClient.tryCreateSubscription}. */
-export type CreateSubscriptionResult =
-  | {
-      /** A subscription now exists. */
-      readonly created: true
-      /** The service's identifier; needed to unsubscribe and to update, so keep it. */
-      readonly subscriptionId: number
-    }
-  | {
-      /** Nothing was created or deleted. */
-      readonly created: false
-      /** What `createSubscription` would have thrown. */
-      readonly conflict: SubscriptionConflictError
-    }
-
-const defaultTimeoutMs = 30_000
+import { validInput } from './call-input.js'
+import type { CallOptions } from './call-options.js'
+import { Calls } from './calls.js'
+import type { NotificationClientOptions } from './client-options.js'
+import { fromEnvironment } from './environment.js'
+import { validOptions } from './valid-options.js'
 
 /**
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
@@ -78,61 +50,61 @@ const defaultTimeoutMs = 30_000
  * ```
  */
 export class NotificationClient implements AsyncDisposable {
-  readonly #baseUrl: string
-  readonly #createUrl: string
+  readonly #baseUrl: URL
+  readonly #createAddress: Address
   readonly #routes: Routes
   readonly #inputSchema: typeof createSubscriptionInputSchema
-  readonly #authorizer: Authorizer
-  readonly #transport: Transport
-  readonly #retry: RetryPolicy
-  readonly #timeoutMs: number
-  readonly #log: Log
-  readonly #underWay = inFlight()
-  #closed = false
+  readonly #calls: Calls
 
   /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
   constructor(options: NotificationClientOptions) {
-    validateClientOptions(options)
-    const { auth, baseUrl, dispatcher, fetch, timeoutMs = defaultTimeoutMs } = options
-    this.#baseUrl = String(baseUrl).replace(/\/+$/, '')
-    this.#createUrl = createUrl(this.#baseUrl)
-    this.#routes = options.routes ?? {}
-    this.#inputSchema = options.allowInsecureLoopback
+    const valid = validOptions(options)
+    this.#baseUrl = valid.baseUrl
+    this.#createAddress = createAddress(valid.baseUrl)
+    this.#routes = valid.routes ?? {}
+    this.#inputSchema = valid.allowInsecureLoopback
       ? loopbackSubscriptionInputSchema
       : createSubscriptionInputSchema
-    this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport(dispatcher)
-    this.#retry = retryPolicy(options.retry)
-    this.#timeoutMs = timeoutMs
-    this.#log = logOf(options.logger)
-    const requests = { transport: this.#transport, retry: this.#retry, timeoutMs, log: this.#log }
-    this.#authorizer = authorizerFor(auth, requests)
+    this.#calls = new Calls(valid)
   }
 
   /**
    * A client from `NOTIFICATION_BASE_URL`, `NOTIFICATION_AUTH_URL`, `NOTIFICATION_DOMAIN`,
-   * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`.
+   * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`; where they are set, also from `NOTIFICATION_SCOPE`,
+   * `NOTIFICATION_CREDENTIALS_ENCODING` and `NOTIFICATION_CA_FILE`, the name of a file with certificates in PEM.
    *
-   * @param env - where to read them; default `process.env`
    * @param options - everything else
+   * @param env - where to read the variables; default `process.env`
    * @throws `ConfigurationError` naming every variable that is missing, or whose value cannot work
+   *
+   * @example
+   * ```ts
+   * const client = NotificationClient.fromEnv({ timeoutMs: 10_000 })
+   * ```
    */
   static fromEnv(
-    env: Readonly<Record<string, string | undefined>> = process.env,
     options?: Omit<NotificationClientOptions, 'baseUrl' | 'auth'>,
+    env: Readonly<Record<string, string | undefined>> = process.env,
   ): NotificationClient {
-    return clientWith({ ...options, ...optionsFromEnv(env) })
+    return fromEnvironment(clientWith, options, env)
   }
 
   /**
-   * Creates a subscription (interface.md section 4.2).
+   * Creates a subscription (docs/service.md, States and Endpoints).
    *
    * @throws `SubscriptionConflictError` on 409: one exists for some of these types, users and callback URL.
    * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it.
-   * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
-   * `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no usable id.
+   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
+   * `ConnectionError`, `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no
+   * usable id.
    */
-  createSubscription(input: CreateSubscriptionInput, options?: CallOptions): Promise<CreatedSubscription> {
-    return this.#create('createSubscription', input, options, createdOrThrown)
+  async createSubscription(
+    input: CreateSubscriptionInput,
+    options?: CallOptions,
+  ): Promise<CreatedSubscription> {
+    const result = await this.#create('createSubscription', input, options)
+    if (!result.created) throw result.conflict
+    return { subscriptionId: result.subscriptionId }
   }
 
   /**
@@ -149,35 +121,40 @@ export class NotificationClient implements AsyncDisposable {
     input: CreateSubscriptionInput,
     options?: CallOptions,
   ): Promise<CreateSubscriptionResult> {
-    return this.#create('tryCreateSubscription', input, options, createdOrConflict)
+    return this.#create('tryCreateSubscription', input, options)
   }
 
   /**
-   * Ends a subscription. Its method and path come from the service's public developer pages, not from
-   * interface.md (section 4.3); see the `routes` option.
+   * Ends a subscription. Its method and path come from the service's public developer pages (docs/service.md,
+   * Endpoints); see the `routes` option.
    *
    * @throws `SubscriptionNotFoundError` when there is none with this id.
-   * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
-   * `TimeoutError`: repeating the call is safe.
+   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
+   * `ConnectionError`, `TimeoutError`: repeating the call is safe.
    */
   async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
-    const id = validated('unsubscribe', subscriptionIdSchema, subscriptionId)
+    const method = 'unsubscribe'
+    const id = validInput(method, subscriptionIdSchema, subscriptionId)
     const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
     const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#send('unsubscribe', request, options, { repeatable: true, progress })
+    const answer = await this.#calls.send(method, request, options, {
+      repeatable: true,
+      progress,
+      attempt: toUnsubscribe,
+    })
     // An earlier attempt of this call, whose answer was lost, has done it.
     if (answer.status === 404 && progress.lostAttempts > 0) return
-    readSubscriptionAnswer(answer, id, 'unsubscribe', progress)
+    readSubscriptionAnswer(answer, id, toUnsubscribe, progress)
   }
 
   /**
-   * Changes parameters of a subscription: later callbacks carry the new values (interface.md section 3, rule 3).
-   * Pairs that are not named keep their values. Method and path come from the service's public developer pages;
-   * see the `routes` option.
+   * Changes parameters of a subscription: later callbacks carry the new values (docs/service.md, Rules). Pairs that
+   * are not named keep their values. Method and path come from the service's public developer pages; see the `routes`
+   * option.
    *
    * @throws `SubscriptionNotFoundError` when there is none with this id.
-   * @throws `InvalidRequestError` before anything is sent; `TokenRequestError`, `ApiError`, `ConnectionError`,
-   * `TimeoutError`: repeating the call is safe.
+   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
+   * `ConnectionError`, `TimeoutError`: repeating the call is safe.
    *
    * @example
    * ```ts
@@ -189,38 +166,38 @@ export class NotificationClient implements AsyncDisposable {
     input: UpdateSubscriptionParametersInput,
     options?: CallOptions,
   ): Promise<void> {
-    const id = validated('updateSubscriptionParameters', subscriptionIdSchema, subscriptionId)
-    const valid = validated('updateSubscriptionParameters', updateSubscriptionParametersInputSchema, input)
+    const method = 'updateSubscriptionParameters'
+    const id = validInput(method, subscriptionIdSchema, subscriptionId)
+    const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
     const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
     const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#send('updateSubscriptionParameters', request, options, {
+    const answer = await this.#calls.send(method, request, options, {
       repeatable: true,
       progress,
+      attempt: toUpdate,
     })
-    readSubscriptionAnswer(answer, id, 'update the subscription', progress)
+    readSubscriptionAnswer(answer, id, toUpdate, progress)
   }
 
   /**
    * The bearer token that the client uses, for a caller's own requests: from memory while it is valid, with a
    * refresh in the background when its end is near.
    *
-   * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError`, `TimeoutError`;
+   * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError`, `TimeoutError`, `ClosedError`;
    * `ConfigurationError` when the client authenticates with user name and password.
    */
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for everybody.
-    const held = options === undefined && !this.#closed ? this.#authorizer.heldAccessToken() : undefined
-    return held ?? this.#accessToken(options)
+    const held = options === undefined ? this.#calls.heldAccessToken() : undefined
+    return held ?? this.#calls.accessToken('getAccessToken', options)
   }
 
   /**
-   * Lets the calls under way finish and closes the connections that the client opened itself, never a
-   * dispatcher that it was given. Later calls are refused. A script that forgets it still exits.
+   * Lets the calls in flight finish and closes the connections that the client opened itself, never a dispatcher
+   * that it was given. Later calls are refused with a `ClosedError`. A script that forgets it still exits.
    */
-  async close(): Promise<void> {
-    this.#closed = true
-    await new Promise<void>(this.#underWay.whenOver)
-    await this.#transport.close()
+  close(): Promise<void> {
+    return this.#calls.close()
   }
 
   /** Same as {@link NotificationClient.close}, for `await using`. */
@@ -228,89 +205,26 @@ export class NotificationClient implements AsyncDisposable {
     await this.close()
   }
 
-  /**
-   * @param resultOf - a function that many calls share, rather than one more async function: what a call waits in is
-   * moved by the garbage collector while it waits
-   */
-  async #create<Result>(
+  async #create(
     method: string,
     input: CreateSubscriptionInput,
     options: CallOptions | undefined,
-    resultOf: (answer: number | SubscriptionConflictError) => Result,
-  ): Promise<Result> {
-    const valid = validated(method, this.#inputSchema, input)
-    const summary = summaryOf(valid)
-    const request = createRequest(this.#createUrl, valid)
+  ): Promise<CreateSubscriptionResult> {
+    const valid = validInput(method, this.#inputSchema, input)
+    const wanted = summaryOf(valid)
+    const request = createRequest(this.#createAddress, valid)
     const progress: Progress = { lostAttempts: 0 }
     const repeatable = valid.recreateIfExists === true
-    let answer: number | SubscriptionConflictError
     try {
-      answer = readCreateAnswer(await this.#send(method, request, options, { repeatable, progress }), summary)
+      const details = { repeatable, progress, attempt: toCreate }
+      return readCreateAnswer(await this.#calls.send(method, request, options, details), wanted)
     } catch (error) {
-      throw createFailure(error, summary, progress)
+      throw createFailure(error, wanted, progress)
     }
-    return resultOf(answer)
-  }
-
-  /** Not async: `sendAuthorized` ends the call's deadline. */
-  #send(
-    method: string,
-    request: UnauthorizedRequest,
-    options: CallOptions | undefined,
-    { repeatable, progress }: Pick<SendOptions, 'repeatable' | 'progress'>,
-  ): Promise<Answer> {
-    return sendAuthorized(request, this.#authorizer, {
-      transport: this.#transport,
-      retry: this.#retry,
-      log: this.#log,
-      deadline: this.#begin(method, options),
-      repeatable,
-      progress,
-    })
-  }
-
-  async #accessToken(options: CallOptions | undefined): Promise<string> {
-    const deadline = this.#begin('getAccessToken', options)
-    try {
-      return await this.#authorizer.accessToken(deadline)
-    } finally {
-      deadline.end()
-    }
-  }
-
-  /** A call begins. It is under way until its deadline is ended. */
-  #begin(method: string, options: CallOptions | undefined): Deadline {
-    const { signal, timeoutMs } = options === undefined ? {} : validated(method, callOptionsSchema, options)
-    if (this.#closed)
-      throw invalidRequest(method, [{ path: [], message: 'the client is closed: make a new one' }])
-    const deadline = new Deadline(timeoutMs ?? this.#timeoutMs, { signal, onEnd: this.#underWay.end })
-    this.#underWay.begin()
-    return deadline
   }
 }
 
 /** Not in the class: a build would rename a class that names itself, and its name is what logs show. */
 function clientWith(options: NotificationClientOptions): NotificationClient {
   return new NotificationClient(options)
-}
-
-function createdOrThrown(answer: number | SubscriptionConflictError): CreatedSubscription {
-  if (typeof answer === 'number') return { subscriptionId: answer }
-  throw answer
-}
-
-function createdOrConflict(answer: number | SubscriptionConflictError): CreateSubscriptionResult {
-  return typeof answer === 'number'
-    ? { created: true, subscriptionId: answer }
-    : { created: false, conflict: answer }
-}
-
-function retryPolicy(retry: RetryOptions | false | undefined): RetryPolicy {
-  if (retry === false) return noRetries
-  const { maxAttempts, baseDelayMs, maxDelayMs } = retry ?? {}
-  return {
-    maxAttempts: maxAttempts ?? defaultRetryPolicy.maxAttempts,
-    baseDelayMs: baseDelayMs ?? defaultRetryPolicy.baseDelayMs,
-    maxDelayMs: maxDelayMs ?? defaultRetryPolicy.maxDelayMs,
-  }
 }

@@ -1,20 +1,32 @@
-/** The parts of a request's URL. */
+/** Where a request goes, parsed once: in the parts that undici, fetch, errors and logs ask for. */
 
 export interface Address {
+  /** The whole of it, for fetch. */
+  readonly url: string
   readonly origin: string
-  /** As it stands in the request. */
+  /** Path and query, as they stand in the request. */
   readonly path: string
-  /** Without the query: safe to log. */
+  /** Host and port, for messages. */
+  readonly host: string
+  /** Without the query, which may hold what is secret: for errors and logs. */
   readonly shown: string
 }
 
-let last: { readonly url: string; readonly address: Address } | undefined
-
-/** Remembers one, because most calls go to the address of the last. */
-export function addressOf(url: string): Address {
-  if (last?.url !== url) {
-    const { origin, pathname, search } = new URL(url)
-    last = { url, address: { origin, path: pathname + search, shown: origin + pathname } }
+/**
+ * The address of a path under a base address.
+ *
+ * @param base - its query and fragment are left out, and the slashes at its end
+ * @param path - begins with a slash; may have a query
+ */
+export function addressBelow(base: URL, path: string): Address {
+  const { host, origin } = base
+  const wholePath = base.pathname.replace(/\/+$/, '') + path
+  const [pathWithoutQuery] = wholePath.split('?', 1)
+  return {
+    url: origin + wholePath,
+    origin,
+    path: wholePath,
+    host,
+    shown: `${origin}${pathWithoutQuery}`,
   }
-  return last.address
 }

@@ -1,25 +1,31 @@
 /** Turns what undici and fetch throw into a `ConnectionError` that says what happened and what to do. */
 import { ConnectionError } from '../errors.js'
+import { excerpt } from '../shared/excerpt.js'
+import { ProxyFailure } from './proxy.js'
 import { redact } from './redact.js'
 import type { HttpRequest } from './transport.js'
 
-const trustIt = 'To trust it, pass `dispatcher: new Agent({ connect: { ca } })` or set NODE_EXTRA_CA_CERTS.'
+const trustIt = 'To trust it, give the client its certificate as `ca`, or set NODE_EXTRA_CA_CERTS.'
 const selfSigned = `its TLS certificate is self-signed, or signed by a private authority. ${trustIt}`
 const unknownAuthority = `its TLS certificate is signed by an authority that is not trusted here. ${trustIt}`
 
 const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
 const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
 
-/** Codes after which the server surely never saw the request: there was no connection to send it on. */
-const explanationBeforeSending: Readonly<Record<string, string>> = {
+/** Codes after which the server surely never saw the request, because there was no connection; they may pass. */
+const transientFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused. Is the address right, and is the service running?',
   ENOTFOUND: 'the host name does not exist. Check the address for a typing error.',
   EAI_AGAIN: 'the host name could not be resolved for now. Check the DNS and try again.',
   EHOSTUNREACH: 'there is no route to the host. Check the network, or whether a proxy is needed.',
   ENETUNREACH: 'there is no route to the network. Check the network, or whether a proxy is needed.',
-  UND_ERR_CLOSED: 'the dispatcher was closed. Make a new one.',
   UND_ERR_CONNECT_TIMEOUT:
     'no connection could be made in time. Check the network, or whether a proxy is needed.',
+}
+
+/** The same, but another attempt fails just alike. */
+const permanentFailures: Readonly<Record<string, string>> = {
+  UND_ERR_CLOSED: 'the dispatcher was closed. Make a new one.',
   DEPTH_ZERO_SELF_SIGNED_CERT: selfSigned,
   SELF_SIGNED_CERT_IN_CHAIN: selfSigned,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
@@ -32,34 +38,69 @@ const explanationBeforeSending: Readonly<Record<string, string>> = {
   CERT_REVOKED: 'its TLS certificate was revoked. The owner of the server must replace it.',
 }
 
+const explanations = { ...transientFailures, ...permanentFailures }
+
+/** Errors that another attempt at the same address would meet again, whatever their code. */
+const permanentErrors = new WeakSet<ConnectionError>()
+
 /**
- * @param error - what the network layer threw while `request` was under way
+ * @param error - what the network layer threw while `request` was in flight
  * @param sent - whether the request may have left, as far as the transport can tell
  */
 export function toConnectionError(
   error: unknown,
-  { url, secrets }: Pick<HttpRequest, 'url' | 'secrets'>,
+  { address, secrets }: Pick<HttpRequest, 'address' | 'secrets'>,
   sent: boolean,
 ): ConnectionError {
-  const { host } = new URL(url)
   const failure = innermost(error)
+  if (failure instanceof ProxyFailure) return proxyError(failure, address.host, secrets())
   const cause = copyWithout(secrets(), failure)
   const { code, message } = cause
-  const explanation = code === undefined ? undefined : explanationBeforeSending[code]
+  const explanation = code === undefined ? undefined : explanations[code]
   const requestSent = (sent || isMocked(failure)) && !isBeforeSending(failure, explanation)
   if (requestSent) {
     return new ConnectionError(
-      `The connection to ${host} broke before the whole answer had arrived (${code ?? message}). ` +
+      `The connection to ${address.host} broke before the whole answer had arrived (${code ?? message}). ` +
         'The server may have seen the request.',
       { requestSent },
       { cause },
     )
   }
   const reason = explanation ?? (isAboutTls(cause) ? tlsFailed : connectionFailed)
-  return new ConnectionError(`Could not reach ${host}: ${reason} (${message})`, { requestSent }, { cause })
+  const notSent = new ConnectionError(
+    `Could not reach ${address.host}: ${reason} (${message})`,
+    { requestSent },
+    { cause },
+  )
+  if (isPermanent(cause)) permanentErrors.add(notSent)
+  return notSent
 }
 
-/** A reset by no system call: a mock, which breaks a connection that it never began. It means a request that was sent. */
+/** Whether another attempt may do better: nothing was sent, and what went wrong may pass. */
+export function isTransient(error: ConnectionError): boolean {
+  return !error.requestSent && !permanentErrors.has(error)
+}
+
+function proxyError(failure: ProxyFailure, host: string, secrets: readonly string[]): ConnectionError {
+  const cause = copyWithout(secrets, innermost(failure.cause))
+  const reason = failure.explain(host, cause.code)
+  const error = new ConnectionError(
+    `Could not get through the proxy ${failure.proxy}: ${reason} (${cause.message})`,
+    { requestSent: false },
+    { cause },
+  )
+  if (failure.isPermanent || isPermanent(cause)) permanentErrors.add(error)
+  return error
+}
+
+/** A certificate stays what it is, and so does a port that does not speak TLS. */
+function isPermanent({ code = '' }: NetworkError): boolean {
+  // An alert `internal error` is what a server sends that is being set up.
+  if (code.includes('INTERNAL_ERROR')) return false
+  return Object.hasOwn(permanentFailures, code) || code.startsWith('ERR_SSL_') || code === 'EPROTO'
+}
+
+/** ECONNRESET without a `syscall` comes from a mock: treat the request as sent. */
 function isMocked(failure: unknown): boolean {
   return stringProperty(failure, 'code') === 'ECONNRESET' && stringProperty(failure, 'syscall') === undefined
 }
@@ -80,7 +121,7 @@ function isAboutTls({ code, message }: NetworkError): boolean {
 
 /** Fetch wraps the network's error in a TypeError; trying several addresses wraps one error for each. */
 function innermost(error: unknown): unknown {
-  if (typeof error !== 'object' || error === null) return error
+  if (typeof error !== 'object' || error === null || error instanceof ProxyFailure) return error
   if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) {
     return innermost(error.errors[0])
   }
@@ -99,7 +140,9 @@ function copyWithout(secrets: readonly string[], failure: unknown): NetworkError
     const text = stringProperty(failure, name)
     return text === undefined ? undefined : redact(text, secrets)
   }
-  const copy: NetworkError = new Error(copied('message') ?? redact(String(failure), secrets))
+  // OpenSSL's messages end with a line break.
+  const message = excerpt(copied('message') ?? redact(String(failure), secrets), 300).trim()
+  const copy: NetworkError = new Error(message)
   const stack = copied('stack')
   if (stack !== undefined) copy.stack = stack
   const code = copied('code')

@@ -1,12 +1,19 @@
-/** One time limit over a whole call, and waits that end with it. */
-import { TimeoutError } from '../errors.js'
+/** One time limit over a whole call, which knows what the call waits for when the time is over. */
+import { TimeoutError, type TimeoutPhase } from '../errors.js'
+import type { Address } from './address.js'
 
-/** What a caller may set on each call. */
-export interface CallOptions {
-  /** Aborts the call: it rejects with the signal's own reason. */
+/** Tells how the last attempt at something failed, if one did. */
+export interface LastFailure {
+  readonly lastFailure: Error | undefined
+}
+
+export interface DeadlineOptions {
+  /** What takes the time, as the first words of the error: the name of a method. */
+  readonly what: string
+  /** The caller's: its abort ends the call with its own reason. */
   readonly signal?: AbortSignal | undefined
-  /** Limit for the whole call, token and retries included, in milliseconds. Default: the client's. */
-  readonly timeoutMs?: number | undefined
+  /** Called when the call is over. */
+  readonly onEnd?: (() => void) | undefined
 }
 
 /**
@@ -14,38 +21,51 @@ export interface CallOptions {
  *
  * Not an AbortSignal: measured with undici on loopback, one for each call costs a fifth of the throughput.
  */
-export class Deadline {
-  /** When it is over at the latest, on the monotonic clock. */
+export class Deadline implements LastFailure {
+  /** When the time is over at the latest, on the monotonic clock. */
   readonly endsAt: number
   aborted = false
   /** Requests that have left, or may have, in this time. */
   requestsSent = 0
   /** Once aborted: a `TimeoutError`, or the reason of the caller's signal. */
   reason: unknown
+  /** How the last attempt failed, while another one follows. */
+  lastFailure: Error | undefined
+  #phase: TimeoutPhase = 'connection'
+  #address: Address | undefined
+  #tokenRequest: LastFailure | undefined
   readonly #timer: NodeJS.Timeout
   readonly #stopFollowing: (() => void) | undefined
   readonly #onEnd: (() => void) | undefined
   /** Replaced, not changed: there is one listener, as a rule, and a list that grows keeps room for many. */
   #listeners: readonly (() => void)[] = none
 
-  /**
-   * @param options.what - what takes the time, for the error
-   * @param options.onEnd - called when the call is over
-   * @throws the reason of a signal that is aborted already
-   */
-  constructor(
-    timeoutMs: number,
-    {
-      signal,
-      what = 'The call',
-      onEnd,
-    }: { signal?: AbortSignal | undefined; what?: string; onEnd?: () => void },
-  ) {
+  /** @throws the reason of a signal that is aborted already */
+  constructor(timeoutMs: number, { what, signal, onEnd }: DeadlineOptions) {
     if (signal?.aborted) throw signal.reason
     this.#stopFollowing = signal && follow(signal, this)
     this.endsAt = performance.now() + timeoutMs
-    this.#timer = setTimeout(() => this.abort(timeoutError(timeoutMs, what)), timeoutMs)
+    this.#timer = setTimeout(() => this.abort(this.#timeoutError(timeoutMs, what)), timeoutMs)
     this.#onEnd = onEnd
+  }
+
+  /** An attempt begins, or the wait before one: nothing of it has left. */
+  waitFor(phase: 'connection' | 'backoff', address: Address): void {
+    this.#phase = phase
+    this.#address = address
+  }
+
+  /** The call needs an access token first: from this endpoint, or from a function of the caller's. */
+  waitForToken(endpoint: Address | undefined, tokenRequest?: LastFailure): void {
+    this.#phase = 'token'
+    this.#address = endpoint
+    this.#tokenRequest = tokenRequest
+  }
+
+  /** The request of the current attempt has left, or may have. */
+  requestLeft(): void {
+    this.#phase = 'answer'
+    this.requestsSent++
   }
 
   abort(reason: unknown): void {
@@ -57,7 +77,7 @@ export class Deadline {
     for (const listener of listeners) listener()
   }
 
-  /** Calls `listener` once, now or should this be aborted. */
+  /** Calls `listener` once: now, if this is aborted, or when it is. */
   onAbort(listener: () => void): void {
     if (this.aborted) listener()
     else this.#listeners = this.#listeners.length === 0 ? [listener] : [...this.#listeners, listener]
@@ -74,9 +94,39 @@ export class Deadline {
     this.#stopFollowing?.()
     this.#onEnd?.()
   }
+
+  #timeoutError(timeoutMs: number, what: string): TimeoutError {
+    const phase = this.#phase
+    const cause = (phase === 'token' ? this.#tokenRequest : this)?.lastFailure
+    const message =
+      `${what} took longer than ${Math.round(timeoutMs)} ms: ${whatWasMissing(phase, this.#address)}` +
+      (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
+    return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
+  }
 }
 
 const none: readonly (() => void)[] = []
+
+/** What the call was waiting for when its time was over, and what to do about it. */
+function whatWasMissing(phase: TimeoutPhase, address: Address | undefined): string {
+  switch (phase) {
+    case 'connection':
+      return (
+        `this attempt was not sent, because no connection to ${address?.host} was made or became free. ` +
+        'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
+        'if not, check the network, or whether a proxy is needed.'
+      )
+    case 'token':
+      return address === undefined
+        ? '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
+        : `there was no access token from ${address.shown} yet. ` +
+            'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.'
+    case 'answer':
+      return `the request to ${address?.shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
+    case 'backoff':
+      return `another attempt at ${address?.shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`
+  }
+}
 
 /** The deadlines that end with a caller's signal. One listener serves all: many on a signal are warned of as a leak. */
 const followers = new WeakMap<AbortSignal, Set<Deadline>>()
@@ -93,57 +143,4 @@ function follow(signal: AbortSignal, deadline: Deadline): () => void {
   }
   deadlines.add(deadline)
   return () => deadlines.delete(deadline)
-}
-
-function timeoutError(timeoutMs: number, what: string): TimeoutError {
-  const message =
-    `${what} took longer than ${Math.round(timeoutMs)} ms, retries included. ` +
-    'Repeat it, or allow more time with `timeoutMs`.'
-  return new TimeoutError(message, { timeoutMs })
-}
-
-/** Waits for a promise that others may share: an abort ends this wait alone and leaves the promise running. */
-export function untilAborted<T>(promise: Promise<T>, deadline: Deadline): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(deadline.reason)
-    deadline.onAbort(onAbort)
-    promise.then(
-      (value) => {
-        deadline.removeListener(onAbort)
-        resolve(value)
-      },
-      (reason: unknown) => {
-        deadline.removeListener(onAbort)
-        reject(reason)
-      },
-    )
-  })
-}
-
-/** Runs `work` with a real AbortSignal, and does not wait for it beyond the deadline even if it ignores that. */
-export async function withSignal<T>(
-  deadline: Deadline,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController()
-  const onAbort = () => controller.abort(deadline.reason)
-  deadline.onAbort(onAbort)
-  try {
-    return await untilAborted(work(controller.signal), deadline)
-  } finally {
-    deadline.removeListener(onAbort)
-  }
-}
-
-/** Resolves after `ms` milliseconds, or rejects with the deadline's reason as soon as it aborts. */
-export async function sleep(ms: number, deadline: Deadline): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const slept = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  try {
-    await untilAborted(slept, deadline)
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -43,11 +43,11 @@ export class Exchange {
       return
     }
     this.#isSent = true
-    this.#deadline.requestsSent++
+    this.#deadline.requestLeft()
   }
 
   onHeaders(status: number, rawHeaders: readonly Uint8Array[]): void {
-    // It says when to try again, which a success leaves nobody to ask.
+    // `Retry-After` is ignored on success.
     this.begin(status, isBodyNeeded(status) ? undefined : retryAfterIn(rawHeaders))
   }
 
@@ -124,8 +124,10 @@ export class AnyVersionExchange extends Exchange {
   }
 }
 
-/** What undici hears: nobody sees it, because the exchange is over by then. */
-const abandoned = () => new Error('the request is abandoned')
+/** The reason that undici is given for an abort. Nobody sees it, because the exchange is over by then. */
+function abandoned(): Error {
+  return new Error('the request is abandoned')
+}
 
 function retryAfterIn(rawHeaders: readonly Uint8Array[]): string | undefined {
   const name = rawHeaders.findIndex((text, index) => index % 2 === 0 && /^retry-after$/i.test(`${text}`))

@@ -1,9 +1,10 @@
 /** A transport on any `fetch`: for runtimes without undici, and for mocks that see `globalThis.fetch`. */
 import { toConnectionError } from './connection-error.js'
-import { type Deadline, withSignal } from './deadline.js'
+import type { Deadline } from './deadline.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
+import { withSignal } from './waits.js'
 
-/** What is used of `fetch`: `globalThis.fetch`, undici's and node-fetch's all fit. */
+/** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
   url: string,
   init: {
@@ -15,11 +16,11 @@ export type FetchLike = (
   },
 ) => Promise<FetchResponseLike>
 
-/** What is used of a `Response`. */
+/** The part of a `Response` that the client uses. */
 export interface FetchResponseLike {
   /** HTTP status. */
   readonly status: number
-  /** Asked for `Retry-After` only. */
+  /** Only `Retry-After` is read. */
   readonly headers?: {
     /** The value of a header, or `null`. */
     get(name: string): string | null
@@ -39,12 +40,12 @@ export class FetchTransport implements Transport {
 
   async send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
     // When a connection stands is not to be seen from here: what was handed over counts as sent.
-    deadline.requestsSent++
+    deadline.requestLeft()
     // Called without a receiver: a browser's fetch refuses any but its window.
     const fetch = this.#fetch
     try {
       return await withSignal(deadline, async (signal) => {
-        const response = await fetch(request.url, {
+        const response = await fetch(request.address.url, {
           method: request.method,
           headers: request.headers,
           ...(request.body !== undefined && { body: request.body }),

@@ -20,6 +20,15 @@ export const defaultRetryPolicy: RetryPolicy = { maxAttempts: 3, baseDelayMs: 25
 
 export const noRetries: RetryPolicy = { ...defaultRetryPolicy, maxAttempts: 1 }
 
+/** The policy that options ask for; `base` has what they leave out. */
+export function retryPolicy(options: RetryOptions | undefined, base: RetryPolicy): RetryPolicy {
+  return {
+    maxAttempts: options?.maxAttempts ?? base.maxAttempts,
+    baseDelayMs: options?.baseDelayMs ?? base.baseDelayMs,
+    maxDelayMs: options?.maxDelayMs ?? base.maxDelayMs,
+  }
+}
+
 /** Exponential backoff with full jitter: any wait from none to the bound, so that clients do not march in step. */
 export function backoffMs(
   failedAttempts: number,

@@ -1,11 +1,12 @@
 /** Sends a request until it is answered, or until repeating it would be unsafe or useless. */
-import { ConnectionError } from '../errors.js'
+import { ConnectionError, type NotificationError } from '../errors.js'
 import type { Log } from '../logger.js'
-import { addressOf } from './address.js'
-import { type Deadline, sleep } from './deadline.js'
+import { isTransient } from './connection-error.js'
+import type { Deadline } from './deadline.js'
 import { redact } from './redact.js'
 import { backoffMs, isOutcomeOpen, isTurnedAway, parseRetryAfterMs, type RetryPolicy } from './retry.js'
 import type { HttpRequest, HttpResponse, Transport } from './transport.js'
+import { sleep } from './waits.js'
 
 /** What a call knows about its own effect on the server, kept across its attempts. */
 export interface Progress {
@@ -21,10 +22,14 @@ export interface SendOptions {
   /** Whether a second time does no harm after a first one whose fate is unknown. */
   readonly repeatable: boolean
   readonly progress: Progress
+  /** The error that an answer with an error status means, for a timeout that comes after it. */
+  readonly errorOf: (answer: Answer) => NotificationError
 }
 
 /** The last answer, whatever its status. */
 export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
+  /** Where it came from, without the query. */
+  readonly url: string
   readonly retryAfterMs: number | undefined
   /** What a text from this answer may show in an error: none of the request's secrets. */
   redact(text: string): string
@@ -35,43 +40,58 @@ export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
  * what an answer's status means.
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
-  const { deadline, transport } = options
+  const { deadline } = options
   for (let attempt = 1; ; attempt++) {
     const startedAt = performance.now()
-    const sentBefore = deadline.requestsSent
-    let outcome: HttpResponse | ConnectionError
-    try {
-      if (deadline.aborted) throw deadline.reason
-      outcome = await transport.send(request, deadline)
-    } catch (error) {
-      if (deadline.aborted || !(error instanceof ConnectionError)) {
-        // Aborted: lost, if it has left.
-        if (deadline.requestsSent > sentBefore) options.progress.lostAttempts++
-        throw error
-      }
-      outcome = error
-    }
+    const outcome = await sendOnce(request, options)
     const now = performance.now()
     record(request, outcome, { attempt, durationMs: Math.round(now - startedAt) }, options)
     const delayMs = delayBeforeRepeat(outcome, attempt, options)
-    if (delayMs === undefined || now + delayMs >= deadline.endsAt) return answerOf(request, outcome)
-    const { shown: url } = addressOf(request.url)
-    const fields = { method: request.method, url, attempt, delayMs: Math.round(delayMs) }
+    if (delayMs === undefined || now + delayMs >= deadline.endsAt) {
+      if (!isAnswered(outcome)) throw outcome
+      return answerOf(request, outcome)
+    }
+    const fields = {
+      method: request.method,
+      url: request.address.shown,
+      attempt,
+      delayMs: Math.round(delayMs),
+    }
     options.log('info', fields, 'Request will be repeated')
+    deadline.lastFailure = isAnswered(outcome) ? options.errorOf(answerOf(request, outcome)) : outcome
+    deadline.waitFor('backoff', request.address)
     await sleep(delayMs, deadline)
+  }
+}
+
+/** @throws the deadline's reason, or what went wrong in this package or in a caller's function. */
+async function sendOnce(
+  request: HttpRequest,
+  { deadline, progress, transport }: SendOptions,
+): Promise<HttpResponse | ConnectionError> {
+  const sentBefore = deadline.requestsSent
+  deadline.waitFor('connection', request.address)
+  try {
+    if (deadline.aborted) throw deadline.reason
+    return await transport.send(request, deadline)
+  } catch (error) {
+    if (error instanceof ConnectionError && !deadline.aborted) return error
+    // If the request had been sent already, its outcome is unknown.
+    if (deadline.requestsSent > sentBefore) progress.lostAttempts++
+    throw error
   }
 }
 
 /** Counts and logs what came of an attempt. */
 function record(
-  { method, url: fullUrl }: HttpRequest,
+  { method, address }: HttpRequest,
   outcome: HttpResponse | ConnectionError,
   { attempt, durationMs }: { attempt: number; durationMs: number },
   { log, progress }: SendOptions,
 ): void {
   if (isLost(outcome)) progress.lostAttempts++
-  const { shown: url } = addressOf(fullUrl)
-  if ('status' in outcome) {
+  const { shown: url } = address
+  if (isAnswered(outcome)) {
     log('debug', { method, url, attempt, status: outcome.status, durationMs }, 'Request answered')
   } else {
     log('warn', { method, url, attempt, durationMs, error: outcome.message }, 'Request got no answer')
@@ -84,24 +104,33 @@ function delayBeforeRepeat(
   attempt: number,
   { repeatable, retry }: SendOptions,
 ): number | undefined {
-  const again = isLost(outcome) ? repeatable : isSafelyRefused(outcome)
+  const again = isLost(outcome) ? repeatable : isWorthAnother(outcome)
   if (!again || attempt >= retry.maxAttempts) return undefined
-  const retryAfterMs = 'status' in outcome ? parseRetryAfterMs(outcome.retryAfter) : undefined
+  const retryAfterMs = isAnswered(outcome) ? parseRetryAfterMs(outcome.retryAfter) : undefined
   return retryAfterMs ?? backoffMs(attempt, retry)
 }
 
-/** @throws the `ConnectionError`, if that is the outcome. */
-function answerOf(request: HttpRequest, outcome: HttpResponse | ConnectionError): Answer {
-  if (!('status' in outcome)) throw outcome
-  const { body, bodyComplete, retryAfter, status } = outcome
-  const shown = (text: string) => redact(text, request.secrets(), { cutOff: !bodyComplete })
-  return { status, body, bodyComplete, retryAfterMs: parseRetryAfterMs(retryAfter), redact: shown }
+function answerOf({ address, secrets }: HttpRequest, response: HttpResponse): Answer {
+  const { body, bodyComplete, retryAfter, status } = response
+  return {
+    url: address.shown,
+    status,
+    body,
+    bodyComplete,
+    retryAfterMs: parseRetryAfterMs(retryAfter),
+    redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
+  }
+}
+
+function isAnswered(outcome: HttpResponse | ConnectionError): outcome is HttpResponse {
+  return 'status' in outcome
 }
 
 function isLost(outcome: HttpResponse | ConnectionError): boolean {
-  return 'status' in outcome ? isOutcomeOpen(outcome.status) : outcome.requestSent
+  return isAnswered(outcome) ? isOutcomeOpen(outcome.status) : outcome.requestSent
 }
 
-function isSafelyRefused(outcome: HttpResponse | ConnectionError): boolean {
-  return 'status' in outcome ? isTurnedAway(outcome.status) : !outcome.requestSent
+/** Of an attempt that is not lost. */
+function isWorthAnother(outcome: HttpResponse | ConnectionError): boolean {
+  return isAnswered(outcome) ? isTurnedAway(outcome.status) : isTransient(outcome)
 }

@@ -1,9 +1,10 @@
 /** One HTTP exchange: the seam between the client and undici or fetch. */
+import type { Address } from './address.js'
 import type { Deadline } from './deadline.js'
 
 export interface HttpRequest {
   readonly method: 'POST' | 'PUT' | 'DELETE'
-  readonly url: string
+  readonly address: Address
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   /** Everything in it that must not appear in what an error shows, should the server send it back. */
@@ -13,7 +14,7 @@ export interface HttpRequest {
 /** A subscription call before it has its Authorization header. */
 export interface UnauthorizedRequest {
   readonly method: HttpRequest['method']
-  readonly url: string
+  readonly address: Address
   /** In form encoding. */
   readonly body?: string
   /** Headers of the caller's. */
@@ -34,8 +35,8 @@ export interface HttpResponse {
 
 export interface Transport {
   /**
-   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Counts
-   * `deadline.requestsSent` when the request leaves: until then the server has surely not seen it.
+   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Calls
+   * `deadline.requestLeft` when the request leaves: until then the server has surely not seen it.
    *
    * @throws `ConnectionError` when there is no answer, or the deadline's reason as soon as it is aborted.
    */

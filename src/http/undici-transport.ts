@@ -1,16 +1,19 @@
 /** The default transport: undici, loaded at the first request, or a dispatcher that the caller made. */
 import { setMaxListeners } from 'node:events'
+import { createSecureContext } from 'node:tls'
 import type { buildConnector } from 'undici'
-import { ConfigurationError } from '../errors.js'
-import { addressOf } from './address.js'
+import { trustedWith } from './authorities.js'
 import { toConnectionError } from './connection-error.js'
-import { type Deadline, untilAborted, withSignal } from './deadline.js'
+import type { Deadline } from './deadline.js'
 import { AnyVersionExchange, Exchange } from './exchange.js'
+import { loadUndici } from './load-undici.js'
+import { isProxyConfigured, proxyAddressError, proxyPool } from './proxy.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
+import { untilAborted, withSignal } from './waits.js'
 
 /**
- * What is used of an undici `Dispatcher`. Written out, so that dispatchers of undici 6, 7 and
- * 8 all fit, whichever version this package was compiled with.
+ * The part of an undici `Dispatcher` that the client uses. Written out, so that dispatchers of undici 6, 7 and 8 all
+ * fit, whichever version this package was compiled with.
  */
 export interface DispatcherLike {
   /**
@@ -45,17 +48,20 @@ interface OwnDispatcher extends DispatcherLike {
 /** Sockets per origin of the client's own dispatcher; a burst of calls beyond that waits in line. */
 const maxConnections = 32
 
-const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY']
-
 export class UndiciTransport implements Transport {
   readonly #closing = new AbortController()
   readonly #exchangeClass: typeof Exchange
+  readonly #ca: string | undefined
   #dispatcher: DispatcherLike | undefined
   #own: Promise<OwnDispatcher> | undefined
 
-  /** @param dispatcher - used as it is and never closed; without one, the transport opens and closes its own */
-  constructor(dispatcher?: DispatcherLike) {
+  /**
+   * @param options.dispatcher - used as it is and never closed; without one, the transport opens and closes its own
+   * @param options.ca - certificates that its own one trusts besides the public authorities
+   */
+  constructor({ dispatcher, ca }: { dispatcher?: DispatcherLike | undefined; ca?: string | undefined }) {
     this.#dispatcher = dispatcher
+    this.#ca = ca
     this.#exchangeClass = dispatcher === undefined ? Exchange : AnyVersionExchange
   }
 
@@ -66,9 +72,9 @@ export class UndiciTransport implements Transport {
       : this.#sendOver(dispatcher, request, deadline)
   }
 
-  /** Breaks off what is under way and closes what the transport opened itself. */
+  /** Breaks off what is in flight and closes what the transport opened itself. */
   async close(): Promise<void> {
-    // One that could not be made has nothing to close.
+    // A dispatcher that could not be made has nothing to close.
     const dispatcher = await this.#own?.catch(() => undefined)
     this.#closing.abort()
     await dispatcher?.destroy()
@@ -76,9 +82,8 @@ export class UndiciTransport implements Transport {
 
   /** The dispatcher's own methods: undici's module-level `request` refuses dispatchers of other versions. */
   #sendOver(dispatcher: DispatcherLike, request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
-    const { method, headers, body = null } = request
-    const { origin, path } = addressOf(request.url)
-    const options = { origin, path, method, headers, body }
+    const { method, address, headers, body = null } = request
+    const options = { origin: address.origin, path: address.path, method, headers, body }
     if (dispatcher.dispatch === undefined) return sendByRequest(dispatcher, options, request, deadline)
     return new Promise((resolve, reject) => {
       const exchange = new this.#exchangeClass(request, deadline, resolve, reject)
@@ -92,30 +97,29 @@ export class UndiciTransport implements Transport {
   }
 
   async #open(): Promise<DispatcherLike> {
-    this.#own ??= openDispatcher(this.#closing.signal)
+    this.#own ??= openDispatcher(this.#closing.signal, this.#ca)
     this.#dispatcher ??= await this.#own
     return this.#dispatcher
   }
 }
 
 /** @param closing - destroys every socket, also one that is still connecting, which undici would wait for */
-async function openDispatcher(closing: AbortSignal): Promise<OwnDispatcher> {
-  const { Agent, EnvHttpProxyAgent } = await import('undici')
+async function openDispatcher(closing: AbortSignal, ca: string | undefined): Promise<OwnDispatcher> {
+  const { Agent, EnvHttpProxyAgent, Pool } = await loadUndici()
   // Every socket listens to it; that is no leak.
   setMaxListeners(0, closing)
-  const tls = { signal: closing } as buildConnector.BuildOptions
+  // One context for all connections: with a list of authorities, each connection would read all of them anew.
+  const secureContext = ca === undefined ? undefined : createSecureContext({ ca: trustedWith(ca) })
+  const tls = { signal: closing, ...(secureContext && { secureContext }) } as buildConnector.BuildOptions
   // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
   const options = { connections: maxConnections, connect: tls, headersTimeout: 0, bodyTimeout: 0 }
   // Without a proxy, the agent that looks for one at each request is left out.
-  if (!proxyVariables.some((name) => process.env[name])) return new Agent(options)
+  if (!isProxyConfigured()) return new Agent(options)
+  const clientFactory = (proxy: URL, proxyOptions: object) => proxyPool(Pool, proxy, proxyOptions)
   try {
-    return new EnvHttpProxyAgent({ ...options, proxyTls: tls, requestTls: tls })
+    return new EnvHttpProxyAgent({ ...options, proxyTls: tls, requestTls: tls, clientFactory })
   } catch {
-    // Without the cause: it shows the address, which may hold the proxy's password.
-    const message = 'must be the URL of a proxy'
-    throw new ConfigurationError(`HTTPS_PROXY or HTTP_PROXY in the environment ${message}.`, {
-      issues: [{ path: ['HTTPS_PROXY'], message }],
-    })
+    throw proxyAddressError()
   }
 }
 
@@ -126,7 +130,7 @@ async function sendByRequest(
   deadline: Deadline,
 ): Promise<HttpResponse> {
   // When a connection stands is not to be seen from here: what was handed over counts as sent.
-  deadline.requestsSent++
+  deadline.requestLeft()
   try {
     return await withSignal(deadline, async (signal) => {
       const { statusCode, headers, body } = await dispatcher.request({ ...options, signal })

@@ -1,17 +1,17 @@
 /**
- * The name/value pairs that come back as headers on every callback (interface.md sections 2.2 and 4.2):
+ * The name/value pairs that come back as headers on every callback (docs/service.md, Resources and Endpoints):
  * `parameters` travel in the form body, `headers` as request headers.
  */
 import * as z from 'zod'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/header-syntax.js'
 
 /**
- * Values by name, which come back as headers of the same name on every callback (interface.md section 2.2). Names
+ * Values by name, which come back as headers of the same name on every callback (docs/service.md, Resources). Names
  * that differ in case only are the same name.
  */
 export type AssociatedValues = Readonly<Record<string, string>>
 
-/** Form fields with a meaning of their own (interface.md section 4.2). */
+/** Form fields with a meaning of their own (docs/service.md, Endpoints). */
 const formFields = ['notification_type', 'username', 'callback_url', 'recreateifexists']
 
 /** Headers that describe the message or the connection: the sender of the callback must set these itself. */
@@ -38,7 +38,7 @@ const requestHeaders = ['accept', 'authorization']
 export const parametersSchema = z.lazy(() =>
   associatedValuesSchema(
     new Map([
-      ...formFields.map((name) => [name, 'is a field of the request itself'] as const),
+      ...formFields.map((name) => [name, 'it is a field of the request'] as const),
       ...messageHeaders.map((name) => [name, 'as a header it would break the callback'] as const),
     ]),
   ),
@@ -47,9 +47,7 @@ export const parametersSchema = z.lazy(() =>
 export const headersSchema = z.lazy(() =>
   associatedValuesSchema(
     new Map(
-      [...messageHeaders, ...requestHeaders].map(
-        (name) => [name, 'is a header of the request itself'] as const,
-      ),
+      [...messageHeaders, ...requestHeaders].map((name) => [name, 'it is a header of the request'] as const),
     ),
   ),
 )
@@ -75,8 +73,8 @@ function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
           refuse(`the value cannot be the value of an HTTP header: ${headerValueRule}`)
         }
         const reason = name === '__proto__' ? 'objects take it for their prototype' : reserved.get(lowerCase)
-        if (reason !== undefined) refuse(`the name is reserved: ${reason}`)
-        if (seen.has(lowerCase)) refuse('the name is given twice: header names are the same in any case')
+        if (reason !== undefined) refuse(`\`${name}\` is reserved: ${reason}`)
+        if (seen.has(lowerCase)) refuse(`\`${name}\` is given twice: header names are the same in any case`)
         seen.add(lowerCase)
       }
     })
@@ -99,7 +97,7 @@ export function refuseSharedNames({
   const parameterNames = new Set(Object.keys(parameters).map((name) => name.toLowerCase()))
   for (const name of Object.keys(headers)) {
     if (!parameterNames.has(name.toLowerCase())) continue
-    const message = 'the name is a parameter, too: on callbacks both would be the same header'
+    const message = `\`${name}\` is a parameter, too: on callbacks both would be the same header`
     issues.push({ code: 'custom', continue: true, input: headers, path: ['headers', name], message })
   }
 }

@@ -1,7 +1,7 @@
-/** What a caller gives to create a subscription (interface.md sections 2.2 and 4.2). */
+/** What a caller gives to create a subscription (docs/service.md, Resources and Endpoints). */
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../notification-types.js'
-import { urlProblem } from '../shared/url-problem.js'
+import { callbackUrlProblem } from '../shared/url-problem.js'
 import {
   type AssociatedValues,
   headersSchema,
@@ -9,17 +9,20 @@ import {
   refuseSharedNames,
 } from './associated-values.js'
 
-/** A subscription to create: every notification of any listed type, for any listed user (interface.md section 2.2). */
+/** A subscription to create: every notification of any listed type, for any listed user (docs/service.md, Delivery). */
 export interface CreateSubscriptionInput {
   /** One or more of `behavioral`, `call-score`, `conversation-ai`. */
   readonly notificationTypes: readonly NotificationType[]
   /** One or more usernames of the users (agents) to be notified of. */
   readonly usernames: readonly string[]
-  /** Where the service sends its notifications, `https:`. */
+  /**
+   * Where the service sends its notifications, `https:`. As text it must be written as a `URL` writes it, without a
+   * fragment, because the service tells subscriptions apart by it; the error shows the right spelling.
+   */
   readonly callbackUrl: string | URL
   /**
    * Replaces an existing subscription that has exactly the same types, users and callback URL, instead of
-   * answering 409. A partial overlap is a 409 all the same (interface.md section 3).
+   * answering 409. A partial overlap is a 409 all the same (docs/service.md, States).
    */
   readonly recreateIfExists?: boolean | undefined
   /** Name/value pairs that come back as headers on every callback, e.g. a token for the receiver to check. */
@@ -30,7 +33,7 @@ export interface CreateSubscriptionInput {
 
 /**
  * Validates the input of `createSubscription`: everything the service could not take, or would take wrongly
- * (interface.md section 4.2).
+ * (docs/service.md, Endpoints).
  */
 export const createSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: false })
 
@@ -60,8 +63,8 @@ function createInputSchema({
           .check(refuseRepetitions),
         callbackUrl: z
           .union([z.string(), z.instanceof(URL)], 'must be a URL')
-          .refine((url) => urlProblem(url, allowInsecureLoopback) === undefined, {
-            error: ({ input }) => urlProblem(String(input), allowInsecureLoopback),
+          .refine((url) => callbackUrlProblem(url, allowInsecureLoopback) === undefined, {
+            error: ({ input }) => callbackUrlProblem(String(input), allowInsecureLoopback),
           }),
         recreateIfExists: z.boolean().optional(),
         parameters: parametersSchema.unwrap().optional(),

@@ -1,4 +1,5 @@
-/** The wire form of the subscription calls (interface.md section 4.2; update and unsubscribe: see `Routes`). */
+/** The wire form of the subscription calls (docs/service.md, Endpoints; update and unsubscribe: see `Routes`). */
+import { type Address, addressBelow } from '../http/address.js'
 import type { UnauthorizedRequest } from '../http/transport.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
@@ -12,8 +13,8 @@ export interface Route {
 }
 
 /**
- * The operations whose method and path interface.md does not show (section 4.3). The defaults, `DELETE` and
- * `PUT` of `/api/subscriptions/{subscriptionId}`, come from the service's public developer pages.
+ * The operations whose method and path are not part of the service's interface document (docs/service.md, Endpoints).
+ * The defaults, `DELETE` and `PUT` of `/api/subscriptions/{subscriptionId}`, come from its public developer pages.
  */
 export interface Routes {
   /** Default: `DELETE /api/subscriptions/{subscriptionId}`. */
@@ -24,67 +25,63 @@ export interface Routes {
 
 const subscriptionPath = '/api/subscriptions/{subscriptionId}'
 
-export function createUrl(baseUrl: string): string {
-  return `${baseUrl}/api/subscriptions`
+/** Where subscriptions are created. */
+export function createAddress(baseUrl: URL): Address {
+  return addressBelow(baseUrl, '/api/subscriptions')
 }
 
-export function createRequest(url: string, input: CreateSubscriptionInput): UnauthorizedRequest {
+export function createRequest(address: Address, input: CreateSubscriptionInput): UnauthorizedRequest {
   const form = new URLSearchParams()
   form.append('notification_type', input.notificationTypes.join(','))
   form.append('username', input.usernames.join(','))
   form.append('callback_url', String(input.callbackUrl))
   if (input.recreateIfExists !== undefined) form.append('recreateIfExists', String(input.recreateIfExists))
-  return formRequest('POST', url, input, form)
+  return formRequest('POST', address, input, form)
 }
 
 export function updateRequest(
-  baseUrl: string,
+  baseUrl: URL,
   route: Route | undefined,
   subscriptionId: number,
   input: UpdateSubscriptionParametersInput,
 ): UnauthorizedRequest {
   return formRequest(
     route?.method ?? 'PUT',
-    subscriptionUrl(baseUrl, route, subscriptionId),
+    subscriptionAddress(baseUrl, route, subscriptionId),
     input,
     new URLSearchParams(),
   )
 }
 
 export function unsubscribeRequest(
-  baseUrl: string,
+  baseUrl: URL,
   route: Route | undefined,
   subscriptionId: number,
 ): UnauthorizedRequest {
   return {
     method: route?.method ?? 'DELETE',
-    url: subscriptionUrl(baseUrl, route, subscriptionId),
+    address: subscriptionAddress(baseUrl, route, subscriptionId),
     secrets: [],
   }
 }
 
-function subscriptionUrl(baseUrl: string, route: Route | undefined, subscriptionId: number): string {
-  return baseUrl + (route?.path ?? subscriptionPath).replaceAll('{subscriptionId}', String(subscriptionId))
+function subscriptionAddress(baseUrl: URL, route: Route | undefined, subscriptionId: number): Address {
+  const path = route?.path ?? subscriptionPath
+  return addressBelow(baseUrl, path.replaceAll('{subscriptionId}', String(subscriptionId)))
 }
 
 function formRequest(
   method: UnauthorizedRequest['method'],
-  url: string,
+  address: Address,
   { parameters, headers }: UpdateSubscriptionParametersInput,
   form: URLSearchParams,
 ): UnauthorizedRequest {
-  // Copied: the caller may change its own while the call is under way.
+  // A copy, because the caller may change its own object while the call is in flight.
   const copiedHeaders = headers && { ...headers }
   const secrets = Object.values(copiedHeaders ?? {})
   for (const [name, value] of Object.entries(parameters ?? {})) {
     form.append(name, value)
     secrets.push(value)
   }
-  return {
-    method,
-    url,
-    headers: copiedHeaders,
-    body: form.toString(),
-    secrets,
-  }
+  return { method, address, headers: copiedHeaders, body: form.toString(), secrets }
 }

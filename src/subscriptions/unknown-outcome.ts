@@ -17,8 +17,10 @@ export function createFailure(
   { lostAttempts }: Progress,
 ): unknown {
   if (lostAttempts === 0) return error
-  // A caller's own abort reason stays what it is; a success with an unusable body says more than "unknown".
-  if (!(error instanceof NotificationError) || error instanceof ResponseValidationError) return error
+  // A caller's own abort reason stays what it is.
+  if (!(error instanceof NotificationError)) return error
+  // A 201 with an unusable body says more than "unknown"; a page with another success says nothing.
+  if (error instanceof ResponseValidationError && error.status === 201) return error
   return new OutcomeUnknownError(
     'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
       'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +

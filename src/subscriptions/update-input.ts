@@ -1,4 +1,4 @@
-/** What a caller gives to change the parameters of a subscription (interface.md section 3, rule 3, and 4.3). */
+/** What a caller gives to change the parameters of a subscription (docs/service.md, Rules). */
 import * as z from 'zod'
 import {
   type AssociatedValues,
@@ -8,8 +8,8 @@ import {
 } from './associated-values.js'
 
 /**
- * The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values (interface.md
- * section 3, rule 3).
+ * The pairs to change, at least one; the others stay as they are. Later callbacks carry the new values
+ * (docs/service.md, Rules).
  */
 export interface UpdateSubscriptionParametersInput {
   /** Sent as fields of the form. */
@@ -18,7 +18,7 @@ export interface UpdateSubscriptionParametersInput {
   readonly headers?: AssociatedValues | undefined
 }
 
-/** Validates the input of `updateSubscriptionParameters` (interface.md section 4.3). */
+/** Validates the input of `updateSubscriptionParameters` (docs/service.md, Endpoints). */
 export const updateSubscriptionParametersInputSchema: z.ZodType<
   UpdateSubscriptionParametersInput,
   UpdateSubscriptionParametersInput
@@ -35,7 +35,7 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
     ),
 )
 
-/** Validates a subscription id: the integer that creating returned (interface.md section 2.2). */
+/** Validates a subscription id: the integer that creating returned (docs/service.md, Resources). */
 export const subscriptionIdSchema = z.lazy(() =>
   z.int('must be the integer that createSubscription returned'),
 )

@@ -90,7 +90,9 @@ describe('a token that the service rejects (401)', () => {
     await client.getAccessToken()
     service.onCall = (_call, count) =>
       count === 1 ? rejected() : new Response('not token-1, not token-2', { status: 403 })
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: 'not [redacted], not [redacted]' })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({
+      body: '[redacted: it repeats a secret of the request]',
+    })
   })
 
   test.each([
@@ -175,14 +177,24 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     expect(service.calls).toHaveLength(1)
   })
 
-  test.each([undefined, '', 'two words', 'line\r\nbreak', 'ümlaut', 42])(
-    'a token from the caller that cannot be a header value is refused: %j',
-    async (token) => {
+  const noHeader = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
+  test.each([
+    [undefined, 'must return the token as a string, not undefined'],
+    [42, 'must return the token as a string, not a number'],
+    [{ access_token: 'x' }, 'must return the token as a string, not an object that holds it'],
+    ['', 'must return a token: what it returned is empty'],
+    ['Bearer x', 'must return the token alone: leave out the prefix `Bearer`'],
+    ['bearer\tx', 'must return the token alone: leave out the prefix `Bearer`'],
+    ['two words', noHeader],
+    ['line\r\nbreak', noHeader],
+    ['ümlaut', noHeader],
+  ])(
+    'a token from the caller that cannot be a header value is refused with what is wrong: %j',
+    async (token, message) => {
       const service = fakeService()
-      const client = service.client({ auth: { getAccessToken: () => token as string } })
+      const client = service.client({ auth: { getAccessToken: () => token as never } })
       const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(ConfigurationError)
-      const message = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
       expect(error).toMatchObject({
         message: `auth.getAccessToken ${message}.`,
         issues: [{ path: ['auth', 'getAccessToken'], message }],

@@ -1,7 +1,7 @@
 import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { fakeService, subscription, tokenAnswer, tokenUrl } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
 beforeEach(() => {
@@ -349,8 +349,8 @@ describe('refresh ahead of the end', () => {
     expect(lines.filter(isFailedRefresh).map(([fields]) => fields)).toMatchObject([
       {
         reason:
-          'The token request took longer than 10000 ms, retries included. ' +
-          'Repeat it, or allow more time with `timeoutMs`.',
+          `The token request took longer than 10000 ms: the request to ${tokenUrl} was sent and not answered. ` +
+          'The server may be slow: allow more time with `timeoutMs`.',
       },
     ])
   })

@@ -123,7 +123,7 @@ describe('the answer (interface 2.1)', () => {
     ['eyJ.1.2.3.4 of a JWE', '[redacted] of a JWE'],
     [
       `at the token endpoint, ${credentials.clientSecret} is right`,
-      'at the token endpoint, [redacted] is right',
+      '[redacted: it repeats a secret of the request]',
     ],
   ])('a body that is no token is shown without what looks like one: %s', async (body, shown) => {
     const service = fakeService()
@@ -131,7 +131,7 @@ describe('the answer (interface 2.1)', () => {
     const error = await failure(service.client().getAccessToken())
     expect(error).toMatchObject({ body: shown, issues: [{ path: [], message: 'is not JSON' }] })
     expect((error as Error).message).toBe(
-      'The token endpoint answered 200 with a body that is no access token (is not JSON). ' +
+      `The token endpoint ${tokenUrl} answered 200 with a body that is no access token (is not JSON). ` +
         'Check that `authUrl` and `domain` name the authorization server.',
     )
   })
@@ -180,7 +180,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
       )
     const error = await failure(service.client().getAccessToken())
     const shown = inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error)
-    expect(shown).toContain('[redacted]')
+    expect(shown).toContain('[redacted')
     expect(shown).not.toContain(basic)
     expect(shown).not.toContain(credentials.clientSecret)
   })
@@ -198,7 +198,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
         new Response(`{"error":"invalid_client","error_description":"${echo}"}`, { status: 401 })
       const auth = { ...credentials, clientSecret, credentialsEncoding: 'form-urlencoded' } as const
       const error = await failure(service.client({ auth }).getAccessToken())
-      expect(error).toMatchObject({ errorDescription: 'got [redacted]' })
+      expect(error).toMatchObject({ errorDescription: '[redacted: it repeats a secret of the request]' })
     },
   )
 

@@ -150,16 +150,16 @@ describe('options that cannot work are refused with every problem listed', () =>
           "baseUrl: must be an https: URL: http: is allowed on loopback only",
         ],
         "a logger without debug": [
-          "logger: must be a logger with debug, info, warn and error",
+          "logger: must be a logger with debug, info, warn and error, or false",
         ],
         "a logger without error": [
-          "logger: must be a logger with debug, info, warn and error",
+          "logger: must be a logger with debug, info, warn and error, or false",
         ],
         "a logger without info": [
-          "logger: must be a logger with debug, info, warn and error",
+          "logger: must be a logger with debug, info, warn and error, or false",
         ],
         "a logger without warn": [
-          "logger: must be a logger with debug, info, warn and error",
+          "logger: must be a logger with debug, info, warn and error, or false",
         ],
         "a password in the address": [
           "baseUrl: must not contain a user name or password: addresses are shown in errors",
@@ -271,15 +271,15 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.authUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
         ],
         "loopback allowed by something true": [
-          "allowInsecureLoopback: expected boolean, received string",
           "baseUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
+          "allowInsecureLoopback: expected boolean, received string",
         ],
         "negative waits": [
           "retry.baseDelayMs: Too small: expected number to be >=0",
           "retry.maxDelayMs: Too small: expected number to be >=0",
         ],
         "no URL": [
-          "baseUrl: must be an absolute URL",
+          "baseUrl: must be an absolute URL, such as \`https://app.example.com/path\`",
         ],
         "no address": [
           "baseUrl: must be a URL",
@@ -295,7 +295,6 @@ describe('options that cannot work are refused with every problem listed', () =>
         ],
         "nothing at all": [
           ": expected object, received undefined",
-          "auth: must be client credentials, { username, password } or { getAccessToken }",
         ],
         "retry: true": [
           "retry: must be an object or false",
@@ -323,13 +322,13 @@ describe('options that cannot work are refused with every problem listed', () =>
   test('the message shows the first five problems', () => {
     const options = { retry: 1, timeoutMs: 0, logger: 1, fetch: 1, routes: 1, baseUrl: 1, auth: {} }
     expect(() => new NotificationClient(options as never)).toThrowErrorMatchingInlineSnapshot(
-      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error; and 5 more.]`,
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; auth.authUrl: must be a URL; auth.domain: expected string, received undefined; auth.clientId: expected string, received undefined; auth.clientSecret: expected string, received undefined; and 5 more.]`,
     )
     const { routes: _routes, auth: _auth, ...five } = options
     expect(
       () => new NotificationClient({ ...five, auth: { getAccessToken: () => 'x' } } as never),
     ).toThrowErrorMatchingInlineSnapshot(
-      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error.]`,
+      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error, or false.]`,
     )
   })
 
@@ -399,26 +398,26 @@ describe('fromEnv', () => {
 
   test('reads the five variables', async () => {
     const service = fakeService()
-    await NotificationClient.fromEnv(env, { fetch: service.fetch }).createSubscription(subscription)
+    await NotificationClient.fromEnv({ fetch: service.fetch }, env).createSubscription(subscription)
     expect(service.tokenRequests).toHaveLength(1)
     expect(service.calls).toHaveLength(1)
   })
 
   test('names every variable that is missing or empty', () => {
     const { NOTIFICATION_DOMAIN: _, ...rest } = env
-    expect(() => NotificationClient.fromEnv({ ...rest, NOTIFICATION_CLIENT_SECRET: '' })).toThrow(
-      "The environment lacks what a client needs: NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
+    expect(() => NotificationClient.fromEnv({}, { ...rest, NOTIFICATION_CLIENT_SECRET: '' })).toThrow(
+      "NotificationClient cannot be made from this environment: NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
         'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
     )
-    expect(() => NotificationClient.fromEnv({})).toThrow(ConfigurationError)
-    expect(() => NotificationClient.fromEnv({})).toThrow(
+    expect(() => NotificationClient.fromEnv({}, {})).toThrow(ConfigurationError)
+    expect(() => NotificationClient.fromEnv({}, {})).toThrow(
       'NOTIFICATION_BASE_URL: is not set (base address of the notification service); ' +
         'NOTIFICATION_AUTH_URL: is not set (base address of the authorization server); ' +
         "NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
         'NOTIFICATION_CLIENT_ID: is not set (client ID); ' +
         'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
     )
-    expect(() => NotificationClient.fromEnv(null as never)).toThrow(ConfigurationError)
+    expect(() => NotificationClient.fromEnv({}, null as never)).toThrow(ConfigurationError)
   })
 })
 

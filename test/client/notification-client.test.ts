@@ -2,7 +2,7 @@
 import { getEventListeners } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { InvalidRequestError, NotificationClient } from 'notification-subscriber'
+import { ClosedError, NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
@@ -30,10 +30,10 @@ describe('a client that is closed', () => {
     await client.getAccessToken()
     await client.close()
     const error = await call(client).catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(InvalidRequestError)
+    expect(error).toBeInstanceOf(ClosedError)
     expect(error).toMatchObject({
-      message: `${name} sent nothing: the client is closed: make a new one.`,
-      issues: [{ path: [], message: 'the client is closed: make a new one' }],
+      code: 'CLOSED',
+      message: `${name} sent nothing: the client is closed. Make a new one, or close it later.`,
     })
     expect(service.tokenRequests).toHaveLength(1)
     expect(service.calls).toHaveLength(0)
@@ -96,7 +96,7 @@ test.each([
     'updateSubscriptionParameters',
     (client: NotificationClient) =>
       client.updateSubscriptionParameters(1, { parameters: { a: 'b' }, headers: { A: 'c' } }),
-    'headers.A: the name is a parameter, too: on callbacks both would be the same header',
+    'headers.A: `A` is a parameter, too: on callbacks both would be the same header',
   ],
   [
     'unsubscribe',
@@ -132,7 +132,7 @@ test('fromEnv reads the environment of the process, and takes every other option
   vi.stubEnv('NOTIFICATION_CLIENT_ID', credentials.clientId)
   vi.stubEnv('NOTIFICATION_CLIENT_SECRET', credentials.clientSecret)
   const service = fakeService()
-  const client = NotificationClient.fromEnv(undefined, { fetch: service.fetch, retry: false })
+  const client = NotificationClient.fromEnv({ fetch: service.fetch, retry: false })
   service.onCall = () => new Response('', { status: 503 })
   await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 503 })
   expect(service.calls).toHaveLength(1)
@@ -153,7 +153,7 @@ describe('the logger (default: silent)', () => {
       return new Response(null, { status: count === 2 ? 401 : 204 })
     }
     const { lines, ...logger } = recordingLogger()
-    const routes = { unsubscribe: { path: '/api/subscriptions/{subscriptionId}?key=value#x' } }
+    const routes = { unsubscribe: { path: '/api/subscriptions/{subscriptionId}?key=value' } }
     const client = service.client({ logger, routes, retry: { baseDelayMs: 0 } })
     await client.getAccessToken()
     await client.unsubscribe(7)

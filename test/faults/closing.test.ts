@@ -39,7 +39,7 @@ test('calls under way finish, their tokens and repeats included; then every conn
   await closed
   await server.idle()
   expect(server.seen).toBe(3)
-  await expect(client.createSubscription(subscription)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+  await expect(client.createSubscription(subscription)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
 test('a call that fails does not make close() fail', async () => {

@@ -52,17 +52,17 @@ describe('without a connection the request was surely not sent', () => {
         "CERT_HAS_EXPIRED": "Could not reach notifications.example.com: its TLS certificate has expired. The owner of the server must renew it. (what the network says)",
         "CERT_NOT_YET_VALID": "Could not reach notifications.example.com: its TLS certificate is not valid yet. Check this machine's clock. (what the network says)",
         "CERT_REVOKED": "Could not reach notifications.example.com: its TLS certificate was revoked. The owner of the server must replace it. (what the network says)",
-        "DEPTH_ZERO_SELF_SIGNED_CERT": "Could not reach notifications.example.com: its TLS certificate is self-signed, or signed by a private authority. To trust it, pass \`dispatcher: new Agent({ connect: { ca } })\` or set NODE_EXTRA_CA_CERTS. (what the network says)",
+        "DEPTH_ZERO_SELF_SIGNED_CERT": "Could not reach notifications.example.com: its TLS certificate is self-signed, or signed by a private authority. To trust it, give the client its certificate as \`ca\`, or set NODE_EXTRA_CA_CERTS. (what the network says)",
         "EAI_AGAIN": "Could not reach notifications.example.com: the host name could not be resolved for now. Check the DNS and try again. (what the network says)",
         "ECONNREFUSED": "Could not reach notifications.example.com: the connection was refused. Is the address right, and is the service running? (what the network says)",
         "EHOSTUNREACH": "Could not reach notifications.example.com: there is no route to the host. Check the network, or whether a proxy is needed. (what the network says)",
         "ENETUNREACH": "Could not reach notifications.example.com: there is no route to the network. Check the network, or whether a proxy is needed. (what the network says)",
         "ENOTFOUND": "Could not reach notifications.example.com: the host name does not exist. Check the address for a typing error. (what the network says)",
         "ERR_TLS_CERT_ALTNAME_INVALID": "Could not reach notifications.example.com: its TLS certificate was issued for another host. Check the address; do not turn verification off. (what the network says)",
-        "SELF_SIGNED_CERT_IN_CHAIN": "Could not reach notifications.example.com: its TLS certificate is self-signed, or signed by a private authority. To trust it, pass \`dispatcher: new Agent({ connect: { ca } })\` or set NODE_EXTRA_CA_CERTS. (what the network says)",
-        "UNABLE_TO_GET_ISSUER_CERT": "Could not reach notifications.example.com: its TLS certificate is signed by an authority that is not trusted here. To trust it, pass \`dispatcher: new Agent({ connect: { ca } })\` or set NODE_EXTRA_CA_CERTS. (what the network says)",
-        "UNABLE_TO_GET_ISSUER_CERT_LOCALLY": "Could not reach notifications.example.com: its TLS certificate is signed by an authority that is not trusted here. To trust it, pass \`dispatcher: new Agent({ connect: { ca } })\` or set NODE_EXTRA_CA_CERTS. (what the network says)",
-        "UNABLE_TO_VERIFY_LEAF_SIGNATURE": "Could not reach notifications.example.com: its TLS certificate is signed by an authority that is not trusted here. To trust it, pass \`dispatcher: new Agent({ connect: { ca } })\` or set NODE_EXTRA_CA_CERTS. (what the network says)",
+        "SELF_SIGNED_CERT_IN_CHAIN": "Could not reach notifications.example.com: its TLS certificate is self-signed, or signed by a private authority. To trust it, give the client its certificate as \`ca\`, or set NODE_EXTRA_CA_CERTS. (what the network says)",
+        "UNABLE_TO_GET_ISSUER_CERT": "Could not reach notifications.example.com: its TLS certificate is signed by an authority that is not trusted here. To trust it, give the client its certificate as \`ca\`, or set NODE_EXTRA_CA_CERTS. (what the network says)",
+        "UNABLE_TO_GET_ISSUER_CERT_LOCALLY": "Could not reach notifications.example.com: its TLS certificate is signed by an authority that is not trusted here. To trust it, give the client its certificate as \`ca\`, or set NODE_EXTRA_CA_CERTS. (what the network says)",
+        "UNABLE_TO_VERIFY_LEAF_SIGNATURE": "Could not reach notifications.example.com: its TLS certificate is signed by an authority that is not trusted here. To trust it, give the client its certificate as \`ca\`, or set NODE_EXTRA_CA_CERTS. (what the network says)",
         "UND_ERR_CLOSED": "Could not reach notifications.example.com: the dispatcher was closed. Make a new one. (what the network says)",
         "UND_ERR_CONNECT_TIMEOUT": "Could not reach notifications.example.com: no connection could be made in time. Check the network, or whether a proxy is needed. (what the network says)",
       }
@@ -156,7 +156,7 @@ describe('the cause', () => {
   })
 
   test.each([
-    ['text', 'p4ssword is wrong', '[redacted] is wrong'],
+    ['text', 'p4ssword is wrong', '[redacted: it repeats a secret of the request]'],
     ['an error without a cause', Object.assign(new TypeError('x'), { cause: undefined }), 'x'],
     ['an error that ends like a secret begins', new Error('bad p4ssw'), 'bad p4ssw'],
     ['null', null, 'null'],
@@ -165,7 +165,7 @@ describe('the cause', () => {
     [
       'an error that repeats a secret',
       failed(networkError({ code: 'x-p4ssword' }, 'p4ssword?')),
-      '[redacted]?',
+      '[redacted: it repeats a secret of the request]',
     ],
   ])('of %s holds its words, without secrets', async (_name, thrown, message) => {
     const { cause } = await errorAfter(thrown)

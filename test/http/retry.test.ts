@@ -5,7 +5,7 @@ import {
   TimeoutError,
 } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
 beforeEach(() => {
@@ -299,8 +299,10 @@ describe('one deadline over everything', () => {
     expect(error).toMatchObject({
       code: 'TIMEOUT',
       timeoutMs: 1_000,
+      phase: 'token',
       message:
-        'The call took longer than 1000 ms, retries included. Repeat it, or allow more time with `timeoutMs`.',
+        `createSubscription took longer than 1000 ms: there was no access token from ${tokenUrl} yet. ` +
+        'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.',
     })
     expect(service.calls).toHaveLength(0)
   })

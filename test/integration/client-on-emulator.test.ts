@@ -211,7 +211,7 @@ describe('connections', () => {
     const client = new NotificationClient({ ...emulator.clientOptions, dispatcher })
     await client.getAccessToken()
     await client.close()
-    await expect(client.getAccessToken()).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(client.getAccessToken()).rejects.toMatchObject({ code: 'CLOSED' })
     expect(dispatcher.closed).toBe(false)
     await dispatcher.close()
   })

@@ -1,11 +1,14 @@
 /** Proxies from the environment (design.md, "Requests"): a real proxy on loopback, and hosts that only it can reach. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
 import { recordingLogger } from '../support/recording-logger.js'
-import { expectNoSecretIn, secrets } from '../support/secrets.js'
+import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
 
 const variables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy'] as const
 
@@ -78,30 +81,73 @@ describe('a proxy from the environment', () => {
 })
 
 describe('a proxy that fails', () => {
-  test.each([403, 407, 502])(
-    'by answering %i: nothing was sent, and the message says it',
-    async (refuseWith) => {
+  const password = 'pr0xy-p4ssword'
+  const withPassword = (url: string) => url.replace('//', `//user:${password}@`)
+
+  test.each([
+    [403, 1, `it does not let this machine reach ${host}.`],
+    [407, 1, 'it asks for credentials.'],
+    [404, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
+    [502, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
+  ])(
+    'by answering %i: the error names the proxy, the status and what to do, and the proxy is asked %i times',
+    async (refuseWith, times, words) => {
       await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
-      vi.stubEnv('HTTPS_PROXY', proxy.url)
+      vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
       await using client = clientOf(`https://${host}`)
       const error = await failure(client.getAccessToken())
       expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
-      expect((error as Error).message).toContain(host)
-      expect((error as Error).message).toContain(String(refuseWith))
-      expect(proxy.requests).toHaveLength(3)
+      const { message } = error as Error
+      expect(message).toMatch(
+        `Could not get through the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names: ${words}`,
+      )
+      expect(message).toContain(`(it answered ${refuseWith})`)
+      expect(proxy.requests).toHaveLength(times)
+      expect(everythingShownBy([error, logger.lines])).not.toContain(password)
       expectNoSecretIn(error, logger.lines)
     },
   )
 
-  test("by not being there: the message names the proxy's address, too", async () => {
-    const proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-    await proxy[Symbol.asyncDispose]()
-    vi.stubEnv('HTTPS_PROXY', proxy.url)
+  test.each(['HTTPS_PROXY', 'http_proxy'])(
+    'by not being there: the error names the proxy that %s names, and not the target',
+    async (variable) => {
+      const proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+      await proxy[Symbol.asyncDispose]()
+      vi.stubEnv(variable, withPassword(proxy.url))
+      await using client = clientOf(`https://${host}`)
+      const error = await failure(client.getAccessToken())
+      expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })
+      expect((error as Error).message).toMatch(
+        `Could not get through the proxy ${new URL(proxy.url).host}, which ${variable} names: ` +
+          'the connection was refused. Is the address of the proxy right, and is it running? (',
+      )
+      expect((error as Error).message).not.toContain(host)
+      expect(everythingShownBy([error, logger.lines])).not.toContain(password)
+    },
+  )
+
+  test('by being no proxy: the error asks whether it is one', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`)
     await using client = clientOf(`https://${host}`)
     const error = await failure(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
-    expect((error as Error).message).toContain(host)
-    expect((error as Error).message).toContain(new URL(proxy.url).host)
+    expect((error as Error).message).toMatch(
+      `Could not get through the proxy 127.0.0.1:${port}, which HTTPS_PROXY names: ` +
+        `it made no tunnel to ${host}. Is it a proxy, and does it work? (`,
+    )
+    server.close()
+  })
+
+  test('while what fails behind it is told of the target', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', undefined)
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+    vi.stubEnv('HTTPS_PROXY', proxy.url)
+    await using client = clientOf(`https://${host}`)
+    const error = await failure(client.getAccessToken())
+    expect((error as Error).message).toMatch(`Could not reach ${host}: its TLS certificate is signed by`)
   })
 
   test.each(['not a url', 'user:pr0xy-password@proxy', 'ftp://user:pr0xy-password@proxy:21'])(

@@ -125,8 +125,9 @@ describe('an answer that is neither', () => {
       body: '\n <html>log in',
       issues: [{ path: [], message: 'is a page of HTML or XML' }],
       message:
-        `Could not ${attempt}: something answered 200 with a page, probably a proxy or a login in between, ` +
-        'and not the service. Check `baseUrl` and the network.',
+        `Could not ${attempt}: something answered 200 with a page at ${baseUrl}/api/subscriptions/7, ` +
+        'perhaps a login or a proxy, and not the service. Check `baseUrl`, and the network in between.',
+      url: `${baseUrl}/api/subscriptions/7`,
     })
   })
 

@@ -50,5 +50,5 @@ test('common objects fit the options as they are', () => {
   expectTypeOf<Agent>().toExtend<NonNullable<NotificationClientOptions['dispatcher']>>()
   expectTypeOf<typeof globalThis.fetch>().toExtend<NonNullable<NotificationClientOptions['fetch']>>()
   expectTypeOf<Console>().toExtend<NonNullable<NotificationClientOptions['logger']>>()
-  expectTypeOf<NodeJS.ProcessEnv>().toExtend<Parameters<typeof NotificationClient.fromEnv>[0]>()
+  expectTypeOf<NodeJS.ProcessEnv>().toExtend<NonNullable<Parameters<typeof NotificationClient.fromEnv>[1]>>()
 })

@@ -64,7 +64,7 @@ export class CallbackSender {
     const controller = new AbortController()
     const timer = setTimeout(() => {
       const message = `The callback was not answered within ${this.#timeoutMs} ms`
-      controller.abort(new TimeoutError(message, { timeoutMs: this.#timeoutMs }))
+      controller.abort(new TimeoutError(message, { timeoutMs: this.#timeoutMs, phase: 'answer' }))
     }, this.#timeoutMs)
     this.#inFlight.add(controller)
     try {

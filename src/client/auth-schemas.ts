@@ -1,0 +1,82 @@
+/** The shapes of the three kinds of credentials. */
+import * as z from 'zod'
+import type { Auth, ProvidedTokenAuth } from '../auth/auth.js'
+import type { CredentialsEncoding } from '../auth/basic-credentials.js'
+import type { TokenCache } from '../auth/shared-token-cache.js'
+import { addressSchema, objectWith } from './common-schemas.js'
+
+const kinds = 'client credentials, { username, password } or { getAccessToken }'
+
+/**
+ * Of `auth`, chosen by what is there, so that the issues speak of the kind that was meant.
+ *
+ * @param auth - what the caller gave, which may be anything
+ */
+export function authSchema(auth: unknown, allowInsecureLoopback: boolean): z.ZodType<Auth> {
+  if (typeof auth !== 'object' || auth === null) return refusal(`must be ${kinds}`)
+  if (!('getAccessToken' in auth)) {
+    return 'username' in auth || 'password' in auth
+      ? basicSchema()
+      : clientCredentialsSchema(allowInsecureLoopback)
+  }
+  return 'clientSecret' in auth || 'password' in auth
+    ? refusal('must be one kind of credentials, not `getAccessToken` and another')
+    : providedTokenSchema()
+}
+
+function clientCredentialsSchema(allowInsecureLoopback: boolean) {
+  return z
+    .strictObject({
+      authUrl: addressSchema(allowInsecureLoopback),
+      domain: trimmed().refine(isPathSegment, 'must be a realm name'),
+      clientId: trimmed().regex(...noControls),
+      clientSecret: nonEmpty().regex(...noControls),
+      scope: trimmed().optional(),
+      credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
+      tokenCache: objectWith<TokenCache>(
+        ['get', 'set', 'delete'],
+        'an object with get, set and delete',
+      ).optional(),
+    })
+    .refine((auth) => auth.credentialsEncoding === 'form-urlencoded' || !auth.clientId.includes(':'), {
+      path: ['clientId'],
+      error:
+        'must not contain a colon, which ends the ID in raw credentials; ' +
+        "use `credentialsEncoding: 'form-urlencoded'`",
+    })
+}
+
+function basicSchema() {
+  return z.strictObject({
+    username: trimmed()
+      .regex(...noControls)
+      .refine((name) => !name.includes(':'), 'must not contain a colon: it would end there'),
+    password: nonEmpty().regex(...noControls),
+  })
+}
+
+/** Gives out the very object: one of a caller's class has other fields, and a prototype. */
+function providedTokenSchema() {
+  return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
+    path: ['getAccessToken'],
+    error: 'must be a function that returns an access token',
+  })
+}
+
+function refusal(message: string): z.ZodType<Auth> {
+  return z.custom<Auth>(() => false, message)
+}
+
+const noControls = [/^\P{Cc}*$/u, 'must not contain control characters'] as const
+
+function nonEmpty() {
+  return z.string().min(1, 'must not be empty')
+}
+
+function trimmed() {
+  return nonEmpty().refine((text) => text.trim() === text, 'must not begin or end with white space')
+}
+
+function isPathSegment(domain: string): boolean {
+  return domain !== '.' && domain !== '..' && domain.isWellFormed()
+}

@@ -1,0 +1,114 @@
+/** Reads what a client needs from environment variables, and tells problems by the names of the variables. */
+import { readFileSync } from 'node:fs'
+import type { CredentialsEncoding } from '../auth/basic-credentials.js'
+import { ConfigurationError, type Issue } from '../errors.js'
+import { messageOf } from '../shared/excerpt.js'
+import { formatIssues } from '../shared/issues.js'
+import type { NotificationClientOptions } from './client-options.js'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+interface Variable {
+  /** The option that the variable sets. */
+  readonly option: string
+  /** Of a variable that must be set: what is missing without it. */
+  readonly missing?: string
+}
+
+const variables: Readonly<Record<string, Variable>> = {
+  NOTIFICATION_BASE_URL: { option: 'baseUrl', missing: 'base address of the notification service' },
+  NOTIFICATION_AUTH_URL: { option: 'auth.authUrl', missing: 'base address of the authorization server' },
+  NOTIFICATION_DOMAIN: { option: 'auth.domain', missing: "the tenant's name" },
+  NOTIFICATION_CLIENT_ID: { option: 'auth.clientId', missing: 'client ID' },
+  NOTIFICATION_CLIENT_SECRET: { option: 'auth.clientSecret', missing: 'client secret' },
+  NOTIFICATION_SCOPE: { option: 'auth.scope' },
+  NOTIFICATION_CREDENTIALS_ENCODING: { option: 'auth.credentialsEncoding' },
+  NOTIFICATION_CA_FILE: { option: 'ca' },
+}
+
+/**
+ * Makes a client from the environment.
+ *
+ * @param options - everything that the environment does not say
+ * @throws `ConfigurationError` that names every variable that is missing, or whose value cannot work
+ */
+export function fromEnvironment<Client>(
+  make: (options: NotificationClientOptions) => Client,
+  options: Omit<NotificationClientOptions, 'baseUrl' | 'auth'> | undefined,
+  env: Environment,
+): Client {
+  const misplaced = misplacedIn(options)
+  if (misplaced.length > 0) throw unusable(misplaced)
+  // JavaScript callers may pass what is no environment: then everything is missing from it.
+  const given: Environment = Object(env)
+  const missing = missingFrom(given)
+  if (missing.length > 0) throw unusable(missing)
+  const { ca = certificatesIn(given.NOTIFICATION_CA_FILE), ...rest } = options ?? {}
+  try {
+    return make({ ...rest, ...(ca !== undefined && { ca }), ...serverAndCredentials(given) })
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error
+    throw unusable(error.issues.map((issue) => namedByVariable(issue, options?.ca === undefined)))
+  }
+}
+
+/** Arguments in the place of others: the environment where the options go, or options that it sets. */
+function misplacedIn(options: unknown): Issue[] {
+  const given: Readonly<Record<string, unknown>> = Object(options)
+  if (options === process.env || Object.keys(given).some((name) => name.startsWith('NOTIFICATION_'))) {
+    const message =
+      'the first argument is the environment, which is the second one since 0.2: ' +
+      'leave it out, or write `NotificationClient.fromEnv({}, env)`'
+    return [{ path: [], message }]
+  }
+  const message = 'is read from the environment: leave it out here, or use `new NotificationClient`'
+  return ['baseUrl', 'auth']
+    .filter((name) => given[name] !== undefined)
+    .map((name) => ({ path: [name], message }))
+}
+
+function missingFrom(env: Environment): Issue[] {
+  return Object.entries(variables).flatMap(([name, { missing }]) =>
+    missing === undefined || env[name] ? [] : [{ path: [name], message: `is not set (${missing})` }],
+  )
+}
+
+/** An empty variable counts as one that is not set. */
+function serverAndCredentials(env: Environment): Pick<NotificationClientOptions, 'baseUrl' | 'auth'> {
+  return {
+    baseUrl: env.NOTIFICATION_BASE_URL ?? '',
+    auth: {
+      authUrl: env.NOTIFICATION_AUTH_URL ?? '',
+      domain: env.NOTIFICATION_DOMAIN ?? '',
+      clientId: env.NOTIFICATION_CLIENT_ID ?? '',
+      clientSecret: env.NOTIFICATION_CLIENT_SECRET ?? '',
+      scope: env.NOTIFICATION_SCOPE || undefined,
+      // Checked with the other options, which name the encodings that there are.
+      credentialsEncoding: (env.NOTIFICATION_CREDENTIALS_ENCODING || undefined) as
+        | CredentialsEncoding
+        | undefined,
+    },
+  }
+}
+
+function certificatesIn(file: string | undefined): string | undefined {
+  if (!file) return undefined
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const message = `names a file that cannot be read (${messageOf(error)})`
+    throw unusable([{ path: ['NOTIFICATION_CA_FILE'], message }])
+  }
+}
+
+/** @param isCaRead - whether `ca` comes from the environment, too */
+function namedByVariable({ path, message }: Issue, isCaRead: boolean): Issue {
+  const option = path.join('.')
+  const name = Object.keys(variables).find((each) => variables[each]?.option === option)
+  return name === undefined || (option === 'ca' && !isCaRead) ? { path, message } : { path: [name], message }
+}
+
+function unusable(issues: readonly Issue[]): ConfigurationError {
+  const message = `NotificationClient cannot be made from this environment: ${formatIssues(issues)}.`
+  return new ConfigurationError(message, { issues })
+}

@@ -1,0 +1,23 @@
+/** Which certificate authorities the client's own connections trust, if a private one is added. */
+import { readFileSync } from 'node:fs'
+import { rootCertificates } from 'node:tls'
+
+/**
+ * The authorities that Node.js trusts, and one's own: a list given to TLS replaces its defaults.
+ *
+ * @param ca - certificates in PEM
+ */
+export function trustedWith(ca: string): string[] {
+  return [...rootCertificates, ...extraCertificates(), ca]
+}
+
+/** What NODE_EXTRA_CA_CERTS names. Node.js warns by itself of a file that it cannot read, and goes on without. */
+function extraCertificates(): string[] {
+  const file = process.env.NODE_EXTRA_CA_CERTS
+  if (!file) return []
+  try {
+    return [readFileSync(file, 'utf8')]
+  } catch {
+    return []
+  }
+}
