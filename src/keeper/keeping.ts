@@ -3,6 +3,7 @@ import { type Log, logOf, lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/call-safely.js'
 import { Circuit, type Outage } from './circuit.js'
 import { Configuration } from './configuration.js'
+import { absorbDelivery, noteDelivery } from './deliveries.js'
 import { Gate } from './gate.js'
 import { Incidents } from './incidents.js'
 import type {
@@ -21,7 +22,7 @@ import { askRoster, removalProblem } from './roster.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
 import { Strays } from './strays.js'
 import { Tenure } from './tenure.js'
-import { delay, deliveryLagMs, leaseMs, proofFlushMs } from './timing.js'
+import { delay, leaseMs, proofFlushMs } from './timing.js'
 import { newUser, slotOf, type UserRecord } from './user-record.js'
 import { type Visit, Visitor } from './visit.js'
 
@@ -135,6 +136,7 @@ export class Keeping {
       {
         visitor: this.visitor,
         concurrency: this.settings.concurrency,
+        absorb: (record) => this.absorb(record),
         target: () => this.tenure.generation?.target,
         problems: () => this.problems.list(),
         onVisited: (record, visit) => this.visited(record, visit),
@@ -250,6 +252,7 @@ export class Keeping {
   async flush(): Promise<void> {
     if (this.tenure.standing !== 'at-work' || !this.tenure.mayCall) return
     this.#flushedSince = performance.now()
+    this.absorbAll()
     try {
       await this.records.saveStale()
     } catch (error) {
@@ -264,26 +267,20 @@ export class Keeping {
       if (this.isWatching && this.settings.reportStrays) this.#strays.see(subscriptionId)
       return
     }
-    const now = performance.now()
-    const at = Date.now()
-    record.deliveryAt = at
-    if (record.chunk !== undefined) record.chunk.isStale = true
-    for (const slot of record.slots) {
-      if (slot.id !== subscriptionId || slot.isGone) continue
-      const provenSince = now - deliveryLagMs
-      if (slot.provenAt === undefined || slot.provenAt < at - deliveryLagMs)
-        slot.provenAt = at - deliveryLagMs
-      if (slot.doubt !== 'none' && provenSince >= slot.settlesAt) slot.doubt = 'none'
-      if (slot.target !== this.tenure.generation?.target) continue
-      if (record.provenSince < provenSince) record.provenSince = provenSince
-      if (record.restoresSinceDelivery > 0) {
-        record.restoresSinceDelivery = 0
-        record.restoreAllowedAt = 0
-        this.incidents.delivered()
-      }
-      const nextProbeAt = provenSince + this.settings.sweepIntervalMs
-      if (record.isQuiet && record.dueAt < nextProbeAt) record.dueAt = nextProbeAt
-    }
+    noteDelivery(record, subscriptionId)
+    // Whoever is restored, or moves to another configuration, is known to be alive at once.
+    if (record.restoresSinceDelivery > 0 || record.slots.length > 1) this.absorb(record)
+  }
+
+  /** Draws the conclusions from deliveries, before somebody looks at the record. */
+  absorb(record: UserRecord): void {
+    const { sweepIntervalMs } = this.settings
+    const target = this.tenure.generation?.target
+    if (absorbDelivery(record, { target, sweepIntervalMs })) this.incidents.delivered()
+  }
+
+  absorbAll(): void {
+    for (const record of this.records.users.values()) this.absorb(record)
   }
 
   async #reviewStrays(now: number): Promise<void> {

@@ -6,6 +6,8 @@ import type { Visit, Visitor } from './visit.js'
 export interface PassParts {
   readonly visitor: Visitor
   readonly concurrency: number
+  /** Before a record is looked at. */
+  readonly absorb: (record: UserRecord) => void
   /** The target of the present configuration. */
   readonly target: () => number | undefined
   readonly problems: () => KeeperProblem[]
@@ -36,7 +38,7 @@ export async function runPass(parts: PassParts, options: PassOptions): Promise<S
 
   async function work(): Promise<void> {
     for (let record = users[next++]; record !== undefined && !options.isOver(); record = users[next++]) {
-      const visit = await visitOnce(parts.visitor, record, options.provenSince)
+      const visit = await visitOnce(parts, record, options.provenSince)
       parts.onVisited(record, visit)
       if (visit.created) counts.created++
       if (visit.restored) counts.restored++
@@ -52,9 +54,14 @@ export async function runPass(parts: PassParts, options: PassOptions): Promise<S
   return { wanted, active, ...counts, failed, problems: parts.problems() }
 }
 
-async function visitOnce(visitor: Visitor, record: UserRecord, provenSince: number): Promise<Visit> {
+async function visitOnce(
+  { absorb, visitor }: PassParts,
+  record: UserRecord,
+  provenSince: number,
+): Promise<Visit> {
   // Somebody else's visit may have begun before this pass.
   for (let other = visitor.underWayOf(record); other; other = visitor.underWayOf(record)) await other
+  absorb(record)
   return visitor.visit(record, { wantsProof: record.provenSince < provenSince, repeats: true })
 }
 

@@ -279,7 +279,12 @@ export class RecordStore {
 
 /** Deliveries that arrived in this process count, whoever was at work. */
 function keepDeliveries(earlier: UserRecord, record: UserRecord | undefined, id: number): void {
-  if (record === undefined || earlier.deliveryAt === undefined) return
+  if (record === undefined) return
+  if (earlier.deliveredId === id) {
+    record.deliveredId = id
+    record.deliveredSince = earlier.deliveredSince
+  }
+  if (earlier.deliveryAt === undefined) return
   if (record.deliveryAt !== undefined && record.deliveryAt >= earlier.deliveryAt) return
   const slot = record.slots.find((each) => each.id === id)
   const earlierSlot = earlier.slots.find((each) => each.id === id)

@@ -7,6 +7,7 @@ import { slotOf, type UserRecord } from './user-record.js'
 const intervalsOfAProof = 2
 
 export function statusOf(keeping: Keeping): KeeperStatus {
+  keeping.absorbAll()
   const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
   let oldestProofAt: number | undefined = Number.POSITIVE_INFINITY
   for (const record of keeping.records.users.values()) {
@@ -23,6 +24,7 @@ export function statusOf(keeping: Keeping): KeeperStatus {
 export function keptSubscriptionOf(keeping: Keeping, username: string): KeptSubscription | undefined {
   const record = keeping.records.users.get(username)
   if (record === undefined || record.isRemoved) return undefined
+  keeping.absorb(record)
   const slot = currentSlot(record, keeping)
   return {
     subscriptionId: slot?.isGone ? undefined : slot?.id,

@@ -49,6 +49,10 @@ export interface UserRecord {
 
   // What follows is known to this process only.
 
+  /** The id of a delivery of which the conclusions are not drawn yet. */
+  deliveredId: number | undefined
+  /** When that delivery arrived; monotonic. */
+  deliveredSince: number
   /** When the user is to be visited next; monotonic. */
   dueAt: number
   /** The time of the record's entry in the queue; infinite if there is none. */
@@ -93,6 +97,8 @@ export function newUser(username: string): UserRecord {
     restoreAllowedAt: 0,
     deliveryAt: undefined,
     interruption: undefined,
+    deliveredId: undefined,
+    deliveredSince: Number.NEGATIVE_INFINITY,
     dueAt: 0,
     queuedAt: Number.POSITIVE_INFINITY,
     provenSince: Number.NEGATIVE_INFINITY,

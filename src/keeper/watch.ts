@@ -141,14 +141,26 @@ export class Watch {
   /** In an outage each test is made with another user. */
   #takeDue(now: number): UserRecord | undefined {
     const passedOver: UserRecord[] = []
-    let record = this.#due.take(now)
+    let record = this.#takeNotDelivered(now)
     while (record !== undefined && !this.#keeping.circuit.isAnother(record.username)) {
       passedOver.push(record)
-      record = this.#due.take(now)
+      record = this.#takeNotDelivered(now)
     }
     if (record === undefined) record = passedOver.pop()
     for (const each of passedOver) this.#due.add(each)
     return record
+  }
+
+  /** A delivery has saved the probe of some who are due. */
+  #takeNotDelivered(now: number): UserRecord | undefined {
+    let record = this.#due.take(now)
+    while (record !== undefined) {
+      this.#keeping.absorb(record)
+      if (record.dueAt <= now) return record
+      this.#due.add(record)
+      record = this.#due.take(now)
+    }
+    return undefined
   }
 
   async #visit(record: UserRecord): Promise<void> {

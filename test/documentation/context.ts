@@ -6,7 +6,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Express } from 'express'
 import type { Hono } from 'hono'
-import type { CreateSubscriptionInput, NotificationClient } from 'notification-subscriber'
+import type { Redis } from 'ioredis'
+import type { CreateSubscriptionInput, NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
 import type { DeliveryReceiver } from 'notification-subscriber/webhooks'
 
@@ -26,6 +27,11 @@ export declare const body: string
 export declare const current: string
 export declare const next: string
 export declare const queue: { add(item: object): Promise<void> }
+
+// Of the keeper.
+export declare const keeper: SubscriptionKeeper
+export declare const redisClient: Redis
+export declare const crm: { agents(): Promise<string[]> }
 
 // Of servers and platforms.
 export declare const server: Server
@@ -61,6 +67,13 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   'src/emulator/emulator.ts: on': ['emulator'],
   'src/emulator/msw-handlers.ts: emulatorHandlers': ['emulator'],
   'src/errors.ts: NotificationError': ['client', 'wanted as input'],
+  'src/keeper/subscription-keeper.ts: SubscriptionKeeper': [
+    'client',
+    'crm',
+    'current as token',
+    'receiver',
+    'redisClient as redis',
+  ],
   'src/stores/redis.ts: redisStore': ['Redis'],
   'src/webhooks/delivery/delivery-parser.ts: createDeliveryParser': ['body'],
   'src/webhooks/delivery/delivery-parser.ts: parseDelivery': ['webRequest as request'],
