@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { redisStore } from 'notification-subscriber/redis'
+import { type RedisStore, redisStore } from 'notification-subscriber/redis'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -20,9 +20,9 @@ describe.each([
   ['ioredis', ioredisOn],
   ['node-redis', nodeRedisOn],
 ])('redisStore on %s', (library, open) => {
-  const opened: OpenStore[] = []
+  const opened: OpenStore<RedisStore>[] = []
   beforeAll(async () => {
-    for (let count = 0; count < 8; count += 1) opened.push(await open(server.url))
+    for (let count = 0; count < 8; count += 1) opened.push(open(server.url))
   })
   afterAll(async () => {
     for (const { close } of opened) await close()
@@ -38,9 +38,9 @@ describe.each([
 })
 
 describe('@keyv/redis', () => {
-  let opened: Awaited<ReturnType<typeof keyvOn>>
+  let opened: OpenStore
   beforeAll(async () => {
-    opened = await keyvOn(server.url)
+    opened = keyvOn(server.url)
   })
   afterAll(() => opened.close())
   describeKeyValueStore('Keyv on Redis', () => opened.store)

@@ -1,4 +1,4 @@
-/** Stores on a Redis, opened and closed as our documents say. */
+/** Stores on a Redis, opened and closed as docs/stores.md says. */
 import KeyvRedis from '@keyv/redis'
 import { Redis } from 'ioredis'
 import Keyv from 'keyv'
@@ -6,31 +6,39 @@ import type { KeyValueStore } from 'notification-subscriber'
 import { type RedisStore, redisStore } from 'notification-subscriber/redis'
 import { createClient } from 'redis'
 
-export interface OpenStore<Store extends KeyValueStore = RedisStore> {
+export interface OpenStore<Store extends KeyValueStore = KeyValueStore> {
   readonly store: Store
   close(): Promise<void> | void
 }
 
-/** Errors of a client whose server is away are expected here; without a listener they end the process. */
-const ignore = () => {}
+export type StoreKind = 'ioredis' | 'node-redis' | 'Keyv' | 'Map'
 
-export async function ioredisOn(url: string): Promise<OpenStore> {
+/** Opens a store without waiting for its server, which may be away. */
+export function openStore(kind: StoreKind, url: string): OpenStore {
+  if (kind === 'ioredis') return ioredisOn(url)
+  if (kind === 'node-redis') return nodeRedisOn(url)
+  if (kind === 'Keyv') return keyvOn(url)
+  return { store: new Map<string, string>(), close() {} }
+}
+
+/** Errors of a client whose server is away are expected here; without a listener they end the process. */
+function ignoreErrors() {}
+
+export function ioredisOn(url: string): OpenStore<RedisStore> {
   const redis = new Redis(url)
-  redis.on('error', ignore)
+  redis.on('error', ignoreErrors)
   return { store: redisStore(redis), close: () => redis.disconnect() }
 }
 
-/** Also resolves while the server is away: the client goes on trying to connect. */
-export async function nodeRedisOn(url: string): Promise<OpenStore> {
+export function nodeRedisOn(url: string): OpenStore<RedisStore> {
   const client = createClient({ url })
-  client.on('error', ignore)
-  client.connect().catch(ignore)
+  client.on('error', ignoreErrors)
+  client.connect().catch(ignoreErrors)
   return { store: redisStore(client), close: () => client.destroy() }
 }
 
-export async function keyvOn(url: string): Promise<OpenStore<Keyv<string>>> {
-  const adapter = new KeyvRedis(url)
-  const keyv = new Keyv<string>(adapter)
-  keyv.on('error', ignore)
-  return { store: keyv, close: () => adapter.disconnect(true) }
+export function keyvOn(url: string): OpenStore {
+  const keyv = new Keyv<string>(new KeyvRedis(url))
+  keyv.on('error', ignoreErrors)
+  return { store: keyv, close: () => keyv.disconnect() }
 }

@@ -1,0 +1,122 @@
+/** An app in a process of its own, which calls the client all the time. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { Emulator } from 'notification-subscriber/emulator'
+import type { StoreKind } from './stores.js'
+
+/** What an app is told when it starts. */
+export interface AppSettings {
+  readonly kind: StoreKind
+  readonly redisUrl: string
+  readonly baseUrl: string
+  readonly credentials: {
+    readonly authUrl: string
+    readonly domain: string
+    readonly clientId: string
+    readonly clientSecret: string
+  }
+}
+
+/** What an app tells when it ends. */
+export interface AppReport {
+  calls: number
+  readonly failures: string[]
+  /** The longest that a call took, without the token request that it made. */
+  longestDelayMs: number
+  readonly tokens: string[]
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The program of the apps as one file, because twenty compilers at once would take longer than the test. */
+export class AppProgram implements AsyncDisposable {
+  readonly #folder: string
+
+  private constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  static async build(): Promise<AppProgram> {
+    const folder = await mkdtemp(join(tmpdir(), 'app-program-'))
+    await build({
+      entryPoints: [join(root, 'test/redis/programs/calls-all-the-time.ts')],
+      outfile: join(folder, 'app.mjs'),
+      tsconfig: join(root, 'tsconfig.json'),
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      // What is bundled of CommonJS packages needs it.
+      banner: {
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+      },
+      logLevel: 'error',
+    })
+    return new AppProgram(folder)
+  }
+
+  /** Starts an app; resolves when it waits for {@link AppProcess.begin}. */
+  async start(emulator: Emulator, kind: StoreKind, redisUrl: string): Promise<AppProcess> {
+    const { baseUrl, authUrl, domain, clientId, clientSecret } = emulator
+    const settings: AppSettings = {
+      kind,
+      redisUrl,
+      baseUrl,
+      credentials: { authUrl, domain, clientId, clientSecret },
+    }
+    const ca = join(this.#folder, 'ca.pem')
+    await writeFile(ca, emulator.ca)
+    const child = fork(join(this.#folder, 'app.mjs'), [JSON.stringify(settings)], {
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: ca, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' },
+    })
+    await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(([code]) =>
+        Promise.reject(new Error(`the app ended early, with code ${code}`)),
+      ),
+    ])
+    return new AppProcess(child)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}
+
+export class AppProcess implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #exited: Promise<unknown[]>
+
+  constructor(child: ChildProcess) {
+    this.#child = child
+    this.#exited = once(child, 'exit')
+  }
+
+  /** Lets the app call from now on. */
+  begin(): void {
+    this.#child.send('begin')
+  }
+
+  /** Ends the calls; resolves with how they went, and with the exit code when the process has ended by itself. */
+  async end(): Promise<AppReport & { exitCode: unknown }> {
+    const reported = once(this.#child, 'message')
+    this.#child.send('end')
+    const [report] = await reported
+    const [exitCode] = await this.#exited
+    return { ...report, exitCode }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#exited
+  }
+
+  /** Ends the process without a chance to do anything. */
+  async kill(): Promise<void> {
+    await this[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * An app that needs a token all the time: it asks the client for one every 20 ms, and in the end tells how that went.
+ * Its parent says when to begin and when to end.
+ */
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { NotificationClient } from 'notification-subscriber'
+import type { AppReport, AppSettings } from '../app-process.js'
+import { openStore } from '../stores.js'
+
+const settings: AppSettings = JSON.parse(process.argv[2] ?? '')
+const { store, close } = openStore(settings.kind, settings.redisUrl)
+
+/** How long token requests took in all: what a call took beyond them is the delay. */
+let requestsMs = 0
+const ignoreLine = () => {}
+const client = new NotificationClient({
+  baseUrl: settings.baseUrl,
+  auth: { ...settings.credentials, tokenCache: store },
+  logger: {
+    debug(fields) {
+      if ('durationMs' in fields) requestsMs += Number(fields.durationMs)
+    },
+    info: ignoreLine,
+    warn: ignoreLine,
+    error: ignoreLine,
+  },
+})
+
+process.send?.('ready')
+await once(process, 'message')
+
+let isRunning = true
+process.once('message', () => {
+  isRunning = false
+})
+const report: AppReport = { calls: 0, failures: [], longestDelayMs: 0, tokens: [] }
+const tokens = new Set<string>()
+while (isRunning) {
+  const startedAt = performance.now()
+  const requestsBeforeMs = requestsMs
+  try {
+    tokens.add(await client.getAccessToken())
+  } catch (error) {
+    report.failures.push(String(error))
+  }
+  const delayMs = performance.now() - startedAt - (requestsMs - requestsBeforeMs)
+  report.calls += 1
+  report.longestDelayMs = Math.max(report.longestDelayMs, delayMs)
+  await setTimeout(20)
+}
+report.tokens.push(...tokens)
+process.send?.(report)
+await client.close()
+await close()
+// Whatever keeps the process alive from here on is a mistake: the parent waits for its end.
+process.disconnect()
