@@ -19,11 +19,12 @@ import { runPass } from './pass.js'
 import { Problems } from './problems.js'
 import { RecordStore } from './record-store.js'
 import { askRoster, removalProblem } from './roster.js'
+import { isInDoubt } from './status.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
 import { Strays } from './strays.js'
 import { Tenure } from './tenure.js'
 import { delay, leaseMs, proofFlushMs } from './timing.js'
-import { newUser, slotOf, type UserRecord } from './user-record.js'
+import { newUser, type UserRecord } from './user-record.js'
 import { type Visit, Visitor } from './visit.js'
 
 export interface KeepingSettings {
@@ -289,10 +290,7 @@ export class Keeping {
         await ignoringStoreFailure(() => this.tenure.lookAgain())
       }
       // An answer that was lost may have been the 201 of this very id.
-      const target = this.tenure.generation?.target
-      for (const record of this.records.users.values()) {
-        if (target !== undefined && slotOf(record, target)?.doubt === 'unanswered') return
-      }
+      for (const record of this.records.users.values()) if (isInDoubt(record, this)) return
       if (this.tenure.standing === 'blind') return
     }
     const { begun, over } = this.#strays.review(now, (id) => this.records.byId.has(id))

@@ -350,7 +350,7 @@ function unsendable(problem: string): InvalidRequestError {
 const conflictMessage = 'Another subscription for this user, type and callback URL is in the way.'
 
 /** The keeper repeats by itself, so that each attempt is counted and passes its limits. */
-const once = {}
+const once = { retry: false } as const
 
 type ChainEnd =
   | { readonly end: 'settled' | 'conflict' | 'aborted' }
