@@ -2,6 +2,10 @@
  * Makes sure at start-up that a subscription exists, whatever happened before and whatever goes wrong on the
  * way. To copy: `ensureSubscription`. The rest plays it on the emulator, once for each thing that can go wrong;
  * run it with `npx tsx examples/resilient-startup.ts`.
+ *
+ * Enough for one subscription whose users rarely change, in an app that starts often. An end between two starts goes
+ * unnoticed, and a change of users leaves everybody without notifications for a moment: where that matters, see
+ * `keep-roster.ts`.
  */
 import {
   type CreateSubscriptionInput,

@@ -29,6 +29,7 @@ export declare const next: string
 export declare const queue: { add(item: object): Promise<void> }
 
 // Of the keeper.
+export { open as lmdbOpen } from 'lmdb'
 export declare const keeper: SubscriptionKeeper
 export declare const redisClient: Redis
 export declare const crm: { agents(): Promise<string[]> }

@@ -26,6 +26,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
       'README.md: Subscribe and receive',
       'README.md: Test your app',
       'docs/emulator.md: With msw',
+      'docs/keeper.md: A program',
       'docs/receiver.md: Types and payloads',
       'src/emulator/emulator.ts: startEmulator',
     ])
@@ -90,5 +91,11 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('startEmulator tells what became of a callback that nobody receives', async () => {
     const { stdout } = await folder.run('src/emulator/emulator.ts: startEmulator')
     expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
+  })
+
+  test('the keeper subscribes, and restores what was ended', async () => {
+    const { stdout } = await folder.run('docs/keeper.md: A program')
+    const printed = markdownBlocks('docs/keeper.md').find(({ language }) => language === 'text')
+    expect(stdout).toBe(printed?.code)
   })
 })

@@ -10,6 +10,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const received = ['Subscription 1: alice sounds tired on call-1', 'The service was answered with 204']
 
 const examples: Record<string, string[]> = {
+  'keep-roster.ts': [
+    '200 subscribed',
+    '1 joined, 1 left',
+    'agent-7 was without notifications: ended',
+    '200 of 200 are active',
+  ],
   'receive-express.ts': received,
   'receive-fastify-json-schema.ts': received,
   'receive-fastify.ts': received,
@@ -26,7 +32,9 @@ const examples: Record<string, string[]> = {
 describe('the examples to copy', () => {
   test('are all in this table', async () => {
     const files = await readdir(new URL('../../examples', import.meta.url))
-    expect(files.filter((file) => /^(receive|rotate)-/.test(file)).sort()).toEqual(Object.keys(examples))
+    expect(files.filter((file) => /^(keep-roster\.ts|receive-|rotate-)/.test(file)).sort()).toEqual(
+      Object.keys(examples),
+    )
   })
 
   test.each(Object.entries(examples))('%s runs as it is, and ends by itself', async (file, lines) => {
