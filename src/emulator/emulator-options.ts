@@ -4,32 +4,32 @@ import { isIP } from 'node:net'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/header-syntax.js'
-import { formatIssues, issuesOf } from '../shared/issues.js'
+import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
 import { isReservedHeader } from './callbacks/callback-headers.js'
 import type { KeyAndCertificate } from './https/certificate.js'
 
 /** Options of `startEmulator`. Each has a default: none is needed to begin with. */
 export interface EmulatorOptions {
-  /** The tenant name in the token endpoint's path (interface.md 4.1). Default `emulator`. */
+  /** The tenant name in the token endpoint's path (docs/service.md, Endpoints). Default `emulator`. */
   readonly domain?: string | undefined
   /** The client ID that the token endpoint accepts. Default `emulator-client`. */
   readonly clientId?: string | undefined
   /** The client secret that belongs to `clientId`. Default: a new random one for each start. */
   readonly clientSecret?: string | undefined
-  /** User name for Basic authorization on the subscription calls (interface.md 5.4). Default `emulator-user`. */
+  /** User name for Basic authorization on the subscription calls (docs/service.md, Authentication). Default `emulator-user`. */
   readonly username?: string | undefined
   /** Password that belongs to `username`. Default: a new random one for each start. */
   readonly password?: string | undefined
   /**
-   * How the token endpoint decodes the Basic credentials: `raw` takes them as they are (interface.md 4.1),
+   * How the token endpoint decodes the Basic credentials: `raw` takes them as they are (docs/service.md, Endpoints),
    * `form-urlencoded` decodes each first, as RFC 6749 section 2.3.1 has it. Default `raw`.
    */
   readonly credentialsEncoding?: 'raw' | 'form-urlencoded' | undefined
   /** Lifetime of access tokens in seconds; 0 issues tokens that are over at once. Default 3600. */
   readonly tokenLifetimeSeconds?: number | undefined
   /**
-   * Names of request headers that create and update associate with the subscription (interface.md 4.2), in
+   * Names of request headers that create and update associate with the subscription (docs/service.md, Endpoints), in
    * any case; callbacks carry them as spelled here. Default `['UserData']`.
    */
   readonly permittedHeaders?: readonly string[] | undefined
@@ -117,12 +117,12 @@ const optionsSchema = z
 
 /** Fills in the defaults. Throws `ConfigurationError` with every problem. */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
-  const result = optionsSchema.safeParse(options)
-  if (result.success) return result.data
-  const issues = issuesOf(result.error)
-  throw new ConfigurationError(`The emulator cannot start with these options: ${formatIssues(issues)}.`, {
-    issues,
-  })
+  return validate(
+    optionsSchema,
+    options,
+    (issues, text) =>
+      new ConfigurationError(`The emulator cannot start with these options: ${text}.`, { issues }),
+  )
 }
 
 function randomSecret(): string {

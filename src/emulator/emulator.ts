@@ -1,4 +1,4 @@
-/** The emulator: the service of interface.md, sections 2 to 8, in process. */
+/** The emulator: the service of docs/service.md, in process. */
 import { Agent, type Dispatcher } from 'undici'
 import { InvalidRequestError } from '../errors.js'
 import { Activity, type EmulatorEvents, type EmulatorListener } from './activity/activity.js'
@@ -48,7 +48,7 @@ export interface EmulatorClientOptions {
 export class Emulator {
   /** `https://127.0.0.1:<port>`, or at the `host` that was given; the token endpoint and the subscription calls share it. */
   readonly baseUrl: string
-  /** The same address: the token endpoint's server (interface.md 4.1). */
+  /** The same address: the token endpoint's server (docs/service.md, Endpoints). */
   readonly authUrl: string
   /** The tenant name in the token endpoint's path. */
   readonly domain: string
@@ -56,7 +56,7 @@ export class Emulator {
   readonly clientId: string
   /** The client secret that belongs to it; another one at each start, unless it was set. */
   readonly clientSecret: string
-  /** User name for Basic credentials on the subscription calls (interface.md 5.4). */
+  /** User name for Basic credentials on the subscription calls (docs/service.md, Authentication). */
   readonly username: string
   /** Password that belongs to `username`; another one at each start, unless it was set. */
   readonly password: string
@@ -134,7 +134,7 @@ export class Emulator {
    * Answers a request without any network; of its URL only the path counts. Rejects with a `TypeError`, as a
    * global `fetch` does, where a fault breaks the connection. `emulatorHandlers` builds on it.
    *
-   * Statuses and bodies that interface.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
+   * Statuses and bodies that docs/service.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
    * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
    */
   fetch(request: Request): Promise<Response> {
@@ -142,12 +142,12 @@ export class Emulator {
   }
 
   /**
-   * Sends a notification to every subscription for its user and category (interface.md section 6), and
+   * Sends a notification to every subscription for its user and category (docs/service.md, Delivery), and
    * resolves with one result for each when all callbacks were answered or failed. It does not reject for a
    * failed callback: the result has its `error`. Three failures in a row, in the order in which callbacks
    * complete, end a subscription; nothing is retried.
    *
-   * Rejects with `InvalidRequestError` for a notification that interface.md 2.3 does not allow, and after `close`.
+   * Rejects with `InvalidRequestError` for a notification that docs/service.md, Resources, does not allow, and after `close`.
    */
   async notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]> {
     if (this.#closed !== undefined) {

@@ -1,4 +1,4 @@
-/** Which parameters of a subscription can travel as a header of its callbacks (interface.md 4.2). */
+/** Which parameters of a subscription can travel as a header of its callbacks (docs/service.md, Endpoints). */
 import { headerName } from '../../shared/header-syntax.js'
 
 // RFC 9110 section 5.5, with the bytes above ASCII that HTTP/1.1 carries as they are.

@@ -1,4 +1,4 @@
-/** Sends the callbacks of subscriptions (interface.md 4.2): one POST each, no redirects, no retries. */
+/** Sends the callbacks of subscriptions (docs/service.md, Endpoints): one POST each, no redirects, no retries. */
 import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent } from 'undici'

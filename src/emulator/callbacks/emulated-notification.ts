@@ -1,15 +1,15 @@
-/** What a test asks the emulator to deliver, and the body that goes out for it (interface.md 2.3). */
+/** What a test asks the emulator to deliver, and the body that goes out for it (docs/service.md, Resources). */
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { formatIssues, issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 
 /** Something that happened to a user. */
 export interface EmulatedNotification {
   /** The delivered `notification.type`, e.g. `lowEnergyAgentOpened`. */
   readonly type: string
-  /** The subscribable type it counts as: the interface document leaves that mapping open (section 6). */
+  /** The subscribable type it counts as: for types that are not documented that mapping is unknown. */
   readonly category: NotificationType
   /** The user it is about. */
   readonly username: string
@@ -35,13 +35,11 @@ const notificationSchema = z.object({
 
 /** Makes the function that writes the body for a subscription. Throws `InvalidRequestError`. */
 export function deliveryBodyWriter(notification: EmulatedNotification): (subscriptionId: number) => string {
-  const checked = notificationSchema.safeParse(notification)
-  if (!checked.success) {
-    const issues = issuesOf(checked.error)
-    throw new InvalidRequestError(`This notification cannot be delivered: ${formatIssues(issues)}.`, {
-      issues,
-    })
-  }
+  validate(
+    notificationSchema,
+    notification,
+    (issues, text) => new InvalidRequestError(`This notification cannot be delivered: ${text}.`, { issues }),
+  )
   const { id = randomUUID(), time = Date.now(), ver = '1.0', type, payload } = notification
   // Written now, so that what the caller does to the payload later cannot reach a callback that has to queue.
   const notificationJson = JSON.stringify({ id, time, ver, type, payload })

@@ -1,4 +1,4 @@
-/** Delivers notifications to the subscriptions that want them (interface.md section 6). */
+/** Delivers notifications to the subscriptions that want them (docs/service.md, Delivery). */
 import { messageOf } from '../../shared/excerpt.js'
 import type { FaultPlan } from '../service/faults.js'
 import type { SubscriptionRecord, SubscriptionStore } from '../service/subscription-store.js'

@@ -1,10 +1,10 @@
 /** Faults on request, for a user's own resilience tests: the next n answers of an endpoint, or callbacks, go wrong. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
-import { formatIssues, issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 import { maxDelayMs } from '../../shared/max-delay.js'
 
-/** The endpoints: token (interface.md 4.1), create (4.2), update and unsubscribe (4.3). */
+/** The endpoints: token, create, update and unsubscribe (docs/service.md, Endpoints). */
 export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
 
 /** What happens to a request instead of the normal answer. */
@@ -186,10 +186,11 @@ export class ConnectionReset extends TypeError {
 
 function checked(operation: string, fault: unknown, options: CallbackFaultOptions): PlannedFault {
   const plan = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
-  const result = plan.safeParse({ ...options, operation, fault, times: options.times ?? 1 })
-  if (result.success) return result.data
-  const issues = issuesOf(result.error)
-  throw new InvalidRequestError(`The fault cannot be injected: ${formatIssues(issues)}.`, { issues })
+  return validate(
+    plan,
+    { ...options, operation, fault, times: options.times ?? 1 },
+    (issues, text) => new InvalidRequestError(`The fault cannot be injected: ${text}.`, { issues }),
+  )
 }
 
 function requestPlan(fault: unknown): z.ZodType<PlannedFault> {

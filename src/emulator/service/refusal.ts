@@ -1,7 +1,7 @@
 /** An error answer, thrown where the reason for it is found and turned into a response in one place. */
 
 /**
- * Carries an HTTP status, a short code and a sentence. The interface document does not show the format of
+ * Carries an HTTP status, a short code and a sentence. docs/service.md does not say the format of
  * error bodies (section 7), so the emulator's are its own: `{ error, message }` from the subscription calls,
  * and `{ error, error_description }` from the token endpoint, as RFC 6749 section 5.2 has it.
  */

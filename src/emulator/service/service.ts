@@ -1,4 +1,4 @@
-/** The HTTP surface of the service, from a web-standard Request to its Response (interface.md section 4). */
+/** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
 
 import { messageOf } from '../../shared/excerpt.js'
 import { delay } from '../delay.js'
@@ -8,7 +8,7 @@ import type { RequestLog } from './request-log.js'
 import type { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { TokenEndpoint } from './token-endpoint.js'
 
-/** A larger request body is refused with 413; the interface document shows no limit (section 8). */
+/** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
 
 interface Route {

@@ -1,4 +1,4 @@
-/** The subscription calls: create (interface.md 4.2), update and unsubscribe (4.3). */
+/** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 
 import type { ResolvedEmulatorOptions } from '../emulator-options.js'
 import { parseAuthorization } from './authorization.js'
@@ -42,7 +42,7 @@ export class SubscriptionEndpoints {
   }
 
   /**
-   * Method and path come from the service's public developer pages, not from the interface document; the
+   * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
    * status of success was not readable there, so 200 with an empty body is the emulator's choice.
    */
   async update(headers: Headers, body: string, subscriptionId: number): Promise<Response> {
@@ -54,14 +54,14 @@ export class SubscriptionEndpoints {
     return new Response(null, { status: 200 })
   }
 
-  /** Method, path and statuses come from the service's public developer pages, not from the interface document. */
+  /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
   async unsubscribe(headers: Headers, subscriptionId: number): Promise<Response> {
     await this.#authorize(headers)
     if (!this.#store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
     return new Response(null, { status: 204 })
   }
 
-  /** Either kind of Authorization will do (interface.md 5.4). */
+  /** Either kind of Authorization will do (docs/service.md, Authentication). */
   async #authorize(headers: Headers): Promise<void> {
     const authorization = parseAuthorization(headers.get('authorization'))
     const { username, password } = this.#options

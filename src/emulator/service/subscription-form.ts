@@ -1,4 +1,4 @@
-/** Reads the forms of create (interface.md 4.2) and update (4.3). */
+/** Reads the forms of create and update (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
 import { headerProblem } from '../callbacks/callback-headers.js'
 import { parseForm } from './form.js'

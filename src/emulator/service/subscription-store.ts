@@ -1,4 +1,4 @@
-/** The state machine of subscriptions (interface.md section 3): synchronous, in memory, without I/O. */
+/** The state machine of subscriptions (docs/service.md, States): synchronous, in memory, without I/O. */
 import type { NotificationType } from '../../notification-types.js'
 
 /** What a create request asks for. */
@@ -20,7 +20,7 @@ export interface SubscriptionRecord {
   readonly usernames: readonly string[]
   /** Where the notifications go. */
   readonly callbackUrl: string
-  /** The associated parameters, sent as headers on every callback (interface.md 2.2). */
+  /** The associated parameters, sent as headers on every callback (docs/service.md, Resources). */
   readonly parameters: Readonly<Record<string, string>>
   /** Callbacks that failed since the last one that succeeded. */
   readonly consecutiveFailures: number
@@ -49,7 +49,7 @@ interface Subscription {
   consecutiveFailures: number
 }
 
-/** Interface.md section 8. */
+/** docs/service.md, Limits. */
 const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
@@ -123,7 +123,7 @@ export class SubscriptionStore {
     return subscription && Object.fromEntries(subscription.parameters.values())
   }
 
-  /** The subscriptions that want notifications of this type for this user (interface.md section 6). */
+  /** The subscriptions that want notifications of this type for this user (docs/service.md, Delivery). */
   matching(
     type: NotificationType,
     username: string,

@@ -1,4 +1,4 @@
-/** The token endpoint (interface.md 4.1), with the error answers of RFC 6749 section 5.2. */
+/** The token endpoint (docs/service.md, Endpoints), with the error answers of RFC 6749 section 5.2. */
 
 import type { ResolvedEmulatorOptions } from '../emulator-options.js'
 import { parseAuthorization } from './authorization.js'

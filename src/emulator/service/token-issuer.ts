@@ -1,4 +1,4 @@
-/** Issues access tokens and recognises them again (interface.md 2.1 and section 5): JWTs, signed with ES256. */
+/** Issues access tokens and recognises them again (docs/service.md, Resources and Authentication): JWTs, signed with ES256. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 
