@@ -23,6 +23,7 @@ const shared = {
     index: 'src/index.ts',
     'webhooks/index': 'src/webhooks/index.ts',
     'stores/redis': 'src/stores/redis.ts',
+    'spool/index': 'src/spool/index.ts',
     'emulator/index': 'src/emulator/index.ts',
   },
   platform: 'node',

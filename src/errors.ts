@@ -43,6 +43,7 @@ export type AnyNotificationError =
   | OutcomeUnknownError
   | ResponseValidationError
   | InvalidDeliveryError
+  | SpoolError
 
 /** The `code` of every error of this package. */
 export type NotificationErrorCode = AnyNotificationError['code']
@@ -79,6 +80,7 @@ export abstract class NotificationError extends Error {
     | 'OUTCOME_UNKNOWN'
     | 'RESPONSE_VALIDATION'
     | 'INVALID_DELIVERY'
+    | 'SPOOL'
 
   /**
    * @internal The class's name, equal in every loaded copy of this package, whose initials `ns` are. Not under a
@@ -152,7 +154,7 @@ export class InvalidRequestError extends NotificationError {
   }
 }
 
-/** The client was closed before the call: nothing was sent. Make a new client, or close the old one later. */
+/** The client, or the spool, was closed before the call: nothing was sent or kept. Close it later, or make a new one. */
 export class ClosedError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'ClosedError'
@@ -427,5 +429,30 @@ export class InvalidDeliveryError extends NotificationError {
     super(message, options)
     this.issues = details.issues
     Object.defineProperty(this, 'body', { value: details.body })
+  }
+}
+
+/** Why a spool could not keep something. */
+export type SpoolErrorReason =
+  /** What waits takes as much room as it may. */
+  | 'full'
+  /** The disk is full, fails, or is too slow. */
+  | 'disk'
+
+/**
+ * A spool could not keep a delivery or a body: after this process nothing will know of it (docs/spool.md, What is
+ * promised). `reason` says why; `cause` is what the disk says.
+ */
+export class SpoolError extends NotificationError {
+  /** @internal */
+  protected static override readonly nsErrorName = 'SpoolError'
+  /** Tells this class from the others in a `switch`. */
+  override readonly code = 'SPOOL'
+  /** Why it could not be kept. */
+  readonly reason: SpoolErrorReason
+
+  constructor(message: string, details: { reason: SpoolErrorReason }, options?: { cause?: unknown }) {
+    super(message, options)
+    this.reason = details.reason
   }
 }

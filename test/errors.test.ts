@@ -22,6 +22,7 @@ const every = [
   new sdk.OutcomeUnknownError('m', { request }),
   new sdk.ResponseValidationError('m', { status: 200, body: '', issues: [] }),
   new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw' }),
+  new sdk.SpoolError('m', { reason: 'full' }),
 ]
 
 describe('one hierarchy', () => {
@@ -45,6 +46,7 @@ describe('one hierarchy', () => {
       'OUTCOME_UNKNOWN',
       'RESPONSE_VALIDATION',
       'INVALID_DELIVERY',
+      'SPOOL',
     ])
   })
 

@@ -9,6 +9,7 @@ const doors = new Map([
   ['notification-subscriber', 'src/index'],
   ['notification-subscriber/webhooks', 'src/webhooks/index'],
   ['notification-subscriber/redis', 'src/stores/redis'],
+  ['notification-subscriber/spool', 'src/spool/index'],
   ['notification-subscriber/emulator', 'src/emulator/index'],
 ])
 

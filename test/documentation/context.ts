@@ -9,7 +9,8 @@ import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
 import type { CreateSubscriptionInput, NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
-import type { DeliveryReceiver } from 'notification-subscriber/webhooks'
+import type { DeliverySpool } from 'notification-subscriber/spool'
+import type { DeliveryParser, DeliveryReceiver, Notification } from 'notification-subscriber/webhooks'
 
 export { createServer } from 'node:http'
 export { Redis } from 'ioredis'
@@ -33,6 +34,11 @@ export { open as lmdbOpen } from 'lmdb'
 export declare const keeper: SubscriptionKeeper
 export declare const redisClient: Redis
 export declare const crm: { agents(): Promise<string[]> }
+
+// Of the spool.
+export declare const spool: DeliverySpool
+export declare const parser: DeliveryParser
+export declare const work: (notification: Notification) => Promise<void>
 
 // Of servers and platforms.
 export declare const server: Server
@@ -75,6 +81,8 @@ export const context: Readonly<Record<string, readonly string[]>> = {
     'receiver',
     'redisClient as redis',
   ],
+  'src/spool/delivery-spool.ts: DeliverySpool': ['current as token', 'work'],
+  'src/spool/delivery-spool.ts: invalid': ['parser', 'spool'],
   'src/stores/redis.ts: redisStore': ['Redis'],
   'src/webhooks/delivery/delivery-parser.ts: createDeliveryParser': ['body'],
   'src/webhooks/delivery/delivery-parser.ts: parseDelivery': ['webRequest as request'],

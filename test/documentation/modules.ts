@@ -2,6 +2,7 @@
 import * as client from 'notification-subscriber'
 import * as emulator from 'notification-subscriber/emulator'
 import * as redis from 'notification-subscriber/redis'
+import { DeliverySpool } from 'notification-subscriber/spool'
 import type { CodeBlock } from './code-blocks.js'
 import { context } from './context.js'
 
@@ -37,6 +38,8 @@ function exportsUsedBy(block: CodeBlock): string[] {
   const doors = {
     'notification-subscriber': client,
     'notification-subscriber/redis': redis,
+    // Its errors are those of the first door.
+    'notification-subscriber/spool': { DeliverySpool },
     'notification-subscriber/emulator': emulator,
   }
   return Object.entries(doors).flatMap(([door, exported]) => {

@@ -1,0 +1,95 @@
+/**
+ * One process at a time per folder. Whoever has the folder listens on a socket in it, and whoever can be connected to
+ * is alive: the operating system closes the socket when the process ends, however it ends. Process ids would not
+ * do, because they repeat in containers.
+ */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir, rename, rm } from 'node:fs/promises'
+import { connect, createServer, type Server } from 'node:net'
+import { join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { refusePath } from './refuse-path.js'
+
+const suffix = '.lock'
+const attempts = 5
+
+/** The longest name of a socket on every system: one byte less than macOS has room for. */
+const maxSocketNameBytes = 103
+
+/** Gives the folder back. */
+export type ReleaseFolder = () => Promise<void>
+
+/**
+ * Resolves with `undefined` if somebody else has the folder: another process, in whatever container, or another
+ * part of this one.
+ */
+export async function lockFolder(folder: string): Promise<ReleaseFolder | undefined> {
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const name = `${randomBytes(8).toString('hex')}${suffix}`
+    const release = await announce(folder, name)
+    // Announced first, looked around second: of two that come at the same time at least one sees the other.
+    const others = (await readdir(folder)).filter((file) => file.endsWith(suffix) && file !== name)
+    const living = await Promise.all(others.map((file) => isAlive(folder, file)))
+    if (!living.includes(true)) return release
+    await release()
+    // If both saw each other, chance lets one of them come first next time. A process that ends gets time to end.
+    if (attempt < attempts) await sleep(50 + Math.random() * 200)
+  }
+  return undefined
+}
+
+/** Listens on a socket of that name in the folder. */
+async function announce(folder: string, name: string): Promise<ReleaseFolder> {
+  const server = createServer((socket) => socket.destroy())
+  // Bound under another name: between binding and listening a socket looks like that of a dead process.
+  const unfinished = `${name}.new`
+  try {
+    server.listen(socketName(folder, unfinished))
+    await once(server, 'listening')
+    await rename(join(folder, unfinished), join(folder, name))
+  } catch (cause) {
+    server.close()
+    refusePath(
+      folder,
+      'cannot hold a Unix socket, by which processes see each other: use a local disk',
+      cause,
+    )
+  }
+  return () => leave(server, join(folder, name))
+}
+
+async function leave(server: Server, path: string): Promise<void> {
+  await rm(path, { force: true })
+  await new Promise((resolve) => server.close(resolve))
+}
+
+/** Whether somebody listens on a socket. One that nobody will ever listen on again is removed. */
+async function isAlive(folder: string, name: string): Promise<boolean> {
+  const socket = connect(socketName(folder, name))
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch (error) {
+    const code = Object(error).code
+    if (code === 'ENOENT') return false
+    // A full queue of connections (EAGAIN) or missing rights (EACCES) say nothing: better refuse than share.
+    if (code !== 'ECONNREFUSED') return true
+    await rm(join(folder, name), { force: true })
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** The address of a socket, which Node.js would cut without a word if it is too long. */
+function socketName(folder: string, name: string): string {
+  const path = join(folder, name)
+  const shorter = relative('', path)
+  const address = shorter.length < path.length ? shorter : path
+  if (Buffer.byteLength(address) > maxSocketNameBytes) {
+    const tooMany = Buffer.byteLength(address) - maxSocketNameBytes
+    refusePath(folder, `is ${tooMany} bytes too long for the name of a Unix socket in it: use a shorter path`)
+  }
+  return address
+}

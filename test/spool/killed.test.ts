@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { idsOf, openSpool, recorder, spoolFolder, until } from './support.js'
+
+const program = fileURLToPath(new URL('programs/keeps-numbers.ts', import.meta.url))
+
+test('everything whose keep resolved before the process was killed is delivered by the next one', async () => {
+  await using folder = await spoolFolder()
+  const kept = new Set<string>()
+  for (let round = 0; round < 3; round += 1) {
+    const child = spawn(process.execPath, ['--import', 'tsx', program, folder.path, String(round * 1e6)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exited = once(child, 'exit')
+    const before = kept.size
+    let rest = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) kept.add(`n${line}`)
+    })
+    await until(() => kept.size > before + 500)
+    child.kill('SIGKILL')
+    await exited
+    if (!child.stdout.readableEnded) await once(child.stdout, 'end')
+  }
+  const { deliver, delivered } = recorder()
+  await using spool = await openSpool({ path: folder.path, deliver, concurrency: 200 })
+  await until(() => spool.size === 0)
+  const ids = idsOf(delivered)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect([...kept].filter((id) => !ids.includes(id))).toEqual([])
+})

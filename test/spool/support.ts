@@ -1,0 +1,65 @@
+/** A folder for a spool, deliveries for it, and how to wait for what it does. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Delivery } from 'notification-subscriber'
+import { DeliverySpool, type DeliverySpoolOptions, type InvalidBody } from 'notification-subscriber/spool'
+
+/** A new folder, gone with everything in it when the scope is left; `path` is one in it that does not exist yet. */
+export async function spoolFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'spool-'))
+  return {
+    path: join(folder, 'spool'),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+export function numbered(id: number | string, payload: Record<string, unknown> = {}): Delivery {
+  return {
+    subscriptionId: 1,
+    notification: { id: `n${id}`, time: 1, ver: '1.0', type: 'cxScoreUpdated', payload },
+  }
+}
+
+export function idsOf(deliveries: readonly Delivery[]): string[] {
+  return deliveries.map(({ notification }) => notification.id)
+}
+
+export function keep(spool: DeliverySpool, delivery: Delivery): Promise<void> {
+  return spool.keep(delivery.notification, { delivery })
+}
+
+/** A spool that logs nothing, unless the options say otherwise. */
+export function openSpool(options: DeliverySpoolOptions): Promise<DeliverySpool> {
+  return DeliverySpool.open({ logger: false, ...options })
+}
+
+/** What a `deliver` gets, and a promise that it returns until a test settles it. */
+export function recorder(deliver: (delivery: Delivery) => unknown = () => {}) {
+  const delivered: Delivery[] = []
+  return {
+    delivered,
+    deliver: (delivery: Delivery) => {
+      delivered.push(delivery)
+      return deliver(delivery)
+    },
+  }
+}
+
+const { setTimeout: setRealTimeout } = globalThis
+
+/** Passes real time, whatever timers a test replaces. */
+export function realTime(ms: number): Promise<void> {
+  return new Promise((resolve) => setRealTimeout(resolve, ms))
+}
+
+/** Resolves when the condition holds. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await realTime(2)
+}
+
+export async function invalidOf(spool: Pick<DeliverySpool, 'invalid'>): Promise<InvalidBody[]> {
+  const bodies: InvalidBody[] = []
+  for await (const body of spool.invalid()) bodies.push(body)
+  return bodies
+}
