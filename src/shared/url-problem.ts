@@ -36,7 +36,7 @@ function problemOfText(text: string): string | undefined {
   }
   if (text.includes('\\'))
     return 'must not contain a backslash: is it what is left of an escape such as `\\n`?'
-  if (templateMark.test(text)) return 'contains a template that was never filled in'
+  if (templateMark.test(text)) return 'contains a template that was never filled in: a placeholder in braces'
   if (/^https?:/i.test(text)) {
     if (!/^https?:\/\/[^/]/i.test(text)) return 'must have two slashes and a host after `https:`'
     if (/^https?:\/\/https?:/i.test(text)) return 'has `https:` twice'

@@ -1,6 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { ConfigurationError, NotificationClient } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
 
 function issuesOf(options: unknown) {
@@ -15,6 +19,9 @@ function issuesOf(options: unknown) {
 }
 
 const working = { baseUrl, auth: credentials }
+
+const { ca } = createLoopbackCertificate()
+const brokenCertificate = `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`
 
 describe('options that cannot work are refused with every problem listed', () => {
   const local = { ...working, allowInsecureLoopback: true }
@@ -83,6 +90,25 @@ describe('options that cannot work are refused with every problem listed', () =>
     'negative waits': { ...working, retry: { baseDelayMs: -1, maxDelayMs: -1 } },
     'waits beyond what timers take': { ...working, retry: { baseDelayMs: 2 ** 31, maxDelayMs: 2 ** 31 } },
     'a typing error in retry': { ...working, retry: { attempts: 2 } },
+    'a domain with white space around it': withAuth({ domain: 'acme ' }),
+    'a client ID with white space around it': withAuth({ clientId: ' subscriber' }),
+    'a scope with white space around it': withAuth({ scope: 'a ' }),
+    'a user name with white space around it': { baseUrl, auth: { username: 'a ', password: 'b' } },
+    'an address with one slash': { ...working, baseUrl: 'https:/x.example' },
+    'an address with its scheme twice': withAuth({ authUrl: 'https://https://x.example' }),
+    'an address with a template for a host': { ...working, baseUrl: 'https://{{host}}' },
+    'an address with undefined for a host': withAuth({ authUrl: `https://auth.${undefined}.example` }),
+    'an address with an empty label': { ...working, baseUrl: 'https://x..example' },
+    'an address that ends with an escape': { ...working, baseUrl: 'https://x.example\\n' },
+    'authorities that are a file name': { ...working, ca: '/etc/ssl/corporate.pem' },
+    'authorities that are no text': { ...working, ca: [Buffer.from('x')] },
+    'authorities of which one is broken': { ...working, ca: brokenCertificate },
+    'authorities and a dispatcher': { ...working, ca, dispatcher: { request() {} } },
+    'authorities and fetch': { ...working, ca, fetch() {} },
+    'a logger that is true': { ...working, logger: true },
+    'a route with a fragment': withRoute({ path: '/a/{subscriptionId}#x' }),
+    'a route that climbs': withRoute({ path: '/a/../{subscriptionId}' }),
+    'a route with a quote': withRoute({ path: '/"a"/{subscriptionId}' }),
     'a dispatcher that is none': { ...working, dispatcher: {} },
     'a fetch that is none': { ...working, fetch: {} },
     'dispatcher and fetch': { ...working, dispatcher: { request() {} }, fetch() {} },
@@ -113,6 +139,9 @@ describe('options that cannot work are refused with every problem listed', () =>
         "a cache without set": [
           "auth.tokenCache: must be an object with get, set and delete",
         ],
+        "a client ID with white space around it": [
+          "auth.clientId: must not begin or end with white space",
+        ],
         "a colon in a raw client ID": [
           "auth.clientId: must not contain a colon, which ends the ID in raw credentials; use \`credentialsEncoding: 'form-urlencoded'\`",
         ],
@@ -134,6 +163,9 @@ describe('options that cannot work are refused with every problem listed', () =>
         "a domain with half a surrogate pair": [
           "auth.domain: must be a realm name",
         ],
+        "a domain with white space around it": [
+          "auth.domain: must not begin or end with white space",
+        ],
         "a fetch that is none": [
           "fetch: must be a fetch function",
         ],
@@ -148,6 +180,9 @@ describe('options that cannot work are refused with every problem listed', () =>
         ],
         "a host that ends like loopback": [
           "baseUrl: must be an https: URL: http: is allowed on loopback only",
+        ],
+        "a logger that is true": [
+          "logger: must be a logger with debug, info, warn and error, or false",
         ],
         "a logger without debug": [
           "logger: must be a logger with debug, info, warn and error, or false",
@@ -173,6 +208,15 @@ describe('options that cannot work are refused with every problem listed', () =>
         "a route beyond ASCII": [
           "routes.update.path: must begin with / and hold visible ASCII characters only",
         ],
+        "a route that climbs": [
+          "routes.update.path: must be written as URLs are: \`..\`, quotes and the like would be sent as something else",
+        ],
+        "a route with a fragment": [
+          "routes.update.path: must not contain a fragment (#…): it is never sent to a server",
+        ],
+        "a route with a quote": [
+          "routes.update.path: must be written as URLs are: \`..\`, quotes and the like would be sent as something else",
+        ],
         "a route with a space": [
           "routes.update.path: must begin with / and hold visible ASCII characters only",
         ],
@@ -184,6 +228,9 @@ describe('options that cannot work are refused with every problem listed', () =>
         ],
         "a route without the id": [
           "routes.update.path: must contain {subscriptionId}, the place of the id",
+        ],
+        "a scope with white space around it": [
+          "auth.scope: must not begin or end with white space",
         ],
         "a timeout beyond what timers take": [
           "timeoutMs: Too big: expected number to be <=2147483647",
@@ -212,11 +259,32 @@ describe('options that cannot work are refused with every problem listed', () =>
         "a user name in the address": [
           "baseUrl: must not contain a user name or password: addresses are shown in errors",
         ],
+        "a user name with white space around it": [
+          "auth.username: must not begin or end with white space",
+        ],
         "a user name without a password": [
           "auth.password: expected string, received undefined",
         ],
+        "an address that ends with an escape": [
+          "baseUrl: must not contain a backslash: is it what is left of an escape such as \`\\n\`?",
+        ],
         "an address that is a number": [
           "baseUrl: must be a URL",
+        ],
+        "an address with a template for a host": [
+          "baseUrl: contains a template that was never filled in: a placeholder in braces",
+        ],
+        "an address with an empty label": [
+          "baseUrl: has a host with an empty label: \`x..example\`",
+        ],
+        "an address with its scheme twice": [
+          "auth.authUrl: has \`https:\` twice",
+        ],
+        "an address with one slash": [
+          "baseUrl: must have two slashes and a host after \`https:\`",
+        ],
+        "an address with undefined for a host": [
+          "auth.authUrl: has the host \`auth.undefined.example\`: was \`undefined\` never replaced by its value?",
         ],
         "an empty user name and password": [
           "auth.username: must not be empty",
@@ -233,6 +301,21 @@ describe('options that cannot work are refused with every problem listed', () =>
         ],
         "auth that is text": [
           "auth: must be client credentials, { username, password } or { getAccessToken }",
+        ],
+        "authorities and a dispatcher": [
+          "ca: cannot be used together with \`dispatcher\` or \`fetch\`: these have authorities of their own",
+        ],
+        "authorities and fetch": [
+          "ca: cannot be used together with \`dispatcher\` or \`fetch\`: these have authorities of their own",
+        ],
+        "authorities of which one is broken": [
+          "ca: has a certificate that cannot be read, number 2",
+        ],
+        "authorities that are a file name": [
+          "ca: must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first",
+        ],
+        "authorities that are no text": [
+          "ca: must be text in PEM",
         ],
         "control characters": [
           "auth.clientId: must not contain control characters",
@@ -363,6 +446,8 @@ describe('options that work', () => {
     { baseUrl: 'http://[::1]:8080', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
     { baseUrl: 'http://127.255.0.1', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
     { ...working, logger: console, retry: false, timeoutMs: 1, routes: {} },
+    { ...working, logger: false, ca: `# corporate\n${ca}${ca}` },
+    { baseUrl: 'HTTPS://Notifications.Example.com:443//', auth: credentials },
     { ...working, retry: {}, timeoutMs: 2 ** 31 - 1 },
     { ...working, retry: { maxAttempts: 1, baseDelayMs: 0, maxDelayMs: 0 } },
     { ...working, retry: { baseDelayMs: 2 ** 31 - 1, maxDelayMs: 2 ** 31 - 1 } },
@@ -418,6 +503,110 @@ describe('fromEnv', () => {
         'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
     )
     expect(() => NotificationClient.fromEnv({}, null as never)).toThrow(ConfigurationError)
+  })
+})
+
+describe('fromEnv, further on,', () => {
+  const env = {
+    NOTIFICATION_BASE_URL: baseUrl,
+    NOTIFICATION_AUTH_URL: credentials.authUrl,
+    NOTIFICATION_DOMAIN: credentials.domain,
+    NOTIFICATION_CLIENT_ID: credentials.clientId,
+    NOTIFICATION_CLIENT_SECRET: 'a+b',
+  }
+  const problemsOf = (make: () => unknown) => {
+    try {
+      make()
+    } catch (error) {
+      if (error instanceof ConfigurationError) return [error.message, error.issues.map(({ path }) => path)]
+      throw error
+    }
+    return []
+  }
+
+  test('reads scope and encoding, where an empty variable is one that is not set', async () => {
+    const service = fakeService()
+    const further = { NOTIFICATION_SCOPE: 'a b', NOTIFICATION_CREDENTIALS_ENCODING: 'form-urlencoded' }
+    for (const more of [further, { NOTIFICATION_SCOPE: '', NOTIFICATION_CREDENTIALS_ENCODING: '' }]) {
+      await NotificationClient.fromEnv({ fetch: service.fetch }, { ...env, ...more }).getAccessToken()
+    }
+    expect(
+      service.tokenRequests.map(({ body, headers }) => [
+        body,
+        atob(headers.get('authorization')?.replace('Basic ', '') ?? ''),
+      ]),
+    ).toEqual([
+      ['grant_type=client_credentials&scope=a+b', 'subscriber:a%2Bb'],
+      ['grant_type=client_credentials', 'subscriber:a+b'],
+    ])
+  })
+
+  test('tells what is wrong with a value by the name of its variable', () => {
+    const wrong = {
+      ...env,
+      NOTIFICATION_BASE_URL: 'http://notifications.example.com',
+      NOTIFICATION_AUTH_URL: 'auth.example.com',
+      NOTIFICATION_DOMAIN: 'acme ',
+      NOTIFICATION_CLIENT_SECRET: 'a\n',
+      NOTIFICATION_CREDENTIALS_ENCODING: 'base64',
+    }
+    expect(problemsOf(() => NotificationClient.fromEnv({}, wrong))).toEqual([
+      'NotificationClient cannot be made from this environment: ' +
+        'NOTIFICATION_BASE_URL: must be an https: URL (for tests on loopback, set `allowInsecureLoopback`); ' +
+        'NOTIFICATION_AUTH_URL: must be an absolute URL, such as `https://app.example.com/path`; ' +
+        'NOTIFICATION_DOMAIN: must not begin or end with white space; ' +
+        'NOTIFICATION_CLIENT_SECRET: must not contain control characters; ' +
+        'NOTIFICATION_CREDENTIALS_ENCODING: Invalid option: expected one of "raw"|"form-urlencoded".',
+      [
+        ['NOTIFICATION_BASE_URL'],
+        ['NOTIFICATION_AUTH_URL'],
+        ['NOTIFICATION_DOMAIN'],
+        ['NOTIFICATION_CLIENT_SECRET'],
+        ['NOTIFICATION_CREDENTIALS_ENCODING'],
+      ],
+    ])
+    expect(problemsOf(() => NotificationClient.fromEnv({ timeoutMs: 0 }, env))[1]).toEqual([['timeoutMs']])
+  })
+
+  test('reads the certificates of NOTIFICATION_CA_FILE, and says which file it cannot read', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
+    try {
+      const NOTIFICATION_CA_FILE = join(folder, 'ca.pem')
+      expect(problemsOf(() => NotificationClient.fromEnv({}, { ...env, NOTIFICATION_CA_FILE }))).toEqual([
+        'NotificationClient cannot be made from this environment: NOTIFICATION_CA_FILE: names a file that ' +
+          `cannot be read (ENOENT: no such file or directory, open '${NOTIFICATION_CA_FILE}').`,
+        [['NOTIFICATION_CA_FILE']],
+      ])
+      await writeFile(NOTIFICATION_CA_FILE, 'no certificate')
+      expect(problemsOf(() => NotificationClient.fromEnv({}, { ...env, NOTIFICATION_CA_FILE }))[1]).toEqual([
+        ['NOTIFICATION_CA_FILE'],
+      ])
+      // An option of the caller's comes before the variable, and is told by its own name.
+      expect(
+        problemsOf(() => NotificationClient.fromEnv({ ca: 'x' }, { ...env, NOTIFICATION_CA_FILE }))[1],
+      ).toEqual([['ca']])
+      await writeFile(NOTIFICATION_CA_FILE, ca)
+      expect(problemsOf(() => NotificationClient.fromEnv({}, { ...env, NOTIFICATION_CA_FILE }))).toEqual([])
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('says so when the environment stands where the options go, as in 0.1', () => {
+    const sentence =
+      'NotificationClient cannot be made from this environment: the first argument is the environment, ' +
+      'which is the second one since 0.2: leave it out, or write `NotificationClient.fromEnv({}, env)`.'
+    for (const first of [process.env, env]) {
+      expect(problemsOf(() => NotificationClient.fromEnv(first as never))[0]).toBe(sentence)
+    }
+  })
+
+  test.each(['auth', 'baseUrl'] as const)('refuses %s among its options, which it reads itself', (name) => {
+    expect(problemsOf(() => NotificationClient.fromEnv({ [name]: working[name] } as never, env))).toEqual([
+      `NotificationClient cannot be made from this environment: ${name}: is read from the environment: ` +
+        'leave it out here, or use `new NotificationClient`.',
+      [[name]],
+    ])
   })
 })
 

@@ -100,6 +100,57 @@ describe('without a connection the request was surely not sent', () => {
   })
 })
 
+describe('what was surely not sent is tried again', () => {
+  async function attemptsAfter(thrown: unknown): Promise<number> {
+    const service = fakeService()
+    service.onCall = () => {
+      throw thrown
+    }
+    const auth = { username: 'user', password: 'p4ssword' }
+    await service
+      .client({ auth, retry: { baseDelayMs: 0 } })
+      .unsubscribe(1)
+      .catch(() => {})
+    return service.calls.length
+  }
+
+  test.each([
+    'ECONNREFUSED',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'EHOSTUNREACH',
+    'UND_ERR_CONNECT_TIMEOUT',
+    'ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR',
+  ])('if it may pass: %s', async (code) => {
+    expect(await attemptsAfter(failed(networkError({ code, syscall: 'connect' })))).toBe(3)
+  })
+
+  test.each([
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'CERT_HAS_EXPIRED',
+    'CERT_NOT_YET_VALID',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'EPROTO',
+    'UND_ERR_CLOSED',
+  ])('and not if it stays what it is: %s', async (code) => {
+    expect(await attemptsAfter(failed(networkError({ code, syscall: 'connect' })))).toBe(1)
+  })
+})
+
+test("OpenSSL's text stays on one line", async () => {
+  const text =
+    '80BB0F:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/ssl3_record.c:355:\n'
+  const error = await errorAfter(failed(networkError({ code: 'EPROTO', syscall: 'connect' }, text)))
+  expect(error.message).toBe(
+    'Could not reach notifications.example.com: the TLS handshake failed. Does the port speak TLS? ' +
+      `(${text.trim()})`,
+  )
+  expect((error.cause as Error).message).toBe(text.trim())
+})
+
 describe('on a connection that broke the request may have been sent', () => {
   test.each([
     ['a reset while reading', { code: 'ECONNRESET', syscall: 'read' }, 'ECONNRESET'],

@@ -290,6 +290,42 @@ describe('waiting between attempts', () => {
   })
 })
 
+describe('`retry` of a single call', () => {
+  test('false tries once, whatever the client has', async () => {
+    const service = fakeService()
+    service.onCall = answer(503)
+    await settled(service.client().unsubscribe(1, { retry: false }))
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('has what it names, and the rest from the client', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    const service = fakeService()
+    service.onCall = answer(503)
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ retry: { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 300 }, logger })
+    await settled(client.createSubscription(create, { retry: { baseDelayMs: 200, maxAttempts: undefined } }))
+    expect(lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)).toEqual([
+      100, 150, 150,
+    ])
+    await settled(client.unsubscribe(1, { retry: { maxAttempts: 2 } }))
+    expect(service.calls).toHaveLength(4 + 2)
+  })
+
+  test('that cannot work is refused before anything is sent', async () => {
+    const service = fakeService()
+    const retry = { maxAttempts: 0 }
+    await expect(service.client().unsubscribe(1, { retry })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      issues: [{ path: ['retry', 'maxAttempts'] }],
+    })
+    await expect(service.client().unsubscribe(1, { retry: true as never })).rejects.toMatchObject({
+      issues: [{ path: ['retry'], message: 'must be an object or false' }],
+    })
+    expect(service.tokenRequests).toHaveLength(0)
+  })
+})
+
 describe('one deadline over everything', () => {
   test('a token request that hangs is a TimeoutError: nothing was sent', async () => {
     const service = fakeService()

@@ -216,6 +216,39 @@ describe('other answers', () => {
     )
   })
 
+  test('200 with a page is from something else than the service: check `baseUrl`', async () => {
+    answer(() => new HttpResponse('<!doctype html><title>Sign in</title>', { status: 200 }))
+    const error = await failure(client().createSubscription(subscription))
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({
+      status: 200,
+      url,
+      body: '<!doctype html><title>Sign in</title>',
+      message:
+        `Could not create the subscription: something answered 200 with a page at ${url}, ` +
+        'perhaps a login or a proxy, and not the service. Check `baseUrl`, and the network in between.',
+    })
+  })
+
+  test('200 with a page settles nothing for an attempt before whose answer was lost', async () => {
+    let count = 0
+    answer(() => new HttpResponse('<html>', { status: ++count === 1 ? 502 : 200 }))
+    const wanted = { ...subscription, recreateIfExists: true }
+    const error = await failure(client({ retry: { baseDelayMs: 0 } }).createSubscription(wanted))
+    expect(error).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: { code: 'RESPONSE_VALIDATION', status: 200 },
+    })
+  })
+
+  test.each([201, 400, 409, 503])(
+    'an error about an answer of %i says which address answered',
+    async (status) => {
+      answer(() => new HttpResponse('no', { status }))
+      expect(await failure(client().createSubscription(subscription))).toMatchObject({ status, url })
+    },
+  )
+
   test('a 201 without an id is reported as such, also when an answer before it was lost', async () => {
     let count = 0
     answer(() => new HttpResponse('<html>', { status: ++count === 1 ? 502 : 201 }))

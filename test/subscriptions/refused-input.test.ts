@@ -28,6 +28,28 @@ describe('input that is refused before anything is sent', () => {
     'a callback URL with half a surrogate pair': { callbackUrl: 'https://app.example.com/\ud800' },
     'a callback URL with a user name': { callbackUrl: 'https://u@app.example.com' },
     'a callback URL with a password': { callbackUrl: 'https://:p@app.example.com' },
+    'a callback URL without the slash of an empty path': { callbackUrl: 'https://app.example.com' },
+    'a callback URL in capitals': { callbackUrl: 'HTTPS://App.example.com/n' },
+    'a callback URL with its default port': { callbackUrl: 'https://app.example.com:443/n' },
+    'a callback URL with dots in its path': { callbackUrl: 'https://app.example.com/a/../n' },
+    'a callback URL beyond ASCII': { callbackUrl: 'https://bücher.example/é' },
+    'a callback URL with a fragment': { callbackUrl: 'https://app.example.com/n#frag' },
+    'a URL object with a fragment': { callbackUrl: new URL('https://app.example.com/n#') },
+    'a callback URL with one slash': { callbackUrl: 'https:/app.example.com/n' },
+    'a callback URL with three slashes': { callbackUrl: 'https:///app.example.com/n' },
+    'a callback URL without slashes': { callbackUrl: 'https:app.example.com/n' },
+    'a callback URL with its scheme twice': { callbackUrl: 'https://https://app.example.com/n' },
+    'a callback URL with a shell template for a host': { callbackUrl: `https://\${HOST}/n` },
+    'a callback URL with a template for a host': { callbackUrl: 'https://{{host}}/n' },
+    'a callback URL with a template in its path': { callbackUrl: `https://app.example.com/\${TENANT}/n` },
+    'a URL object with a template in its path': {
+      callbackUrl: new URL('https://app.example.com/{{tenant}}/n'),
+    },
+    'a callback URL with a variable for a host': { callbackUrl: 'https://$HOST/n' },
+    'a callback URL with undefined for a host': { callbackUrl: `https://${undefined}/n` },
+    'a URL object with null in its host': { callbackUrl: new URL(`https://app.${null}.example.com/n`) },
+    'a callback URL with an empty label': { callbackUrl: 'https://app..example.com/n' },
+    'a callback URL that ends with an escape': { callbackUrl: 'https://app.example.com/n\\n' },
     'a string for a boolean': { recreateIfExists: 'true' },
     'parameters that are a list': { parameters: ['a'] },
     'headers that are null': { headers: null },
@@ -70,8 +92,29 @@ describe('input that is refused before anything is sent', () => {
         "__proto__ as a name": [
           "parameters.__proto__: \`__proto__\` is reserved: objects take it for their prototype",
         ],
+        "a URL object with a fragment": [
+          "callbackUrl: must not contain a fragment (#…): it is never sent to a server",
+        ],
+        "a URL object with a template in its path": [
+          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+        ],
+        "a URL object with null in its host": [
+          "callbackUrl: has the host \`app.null.example.com\`: was \`null\` never replaced by its value?",
+        ],
+        "a callback URL beyond ASCII": [
+          "callbackUrl: must be written \`https://xn--bcher-kva.example/%C3%A9\`: in another spelling it would be another callback URL to the service",
+        ],
+        "a callback URL in capitals": [
+          "callbackUrl: must be written \`https://app.example.com/n\`: in another spelling it would be another callback URL to the service",
+        ],
+        "a callback URL that ends with an escape": [
+          "callbackUrl: must not contain a backslash: is it what is left of an escape such as \`\\n\`?",
+        ],
         "a callback URL that is a number": [
           "callbackUrl: must be a URL",
+        ],
+        "a callback URL with a fragment": [
+          "callbackUrl: must not contain a fragment (#…): it is never sent to a server",
         ],
         "a callback URL with a line break": [
           "callbackUrl: must not contain white space or control characters",
@@ -79,11 +122,50 @@ describe('input that is refused before anything is sent', () => {
         "a callback URL with a password": [
           "callbackUrl: must not contain a user name or password: addresses are shown in errors",
         ],
+        "a callback URL with a shell template for a host": [
+          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+        ],
+        "a callback URL with a template for a host": [
+          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+        ],
+        "a callback URL with a template in its path": [
+          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+        ],
         "a callback URL with a user name": [
           "callbackUrl: must not contain a user name or password: addresses are shown in errors",
         ],
+        "a callback URL with a variable for a host": [
+          "callbackUrl: has the host \`$host\`: was \`$host\` never replaced by its value?",
+        ],
+        "a callback URL with an empty label": [
+          "callbackUrl: has a host with an empty label: \`app..example.com\`",
+        ],
+        "a callback URL with dots in its path": [
+          "callbackUrl: must be written \`https://app.example.com/n\`: in another spelling it would be another callback URL to the service",
+        ],
         "a callback URL with half a surrogate pair": [
           "callbackUrl: must not contain half a surrogate pair: it cannot be encoded",
+        ],
+        "a callback URL with its default port": [
+          "callbackUrl: must be written \`https://app.example.com/n\`: in another spelling it would be another callback URL to the service",
+        ],
+        "a callback URL with its scheme twice": [
+          "callbackUrl: has \`https:\` twice",
+        ],
+        "a callback URL with one slash": [
+          "callbackUrl: must have two slashes and a host after \`https:\`",
+        ],
+        "a callback URL with three slashes": [
+          "callbackUrl: must have two slashes and a host after \`https:\`",
+        ],
+        "a callback URL with undefined for a host": [
+          "callbackUrl: has the host \`undefined\`: was \`undefined\` never replaced by its value?",
+        ],
+        "a callback URL without slashes": [
+          "callbackUrl: must have two slashes and a host after \`https:\`",
+        ],
+        "a callback URL without the slash of an empty path": [
+          "callbackUrl: must be written \`https://app.example.com/\`: in another spelling it would be another callback URL to the service",
         ],
         "a field with a typing error": [
           ": Unrecognized key: "callbackURL"",
@@ -196,6 +278,22 @@ describe('input that is refused before anything is sent', () => {
         ],
       }
     `)
+  })
+
+  test.each([
+    'https://app.example.com/',
+    'https://app.example.com./n?a=b&c=%20d',
+    'https://undefined-behaviour.nullable.example/undefined/null',
+    'https://[2001:db8::1]:8443/n',
+    'https://xn--bcher-kva.example/%C3%A9',
+    'https://app_1.example.com/~a/(b)',
+  ])('a callback URL goes out alike as text and as a URL: %s', async (callbackUrl) => {
+    const service = fakeService()
+    const client = service.client()
+    await client.createSubscription({ ...subscription, callbackUrl })
+    await client.createSubscription({ ...subscription, callbackUrl: new URL(callbackUrl) })
+    const sent = service.calls.map(({ body }) => new URLSearchParams(body).get('callback_url'))
+    expect(sent).toEqual([callbackUrl, callbackUrl])
   })
 
   test('the names that are reserved, in any case', async () => {

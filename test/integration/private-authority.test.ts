@@ -1,0 +1,87 @@
+/** The option `ca`: a private authority is trusted besides the public ones, directly and through a proxy. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
+import { NotificationClient } from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { trustedWith } from '../../src/http/authorities.js'
+import { ConnectProxy } from '../support/connect-proxy.js'
+import { subscription } from '../support/fake-service.js'
+
+let emulator: Emulator
+beforeEach(async () => {
+  for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy']) {
+    vi.stubEnv(name, undefined)
+  }
+  emulator = await startEmulator()
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await emulator.close()
+})
+
+function clientTrusting(ca: string | undefined): NotificationClient {
+  const { auth, baseUrl } = emulator.clientOptions
+  return new NotificationClient({ baseUrl, auth, ca })
+}
+
+test('with it, a server of the authority is trusted, and without it, the error says what to give', async () => {
+  await using trusting = clientTrusting(emulator.ca)
+  await trusting.createSubscription(subscription)
+  expect(emulator.subscriptions).toHaveLength(1)
+  await using plain = clientTrusting(undefined)
+  await expect(plain.getAccessToken()).rejects.toMatchObject({
+    code: 'CONNECTION',
+    requestSent: false,
+    message: expect.stringContaining('give the client its certificate as `ca`'),
+  })
+  await using other = clientTrusting(rootCertificates[0])
+  await expect(other.getAccessToken()).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
+})
+
+test('fromEnv takes it from a file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
+  try {
+    const NOTIFICATION_CA_FILE = join(folder, 'ca.pem')
+    await writeFile(NOTIFICATION_CA_FILE, emulator.ca)
+    await using client = NotificationClient.fromEnv(
+      {},
+      {
+        NOTIFICATION_BASE_URL: emulator.baseUrl,
+        NOTIFICATION_AUTH_URL: emulator.authUrl,
+        NOTIFICATION_DOMAIN: emulator.domain,
+        NOTIFICATION_CLIENT_ID: emulator.clientId,
+        NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+        NOTIFICATION_CA_FILE,
+      },
+    )
+    await client.getAccessToken()
+    expect(emulator.requestCounts.token).toBe(1)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('it holds for what is behind a proxy, too', async () => {
+  await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+  vi.stubEnv('HTTPS_PROXY', proxy.url)
+  await using client = clientTrusting(emulator.ca)
+  await client.getAccessToken()
+  expect(proxy.requests).toHaveLength(1)
+})
+
+test('the public authorities and NODE_EXTRA_CA_CERTS stay trusted', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
+  try {
+    const file = join(folder, 'extra.pem')
+    await writeFile(file, 'extra')
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', file)
+    expect(trustedWith('own')).toEqual([...rootCertificates, 'extra', 'own'])
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', join(folder, 'missing.pem'))
+    expect(trustedWith('own')).toEqual([...rootCertificates, 'own'])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
