@@ -6,10 +6,13 @@ const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 const templateMark = /\$\{|\{\{|\$%7B|%7B%7B/i
 const templateLabels = new Set(['undefined', 'null'])
 
+/** An address in numbers, or labels of which none is left of a template. */
+const usualHost = /^\[|^(?!(?:.+\.)?(?:undefined|null)(?:\.|$))(?:[\w-]+\.)*[\w-]+\.?$/
+
 /** What is wrong with an address that requests are to go to, or `undefined`. */
 export function urlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
-  const text = String(value)
-  return problemOfText(text) ?? problemOfUrl(parsed(text), allowInsecureLoopback)
+  const usable = usableUrl(String(value), allowInsecureLoopback)
+  return typeof usable === 'string' ? usable : undefined
 }
 
 /**
@@ -17,14 +20,24 @@ export function urlProblem(value: string | URL, allowInsecureLoopback: boolean):
  * text and a `URL` of the same address name the same subscription.
  */
 export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
-  const problem = urlProblem(value, allowInsecureLoopback)
-  if (problem !== undefined) return problem
   const text = String(value)
+  const usable = usableUrl(text, allowInsecureLoopback)
+  if (typeof usable === 'string') return usable
   if (text.includes('#')) return 'must not contain a fragment (#…): it is never sent to a server'
-  const { href } = new URL(text)
-  return href === text
+  return usable.href === text
     ? undefined
-    : `must be written \`${href}\`: in another spelling it would be another callback URL to the service`
+    : `must be written \`${usable.href}\`: in another spelling it would be another callback URL to the service`
+}
+
+/** The address, or what is wrong with it. */
+function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
+  const url = parsed(text)
+  return (
+    problemOfText(text) ??
+    (url && problemOfUrl(url, allowInsecureLoopback)) ??
+    url ??
+    'must be an absolute URL, such as `https://app.example.com/path`'
+  )
 }
 
 /** What the URL parser would drop, replace or misread without a word. */
@@ -44,8 +57,7 @@ function problemOfText(text: string): string | undefined {
   return undefined
 }
 
-function problemOfUrl(url: URL | undefined, allowInsecureLoopback: boolean): string | undefined {
-  if (url === undefined) return 'must be an absolute URL, such as `https://app.example.com/path`'
+function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefined {
   const { protocol, hostname, username, password } = url
   if (username !== '' || password !== '')
     return 'must not contain a user name or password: addresses are shown in errors'
@@ -59,16 +71,17 @@ function problemOfUrl(url: URL | undefined, allowInsecureLoopback: boolean): str
 }
 
 function problemOfHost(hostname: string): string | undefined {
-  // An address in numbers has no labels.
-  if (hostname.startsWith('[')) return undefined
+  if (usualHost.test(hostname)) return undefined
   const labels = hostname.replace(/\.$/, '').split('.')
   if (labels.includes('')) return `has a host with an empty label: \`${hostname}\``
   const template = labels.find((label) => templateLabels.has(label) || !/^[\w-]+$/.test(label))
-  return template === undefined
-    ? undefined
-    : `has the host \`${hostname}\`: was \`${template}\` never replaced by its value?`
+  return `has the host \`${hostname}\`: was \`${template}\` never replaced by its value?`
 }
 
 function parsed(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
 }
