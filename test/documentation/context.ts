@@ -7,7 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Express } from 'express'
 import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
-import type { CreateSubscriptionInput, NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
+import type { Auth, CreateSubscriptionInput, NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
 import type { DeliverySpool } from 'notification-subscriber/spool'
 import type { DeliveryParser, DeliveryReceiver, Notification } from 'notification-subscriber/webhooks'
@@ -21,6 +21,8 @@ export declare const clientId: string
 export declare const clientSecret: string
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
+export declare const many: readonly CreateSubscriptionInput[]
+export declare const auth: Auth
 
 // Of the receiver.
 export declare const receiver: DeliveryReceiver
