@@ -76,11 +76,6 @@ export class NotificationClient implements AsyncDisposable {
    * @param options - everything else
    * @param env - where to read the variables; default `process.env`
    * @throws `ConfigurationError` naming every variable that is missing, or whose value cannot work
-   *
-   * @example
-   * ```ts
-   * const client = NotificationClient.fromEnv({ timeoutMs: 10_000 })
-   * ```
    */
   static fromEnv(
     options?: Omit<NotificationClientOptions, 'baseUrl' | 'auth'>,

@@ -7,7 +7,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Express } from 'express'
 import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
-import type { Auth, CreateSubscriptionInput, NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
+import type {
+  Auth,
+  CreateSubscriptionInput,
+  NotificationClient,
+  SubscriptionKeeper,
+} from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
 import type { DeliverySpool } from 'notification-subscriber/spool'
 import type { DeliveryParser, DeliveryReceiver, Notification } from 'notification-subscriber/webhooks'
