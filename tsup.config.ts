@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Plugin, transform } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
+import { inlinePage } from './scripts/inline-page.js'
 
 /** What is bundled from others takes less room with short names; source maps lead back to theirs. */
 const shortThirdParties: Plugin = {
@@ -30,7 +31,7 @@ const shared = {
   target: 'node20.18',
   sourcemap: true,
   treeshake: true,
-  esbuildPlugins: [shortThirdParties],
+  esbuildPlugins: [inlinePage, shortThirdParties],
   // What the doors have in common stands in chunks of its own: shipped once, loaded once.
   splitting: true,
   esbuildOptions(options) {

@@ -2,6 +2,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { pageSources } from '../src/emulator/page/build-page.js'
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
@@ -41,5 +42,6 @@ async function bundledSources(): Promise<string[]> {
       return sources.map((source) => resolve(dirname(map), source))
     }),
   )
-  return sources.flat()
+  // The page is text in what was built, so that no source map knows of what is in it.
+  return [...sources.flat(), ...(await pageSources())]
 }

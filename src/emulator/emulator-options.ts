@@ -42,6 +42,11 @@ export interface EmulatorOptions {
   /** Port to listen on. Default 0: any free one. */
   readonly port?: number | undefined
   /**
+   * Also serve a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, on
+   * any free port or on this one. Default false.
+   */
+  readonly page?: boolean | { readonly port: number } | undefined
+  /**
    * Address to listen on; the certificate is for this one, too. `0.0.0.0` or `::` for all of them, e.g. in a
    * container: then everybody in the network can reach the emulator. Default `127.0.0.1`.
    */
@@ -103,6 +108,12 @@ const optionsSchema = z
     callbackCa: z.string().refine(isCertificate, notACertificate).optional(),
     allowInsecureLoopback: z.boolean().default(false),
     port: z.int().min(0).max(65_535).default(0),
+    page: z
+      .union(
+        [z.boolean(), z.strictObject({ port: z.int().min(0).max(65_535) })],
+        'must be true, false or { port }',
+      )
+      .default(false),
     host: z
       .string()
       .refine((host) => isIP(host) !== 0 || hostName.test(host), 'must be an IP address or a host name')

@@ -1,7 +1,7 @@
 /** The emulator: the service of docs/service.md, in process. */
 import { Agent, type Dispatcher } from 'undici'
 import { InvalidRequestError } from '../errors.js'
-import { Activity, type EmulatorEvents, type EmulatorListener } from './activity/activity.js'
+import { Activity, type Change, type EmulatorEvents, type EmulatorListener } from './activity/activity.js'
 import { CallbackLog, type RecordedCallback } from './callbacks/callback-log.js'
 import { CallbackSender } from './callbacks/callback-sender.js'
 import type { EmulatedNotification } from './callbacks/emulated-notification.js'
@@ -9,6 +9,7 @@ import { type CallbackResult, Notifier } from './callbacks/notifier.js'
 import type { ResolvedEmulatorOptions } from './emulator-options.js'
 import type { KeyAndCertificate } from './https/certificate.js'
 import type { HttpsServer } from './https/https-server.js'
+import type { PageServer } from './page/page-server.js'
 import {
   type CallbackFault,
   type CallbackFaultOptions,
@@ -79,6 +80,7 @@ export class Emulator {
   readonly #requestLog = new RequestLog((entry) => this.#activity.tell({ kind: 'request', entry }))
   readonly #callbackLog = new CallbackLog((entry) => this.#activity.tell({ kind: 'callback', entry }))
   readonly #closing = new AbortController()
+  #page: PageServer | undefined
   #closed: Promise<void> | undefined
 
   /** @internal Use `startEmulator`. */
@@ -239,6 +241,23 @@ export class Emulator {
     this.#activity.tell({ kind: 'tokens-revoked' })
   }
 
+  /**
+   * Address of the page that shows what happens here, if `page` was asked for: on loopback, and with a secret of its
+   * own in the path. Whoever knows it can do all that the page can (docs/emulator.md, The page).
+   */
+  get pageUrl(): string | undefined {
+    return this.#page?.url
+  }
+
+  /** @internal For `startEmulator`. */
+  async servePage(port: number): Promise<void> {
+    // Loaded here, so that who wants no page waits for none.
+    const { startPageServer } = await import('./page/page-server.js')
+    const plannedFaults = () => this.#faults.list()
+    const watch = (watcher: (change: Change) => void) => this.#activity.watch(watcher)
+    this.#page = await startPageServer({ emulator: this, plannedFaults, watch }, { port })
+  }
+
   /** Stops: delayed answers and callbacks under way are aborted, every connection is closed. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
@@ -247,7 +266,12 @@ export class Emulator {
 
   async #close(): Promise<void> {
     this.#closing.abort()
-    await Promise.all([this.#server.close(), this.#sender.close(), this.#clientAgent.destroy()])
+    await Promise.all([
+      this.#server.close(),
+      this.#sender.close(),
+      this.#clientAgent.destroy(),
+      this.#page?.close(),
+    ])
   }
 
   /** The same as {@link close}, for `await using`. */

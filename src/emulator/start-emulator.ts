@@ -36,5 +36,13 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const certificate =
     tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate({ alsoFor: host })
   const server = await HttpsServer.listen(certificate.tls, host, port)
-  return new Emulator(resolved, certificate, server)
+  const emulator = new Emulator(resolved, certificate, server)
+  if (resolved.page === false) return emulator
+  try {
+    await emulator.servePage(resolved.page === true ? 0 : resolved.page.port)
+  } catch (error) {
+    await emulator.close()
+    throw error
+  }
+  return emulator
 }

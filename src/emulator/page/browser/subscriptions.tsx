@@ -1,0 +1,136 @@
+/** The subscriptions: active ones with their failures in a row, ended ones with the reason. */
+import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import type { SubscriptionView } from '../feed.js'
+import type { FeedState } from './feed-client.js'
+import { FilterField } from './filter-field.js'
+import { clock, count, nameList, reasonInWords, shortUrl } from './format.js'
+import { filterSubscriptions } from './search.js'
+import { Segmented } from './segmented.js'
+import { VirtualList } from './virtual-list.js'
+
+/** Failures in a row that end a subscription (docs/service.md). */
+const failuresToTheEnd = 3
+
+const rowHeight = 60
+
+type Shown = 'active' | 'failing' | 'ended'
+
+export interface SubscriptionsProps {
+  readonly state: FeedState
+  readonly selectedId: number | undefined
+  readonly onMove: (id: number) => void
+  readonly onOpen: (id: number, by: 'pointer' | 'keyboard') => void
+}
+
+export function Subscriptions({ state, selectedId, onMove, onOpen }: SubscriptionsProps): JSX.Element {
+  const [shown, setShown] = useState<Shown>('active')
+  const [text, setText] = useState('')
+  const { subscriptions, ended, endedCount } = state
+  const failing = useMemo(
+    () => subscriptions.filter(({ consecutiveFailures }) => consecutiveFailures > 0),
+    [subscriptions],
+  )
+  const all = { active: subscriptions, failing, ended }[shown]
+  const items = useMemo(() => filterSubscriptions(all, text), [all, text])
+  return (
+    <>
+      <div class="pane-head">
+        <h2>Subscriptions</h2>
+        <Segmented
+          name="subscriptions"
+          legend="Which subscriptions"
+          value={shown}
+          onChange={setShown}
+          options={[
+            { value: 'active', label: `Active ${subscriptions.length.toLocaleString('en')}` },
+            { value: 'failing', label: `Failing ${failing.length.toLocaleString('en')}` },
+            { value: 'ended', label: `Ended ${endedCount.toLocaleString('en')}` },
+          ]}
+        />
+        {(all.length > 0 || text !== '') && (
+          <FilterField
+            id="subscriptions-filter"
+            label="Filter by user, type, URL, #id"
+            value={text}
+            onChange={setText}
+          />
+        )}
+      </div>
+      {items.length === 0 ? (
+        <Nothing shown={shown} text={text} hasAny={all.length > 0} />
+      ) : (
+        <VirtualList
+          id="subscriptions-list"
+          label={`Subscriptions, ${shown}`}
+          items={items}
+          rowHeight={rowHeight}
+          keyOf={({ subscriptionId }) => subscriptionId}
+          selectedKey={selectedId}
+          onMove={({ subscriptionId }) => onMove(subscriptionId)}
+          onOpen={({ subscriptionId }, by) => onOpen(subscriptionId, by)}
+          renderRow={(subscription) => <Row subscription={subscription} />}
+          classOf={({ ended, consecutiveFailures }) =>
+            ended === undefined && consecutiveFailures > 0 ? 'subscription failing' : 'subscription'
+          }
+          footer={<Forgotten shown={shown} number={endedCount - ended.length} />}
+          resetKey={`${shown} ${text}`}
+        />
+      )}
+    </>
+  )
+}
+
+function Row({ subscription }: { subscription: SubscriptionView }): JSX.Element {
+  const { subscriptionId, usernames, notificationTypes, callbackUrl, ended } = subscription
+  return (
+    <>
+      <span class="row-line">
+        <span class="row-title">{nameList(usernames)}</span>
+        <span class="id">#{subscriptionId}</span>
+        {ended === undefined && <Pips failures={subscription.consecutiveFailures} />}
+      </span>
+      <span class="row-line muted">
+        {ended === undefined ? (
+          <span class="ellipsis">
+            {notificationTypes.join(', ')} → {shortUrl(callbackUrl)}
+          </span>
+        ) : (
+          <span class="ellipsis">
+            <span class="mono">{clock(ended.at)}</span> {reasonInWords(ended.reason)}
+          </span>
+        )}
+      </span>
+    </>
+  )
+}
+
+/** A pip for each failure in a row. */
+export function Pips({ failures }: { failures: number }): JSX.Element {
+  const words =
+    failures === 0
+      ? 'no failure in a row'
+      : `${count(failures, 'failure')} in a row, ${failuresToTheEnd} end it`
+  return (
+    <span class={`pips failures-${failures}`} role="img" aria-label={words} title={words}>
+      {Array.from({ length: failuresToTheEnd }, (_, index) => (
+        <span key={index} class={index < failures ? 'pip failed' : 'pip'} />
+      ))}
+    </span>
+  )
+}
+
+function Nothing({ shown, text, hasAny }: { shown: Shown; text: string; hasAny: boolean }): JSX.Element {
+  if (hasAny) return <p class="empty">No subscription matches “{text.trim()}”.</p>
+  const sentences = {
+    active: 'No subscription yet. One appears here as soon as a client creates it.',
+    failing: 'No subscription has a failed callback behind it. The third failure in a row would end it.',
+    ended: 'No subscription has ended. Those that do are listed here, with the reason.',
+  }
+  return <p class="empty">{sentences[shown]}</p>
+}
+
+function Forgotten({ shown, number }: { shown: Shown; number: number }): JSX.Element | undefined {
+  if (shown !== 'ended' || number <= 0) return undefined
+  return <p class="forgotten">{count(number, 'earlier one')} forgotten: the last 1,000 are kept.</p>
+}

@@ -1,0 +1,76 @@
+/** Tabs after the ARIA pattern: one tab stop, arrows between them; what is hidden keeps what was typed into it. */
+import type { JSX, TargetedKeyboardEvent } from 'preact'
+
+export interface Tab<View extends string> {
+  readonly view: View
+  readonly label: string
+  /** A number beside the label, left out while it is 0. */
+  readonly badge?: number
+  readonly content: JSX.Element
+}
+
+export interface TabsProps<View extends string> {
+  readonly tabs: readonly Tab<View>[]
+  /** One that is no tab stands for the first. */
+  readonly view: View
+  readonly onView: (view: View) => void
+}
+
+export function Tabs<View extends string>({ tabs, view, onView }: TabsProps<View>): JSX.Element {
+  const index = Math.max(
+    0,
+    tabs.findIndex((tab) => tab.view === view),
+  )
+
+  function onKeyDown(event: TargetedKeyboardEvent<HTMLDivElement>): void {
+    const targets: Readonly<Record<string, number>> = {
+      ArrowRight: index + 1,
+      ArrowLeft: index - 1 + tabs.length,
+      Home: 0,
+      End: tabs.length - 1,
+    }
+    const target = targets[event.key]
+    const tab = target === undefined ? undefined : tabs[target % tabs.length]
+    if (tab === undefined) return
+    event.preventDefault()
+    onView(tab.view)
+    document.getElementById(`tab-${tab.view}`)?.focus()
+  }
+
+  return (
+    <div class="pane tabs">
+      <div class="tab-list" role="tablist" aria-label="What to look at" onKeyDown={onKeyDown}>
+        {tabs.map((tab, position) => (
+          <button
+            key={tab.view}
+            id={`tab-${tab.view}`}
+            type="button"
+            role="tab"
+            class="tab"
+            aria-selected={position === index}
+            aria-controls={`panel-${tab.view}`}
+            tabIndex={position === index ? 0 : -1}
+            onClick={() => onView(tab.view)}
+          >
+            {tab.label}
+            {tab.badge !== undefined && tab.badge > 0 && (
+              <span class="badge">{tab.badge.toLocaleString('en')}</span>
+            )}
+          </button>
+        ))}
+      </div>
+      {tabs.map((tab, position) => (
+        <div
+          key={tab.view}
+          id={`panel-${tab.view}`}
+          class="panel"
+          role="tabpanel"
+          aria-labelledby={`tab-${tab.view}`}
+          hidden={position !== index}
+        >
+          {tab.content}
+        </div>
+      ))}
+    </div>
+  )
+}
