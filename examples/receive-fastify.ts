@@ -1,6 +1,6 @@
 /** Callbacks in a Fastify app. Run it with `npx tsx examples/receive-fastify.ts`. */
-import Fastify, { type FastifyPluginAsync } from 'fastify'
-import { DeliveryReceiver } from 'notification-subscriber/webhooks'
+import Fastify from 'fastify'
+import { DeliveryReceiver, toFastifyPlugin } from 'notification-subscriber/webhooks'
 import { callbackToken, demonstrate } from './support/demonstrate.js'
 
 const receiver = new DeliveryReceiver({
@@ -11,21 +11,10 @@ const receiver = new DeliveryReceiver({
   console.log(`Subscription ${subscriptionId}: ${payload.username} sounds tired on ${payload.callId}`)
 })
 
-const notifications: FastifyPluginAsync = async (app) => {
-  // Only inside this plugin, bodies stay bytes: Fastify's own parser answers malformed JSON with 400, which the
-  // service counts as a failed delivery.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-
-  app.post('/notifications', async ({ method, headers, body }, reply) => {
-    const answer = await receiver.handle({ method, headers, body })
-    return reply.code(answer.status).headers(answer.headers).send()
-  })
-}
-
 await demonstrate(receiver, async (tls) => {
   const app = Fastify({ https: tls })
-  await app.register(notifications)
+  // Fastify's own parser would answer malformed JSON with 400, which the service counts as a failed delivery.
+  await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
   const origin = await app.listen({ host: '127.0.0.1', port: 0 })
   return { origin, close: () => app.close() }
 })

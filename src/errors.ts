@@ -430,6 +430,29 @@ export class InvalidDeliveryError extends NotificationError {
     this.issues = details.issues
     Object.defineProperty(this, 'body', { value: details.body })
   }
+
+  /**
+   * What was received, as text: bytes are read as UTF-8, with replacement characters where they are none, and a value
+   * that was parsed before is written as JSON. Empty if there is nothing that text could be made of.
+   */
+  get bodyText(): string {
+    const { body } = this
+    if (typeof body === 'string') return body
+    try {
+      // Takes bytes of every kind and of every realm, and throws for anything else.
+      return new TextDecoder().decode(body as ArrayBuffer)
+    } catch {
+      return jsonTextOf(body)
+    }
+  }
+}
+
+function jsonTextOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch {
+    return ''
+  }
 }
 
 /** Why a spool could not keep something. */

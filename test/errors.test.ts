@@ -156,6 +156,21 @@ test('what only looks like an error of this package is none', () => {
   }
 })
 
+test.each<[unknown, string]>([
+  ['{"a":', '{"a":'],
+  [new TextEncoder().encode('größer ☎'), 'größer ☎'],
+  [new TextEncoder().encode('größer').buffer, 'größer'],
+  [new DataView(new Uint8Array([123, 125]).buffer), '{}'],
+  [new Uint8Array([123, 0xff, 125]), '{\uFFFD}'],
+  [{ a: [1] }, '{"a":[1]}'],
+  [null, 'null'],
+  [undefined, ''],
+  [10n, ''],
+  [() => {}, ''],
+])('the bodyText of an InvalidDeliveryError about %o is %j', (body, text) => {
+  expect(new sdk.InvalidDeliveryError('m', { issues: [], body }).bodyText).toBe(text)
+})
+
 test('the body of an InvalidDeliveryError is there, but neither printed nor serialized', () => {
   const error = new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw-body' })
   expect(error.body).toBe('raw-body')

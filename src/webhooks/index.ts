@@ -29,6 +29,13 @@ export { lowEnergyAgentOpenedPayloadSchema } from './delivery/payload-schemas.js
 export { deliverySchema, notificationSchema } from './delivery/schemas.js'
 export type { CallbackAnswer } from './receiver/delivery-core.js'
 export { type CallbackRequest, DeliveryReceiver } from './receiver/delivery-receiver.js'
+export {
+  type FastifyInstanceLike,
+  type FastifyPluginOptions,
+  type FastifyReplyLike,
+  type FastifyRequestLike,
+  toFastifyPlugin,
+} from './receiver/fastify-plugin.js'
 export type { DeliveryContext, NotificationHandler } from './receiver/handlers.js'
 export { toNodeHandler } from './receiver/node-handler.js'
 export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Express } from 'express'
+import type { FastifyInstance } from 'fastify'
 import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
 import type {
@@ -53,6 +54,7 @@ export declare const parsedRequest: IncomingMessage & { body: unknown }
 export declare const response: ServerResponse
 export declare const webRequest: Request
 export declare const express: Express
+export declare const fastify: FastifyInstance
 export declare const hono: Hono
 export declare const waitUntil: (promise: Promise<unknown>) => void
 export type Env = Record<string, unknown>
@@ -101,6 +103,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/webhooks/receiver/delivery-receiver.ts: drain': ['receiver', 'server'],
   'src/webhooks/receiver/delivery-receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
+  'src/webhooks/receiver/fastify-plugin.ts: toFastifyPlugin': ['receiver', 'fastify'],
   'src/webhooks/receiver/handlers.ts: header': ['receiver'],
   'src/webhooks/receiver/node-handler.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
   'src/webhooks/receiver/receiver-options.ts: payloads': ['current as currentToken'],

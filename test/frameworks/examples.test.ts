@@ -21,6 +21,7 @@ const examples: Record<string, string[]> = {
   'receive-fastify.ts': received,
   'receive-hono.ts': received,
   'receive-lambda.ts': received,
+  'receive-nest.ts': received,
   'receive-node-https.ts': received,
   'rotate-callback-token.ts': [
     'Refused during the rotation: 0',

@@ -23,8 +23,8 @@ describe('the servers of Node.js', () => {
 
   test('node:http2 answers over HTTP/2', async () => {
     const types: string[] = []
-    const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onAny(({ type }) =>
-      types.push(type),
+    const receiver = new DeliveryReceiver({ secrets: { token: callbackToken }, logger: false }).onAny(
+      ({ type }) => types.push(type),
     )
     await using emulator = await startEmulator()
     const server = await startServer(http2Server(receiver, emulator.tls))

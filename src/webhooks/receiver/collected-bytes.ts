@@ -26,6 +26,11 @@ export class CollectedBytes {
     return true
   }
 
+  /** How many bytes were added. */
+  get size(): number {
+    return this.#size
+  }
+
   /** What was added until now. */
   get bytes(): Uint8Array {
     return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer

@@ -1,20 +1,19 @@
 /** Compressed bodies. The service sends none (docs/service.md, Delivery), but what stands before the app may. */
 import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
+import type { RequestHeaders } from './request-headers.js'
 import { readWebStream } from './web-body.js'
 
+/** The coding that the header `content-encoding` names, or nothing for a body that is as it is. */
+export function contentCodingOf(headers: RequestHeaders): string | undefined {
+  const coding = headers.get('content-encoding')?.trim().toLowerCase()
+  return coding === '' || coding === 'identity' ? undefined : coding
+}
+
 /**
- * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. A body that is not encoded is
- * passed on as it is, and one that cannot be decoded as it came.
- *
- * @param contentEncoding The header of this name.
+ * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. A body that cannot be decoded
+ * is passed on as it came.
  */
-export async function decodeBody(
-  encoded: Uint8Array,
-  contentEncoding: string | undefined,
-  maxBytes: number,
-): Promise<BodyRead> {
-  const coding = contentEncoding?.trim().toLowerCase()
-  if (!coding || coding === 'identity') return { kind: 'body', body: encoded }
+export async function decodeBody(encoded: Uint8Array, coding: string, maxBytes: number): Promise<BodyRead> {
   const format = formatOf(coding)
   if (format === undefined) {
     return unreadableBody(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`, encoded)

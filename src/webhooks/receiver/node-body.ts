@@ -25,24 +25,44 @@ function isEmpty(body: unknown): boolean {
   return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
 }
 
-/** Reads the stream up to `maxBytes`, for a limited time. Never rejects. */
-export async function readNodeStream(request: NodeRequest, maxBytes: number): Promise<BodyRead<Uint8Array>> {
+/**
+ * Reads the stream up to `maxBytes`, for a limited time. Never rejects.
+ *
+ * @param declaredBytes The length of the body, where it is certain: HTTP/1 has no byte beyond it. Most bodies are
+ * complete in the turn of their head, while the stream says so only later.
+ */
+export async function readNodeStream(
+  request: NodeRequest,
+  maxBytes: number,
+  declaredBytes: number | undefined,
+): Promise<BodyRead<Uint8Array>> {
   const collected = new CollectedBytes(maxBytes)
-  const reading = readInto(collected, request)
+  const reading = readInto(collected, request, declaredBytes)
   const isInTime = await isOverWithin(reading, bodyTimeoutMs)
-  return isInTime ? reading : lateBody(collected.bytes)
+  return isInTime ? await reading : lateBody(collected.bytes)
 }
 
 /** Listeners, because a request costs an async iterator as much as the rest of its handling. The first to settle counts. */
-function readInto(collected: CollectedBytes, request: NodeRequest): Promise<BodyRead<Uint8Array>> {
+function readInto(
+  collected: CollectedBytes,
+  request: NodeRequest,
+  declaredBytes: number | undefined,
+): Promise<BodyRead<Uint8Array>> {
   return new Promise((resolve) => {
+    let isOver = false
+    function finish(): void {
+      isOver = true
+      resolve({ kind: 'body', body: collected.bytes })
+    }
     function breakOff(cause?: Error): void {
-      resolve(unreadableBody('broke off with the connection', collected.bytes, cause))
+      // Every request is closed in the end.
+      if (!isOver) resolve(unreadableBody('broke off with the connection', collected.bytes, cause))
     }
     request.on('data', (chunk) => {
       if (!collected.add(bytesOf(chunk, request))) resolve({ kind: 'too-large' })
+      else if (collected.size === declaredBytes) finish()
     })
-    request.on('end', () => resolve({ kind: 'body', body: collected.bytes }))
+    request.on('end', finish)
     request.on('error', breakOff)
     request.on('close', breakOff)
     if (request.destroyed) breakOff()

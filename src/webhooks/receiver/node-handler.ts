@@ -1,7 +1,7 @@
 /** A callback route for servers of Node.js. */
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import type { BodyRead } from './body-read.js'
-import { decodeBody } from './content-encoding.js'
+import { contentCodingOf, decodeBody } from './content-encoding.js'
 import type { CallbackAnswer, DeliveryCore } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { bodyLeftIn, readNodeStream } from './node-body.js'
@@ -41,29 +41,33 @@ async function handleNodeRequest<Payloads extends PayloadSchemas>(
   const { rawHeaders, method } = request
   // `headers` has only one of several values that were sent.
   const headers = new RequestHeaders(rawHeaders?.length ? rawHeaders : request.headers)
-  const isDeclaredTooLarge = Number(headers.get('content-length')) > core.maxBodyBytes
+  const declaredBytes = Number(headers.get('content-length'))
+  const isDeclaredTooLarge = declaredBytes > core.maxBodyBytes
+  const isHttp2 = request.httpVersionMajor === 2
   let isStreamRead = false
+  let isOver = false
 
   async function readBody(): Promise<BodyRead> {
     const left = bodyLeftIn(request)
     if (left !== undefined) return left
     if (isDeclaredTooLarge) return { kind: 'too-large' }
     isStreamRead = true
-    const read = await readNodeStream(request, core.maxBodyBytes)
+    const isLengthCertain = request.httpVersionMajor === 1
+    const read = await readNodeStream(request, core.maxBodyBytes, isLengthCertain ? declaredBytes : undefined)
     if (read.kind !== 'body') return read
-    return decodeBody(read.body, headers.get('content-encoding'), core.maxBodyBytes)
+    isOver = true
+    const coding = contentCodingOf(headers)
+    return coding === undefined ? read : decodeBody(read.body, coding, core.maxBodyBytes)
   }
 
   const { answer } = await core.receive({ method, headers, readBody })
 
   // What is left of a short body may still come, and does not cost the connection. A long one must not.
   const mayBeLong =
-    isStreamRead ||
-    isDeclaredTooLarge ||
-    request.httpVersionMajor === 2 ||
-    headers.get('transfer-encoding') !== undefined
+    isStreamRead || isDeclaredTooLarge || isHttp2 || headers.get('transfer-encoding') !== undefined
+  const mustStop = mayBeLong && !isOver && !request.readableEnded
   try {
-    send(answer, request, response, !request.readableEnded && mayBeLong)
+    send(answer, request, response, mustStop)
   } catch (err) {
     core.log('error', { err, status: answer.status }, 'Callback not answered')
   }

@@ -50,14 +50,14 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     this.#log('debug', logFields, 'Delivery received')
     // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
     const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
-    await Promise.all(
-      handlers.map(({ handler }) =>
-        callSafely(
-          () => handler(notification, context),
-          (error) => this.#reportError(error, delivery),
-        ),
+    const calls = handlers.map(({ handler }) =>
+      callSafely(
+        () => handler(notification, context),
+        (error) => this.#reportError(error, delivery),
       ),
     )
+    // All run at the same time, and none rejects.
+    for (const call of calls) await call
   }
 
   #reportError(error: unknown, delivery: JudgedDelivery<Payloads>): unknown {

@@ -2,7 +2,7 @@
 import { callSafely } from '../../shared/call-safely.js'
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
-import { decodeBody } from './content-encoding.js'
+import { contentCodingOf, decodeBody } from './content-encoding.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { RequestHeaders } from './request-headers.js'
 import { readWebStream } from './web-body.js'
@@ -74,7 +74,8 @@ async function readWebRequest(
     if (request.bodyUsed) return unreadableBody('was read before', undefined)
     const read = await readWebStream(request.body, maxBytes)
     if (read.kind !== 'body') return read
-    return await decodeBody(read.body, headers.get('content-encoding'), maxBytes)
+    const coding = contentCodingOf(headers)
+    return coding === undefined ? read : await decodeBody(read.body, coding, maxBytes)
   } catch (thrown) {
     return failedBody(thrown, undefined)
   }

@@ -21,6 +21,8 @@ export async function expectTypedDelivery(startServer: StartServer): Promise<voi
     secrets: { token: callbackToken },
     onInvalid: (error: InvalidDeliveryError) => problems.push(error),
     onError: (error) => problems.push(error),
+    // The stranger at the end is no news here.
+    onRefused: () => {},
   }).on('lowEnergyAgentOpened', async (notification, { subscriptionId }) => {
     handled.push({ subscriptionId, notification })
   })

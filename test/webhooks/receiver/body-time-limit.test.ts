@@ -32,7 +32,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
   })
 
   test('toNodeHandler: no timer is left of a body that takes less', async () => {
-    const handler = toNodeHandler(new DeliveryReceiver({ secrets }))
+    const handler = toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))
     const begun = deferred()
     await using server = await listen((request, response) => {
       request.once('data', begun.resolve)
@@ -58,7 +58,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     })
     const headers = { token: 'current-secret' }
     const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
-    const response = toWebHandler(new DeliveryReceiver({ secrets }))(request)
+    const response = toWebHandler(new DeliveryReceiver({ secrets, logger: false }))(request)
     await new Promise(setImmediate)
     expect(vi.getTimerCount()).toBe(1)
     controller?.enqueue(new TextEncoder().encode('{}'))

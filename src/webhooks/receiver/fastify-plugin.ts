@@ -1,0 +1,72 @@
+/** A callback route for Fastify. */
+import type { PayloadSchemas } from '../delivery/delivery.js'
+import type { DeliveryReceiver } from './delivery-receiver.js'
+import { toNodeHandler } from './node-handler.js'
+import type { NodeRequest, NodeResponse } from './node-messages.js'
+
+/** Options of {@link toFastifyPlugin}. */
+export interface FastifyPluginOptions {
+  /** The path that callbacks are sent to, below the prefix of the plugin, if it has one. */
+  readonly path: string
+}
+
+/** The parts of a Fastify instance that the plugin uses. */
+export interface FastifyInstanceLike {
+  /** Adds a route. */
+  route(options: {
+    /** The HTTP method. */
+    method: 'POST'
+    /** The path. */
+    url: string
+    /** Called before Fastify looks at the body. */
+    onRequest(request: FastifyRequestLike, reply: FastifyReplyLike): void
+    /** Called after it. */
+    handler(): void
+  }): unknown
+}
+
+/** The parts of a Fastify request that the plugin uses. */
+export interface FastifyRequestLike {
+  /** The request of Node.js. */
+  readonly raw: NodeRequest
+}
+
+/** The parts of a Fastify reply that the plugin uses. */
+export interface FastifyReplyLike {
+  /** The response of Node.js. */
+  readonly raw: NodeResponse
+  /** Tells Fastify that the plugin answers by itself. */
+  hijack(): unknown
+}
+
+/**
+ * Makes a plugin for Fastify that adds a route for callbacks. It answers as {@link toNodeHandler} does, whatever
+ * content type parsers, body limits and error handlers the app has: Fastify itself would answer malformed JSON with
+ * 400, a large body with 413 and an unknown content type with 415, and each counts as a failed delivery. `onRequest`
+ * hooks of the app run before the route, other hooks that come before an answer do not.
+ *
+ * @example
+ * ```ts
+ * await fastify.register(toFastifyPlugin(receiver, { path: '/notifications' }))
+ * ```
+ */
+export function toFastifyPlugin<Payloads extends PayloadSchemas>(
+  receiver: DeliveryReceiver<Payloads>,
+  { path }: FastifyPluginOptions,
+): (app: FastifyInstanceLike) => Promise<void> {
+  const handleCallback = toNodeHandler(receiver)
+  return async function notifications(app) {
+    app.route({
+      method: 'POST',
+      url: path,
+      // Not the handler: before that, Fastify refuses a content type that is malformed, whatever parser there is.
+      onRequest(request, reply) {
+        reply.hijack()
+        handleCallback(request.raw, reply.raw)
+      },
+      handler() {
+        // Never called: a hijacked request goes no further.
+      },
+    })
+  }
+}
