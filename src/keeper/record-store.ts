@@ -207,11 +207,21 @@ export class RecordStore {
   }
 
   /**
-   * Writes a chunk. Everybody who asks while a write is under way shares the next one.
+   * Writes a chunk and reads it back. Everybody who asks while a write is under way shares the next one.
    *
    * @throws StoreFailure, Overtaken
    */
   save(chunk: Chunk): Promise<void> {
+    chunk.isReadBack = true
+    return this.#saveNext(chunk)
+  }
+
+  /** Writes what has changed, without reading it back: only proofs could be lost. @throws StoreFailure, Overtaken */
+  async saveStale(): Promise<void> {
+    for (const chunk of this.#chunks) if (chunk.isStale) await this.#saveNext(chunk)
+  }
+
+  #saveNext(chunk: Chunk): Promise<void> {
     chunk.nextWrite ??= (chunk.writing ?? Promise.resolve())
       .catch(() => {})
       .then(() => {
@@ -222,14 +232,10 @@ export class RecordStore {
     return chunk.nextWrite
   }
 
-  /** Writes what has changed. @throws StoreFailure, Overtaken */
-  async saveStale(): Promise<void> {
-    for (const chunk of this.#chunks) if (chunk.isStale) await this.save(chunk)
-  }
-
   /** Whether the store still says of a chunk what this process wrote. @throws StoreFailure */
   async isCurrent(chunk: Chunk): Promise<boolean> {
     await chunk.writing?.catch(() => {})
+    if (chunk.text === undefined) await this.save(chunk)
     return (await this.#store.read(`chunk:${chunk.index}`)) === chunk.text
   }
 
@@ -238,16 +244,21 @@ export class RecordStore {
     if (this.#chunks[chunk.index] !== chunk) throw new Overtaken()
     const key = `chunk:${chunk.index}`
     const text = JSON.stringify({ version: 1, records: chunk.records.map(toStored) })
+    const { isReadBack } = chunk
     chunk.isStale = false
+    chunk.isReadBack = false
     try {
       if (text !== chunk.text) {
         if (!(await this.#store.replace(key, chunk.text, text))) await this.#adopt(key, chunk, text)
       }
-      await this.#store.verify(key, text)
+      if (isReadBack) await this.#store.verify(key, text)
       chunk.text = text
       await this.#count(chunk.index)
     } catch (error) {
       chunk.isStale = true
+      if (isReadBack) chunk.isReadBack = true
+      // Whatever stands there now: the next write looks.
+      chunk.text = undefined
       throw error
     }
   }
@@ -297,5 +308,5 @@ function keepDeliveries(earlier: UserRecord, record: UserRecord | undefined, id:
 }
 
 function newChunk(index: number, text: string | undefined, records: UserRecord[] = []): Chunk {
-  return { index, records, text, isStale: false, writing: undefined, nextWrite: undefined }
+  return { index, records, text, isStale: false, isReadBack: false, writing: undefined, nextWrite: undefined }
 }

@@ -80,6 +80,8 @@ export interface Chunk {
   text: string | undefined
   /** Whether there is something to write. Proofs alone can wait. */
   isStale: boolean
+  /** Whether somebody who waits for the next write needs to know that it stands in the store. */
+  isReadBack: boolean
   writing: Promise<void> | undefined
   /** A write that begins when the one under way is over: everybody who asks meanwhile shares it. */
   nextWrite: Promise<void> | undefined

@@ -22,6 +22,7 @@ const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promi
   parse: async () => (await import('./parse.js')).parseRows,
   receive: async () => (await import('./receive.js')).receiveRows,
   import: async () => (await import('./import-time.js')).importRows,
+  keeper: async () => (await import('./keeper.js')).keeperRows,
   growth: async () => (await import('./growth.js')).growthRows,
 }
 
