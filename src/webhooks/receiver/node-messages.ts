@@ -3,7 +3,7 @@
  * `node:http2`, and of what Express, Connect and NestJS make of them.
  */
 
-/** What is used of an `IncomingMessage` or an `Http2ServerRequest`. */
+/** The parts of an `IncomingMessage` or an `Http2ServerRequest` that the handler uses. */
 export interface NodeRequest {
   /** The HTTP method. */
   readonly method?: string | undefined
@@ -40,7 +40,7 @@ export interface NodeRequest {
   resume(): unknown
 }
 
-/** What is used of a `ServerResponse` or an `Http2ServerResponse`. */
+/** The parts of a `ServerResponse` or an `Http2ServerResponse` that the handler uses. */
 export interface NodeResponse {
   /** HTTP status of the answer. */
   statusCode: number
