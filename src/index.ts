@@ -3,11 +3,10 @@
  *
  * @module notification-subscriber
  */
-export { type AccessTokenResponse, accessTokenResponseSchema } from './auth/access-token-response.js'
-export type { Auth, BasicAuth, ClientCredentialsAuth, ProvidedTokenAuth } from './auth/auth.js'
+export type { Auth, BasicAuth, ProvidedTokenAuth } from './auth/auth.js'
 export type { CredentialsEncoding } from './auth/basic-credentials.js'
 export type { TokenCache } from './auth/shared-token-cache.js'
-export type { ClientCredentials } from './auth/token-request.js'
+export type { ClientCredentialsAuth } from './auth/token-request.js'
 export type { CallOptions } from './client/call-options.js'
 export type { NotificationClientOptions } from './client/client-options.js'
 export { NotificationClient } from './client/notification-client.js'
@@ -32,7 +31,6 @@ export { SubscriptionKeeper } from './keeper/subscription-keeper.js'
 export type { Logger } from './logger.js'
 export type { KeyValueStore } from './stores/key-value-store.js'
 export type { AssociatedValues } from './subscriptions/associated-values.js'
-export { createSubscriptionResponseSchema } from './subscriptions/create-answer.js'
 export { type CreateSubscriptionInput, createSubscriptionInputSchema } from './subscriptions/create-input.js'
 export type { CreatedSubscription, CreateSubscriptionResult } from './subscriptions/create-result.js'
 export type { Route, Routes } from './subscriptions/requests.js'

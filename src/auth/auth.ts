@@ -3,18 +3,9 @@ import { Deadline } from '../http/deadline.js'
 import { noRetries } from '../http/retry.js'
 import type { SendOptions } from '../http/send.js'
 import { type Authorizer, BasicAuthorizer, ProvidedTokenAuthorizer, TokenAuthorizer } from './authorizer.js'
-import { SharedTokenCache, type TokenCache } from './shared-token-cache.js'
-import { type ClientCredentials, requestAccessToken, tokenRequest } from './token-request.js'
+import { SharedTokenCache } from './shared-token-cache.js'
+import { type ClientCredentialsAuth, requestAccessToken, tokenRequest } from './token-request.js'
 import { type TokenRequestBudget, TokenSource } from './token-source.js'
-
-/**
- * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (docs/service.md,
- * Authentication; RFC 6749 section 4.4).
- */
-export interface ClientCredentialsAuth extends ClientCredentials {
-  /** Shares one token between processes, e.g. `redisStore(redis)`. Default: each client has its own. */
-  readonly tokenCache?: TokenCache | undefined
-}
 
 /** User name and password, sent on every subscription call (docs/service.md, Authentication). */
 export interface BasicAuth {
@@ -81,7 +72,7 @@ function tokenAuthorizerFor(
 
 /** Two clients share a token only if they would ask for the same one. */
 function cacheKeys(
-  { clientId, scope = '' }: ClientCredentials,
+  { clientId, scope = '' }: ClientCredentialsAuth,
   endpoint: string,
 ): { key: string; lockKey: string } {
   const token = [endpoint, clientId, scope].join(' ')

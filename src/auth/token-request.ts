@@ -4,9 +4,13 @@ import { type SendOptions, send } from '../http/send.js'
 import type { HttpRequest, Transport } from '../http/transport.js'
 import { readAccessTokenResponse, tokenRequestError } from './access-token-response.js'
 import { basicCredentials, type CredentialsEncoding } from './basic-credentials.js'
+import type { TokenCache } from './shared-token-cache.js'
 
-/** Client credentials, as issued at activation (docs/service.md, Authentication). */
-export interface ClientCredentials {
+/**
+ * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (docs/service.md,
+ * Authentication; RFC 6749 section 4.4).
+ */
+export interface ClientCredentialsAuth {
   /** Base address of the tenant's authorization server, `https:`. */
   readonly authUrl: string | URL
   /** The tenant's unique name, the realm in the token endpoint's path. */
@@ -19,6 +23,8 @@ export interface ClientCredentials {
   readonly scope?: string | undefined
   /** How ID and secret are written before base64. Default: `raw`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
+  /** Shares one token between processes, e.g. `redisStore(redis)`. Default: each client has its own. */
+  readonly tokenCache?: TokenCache | undefined
 }
 
 export interface IssuedToken {
@@ -52,13 +58,16 @@ export async function requestAccessToken(
 }
 
 /** `{authUrl}/auth/realms/{domain}/protocol/openid-connect/token` */
-export function tokenEndpoint({ authUrl, domain }: Pick<ClientCredentials, 'authUrl' | 'domain'>): Address {
+export function tokenEndpoint({
+  authUrl,
+  domain,
+}: Pick<ClientCredentialsAuth, 'authUrl' | 'domain'>): Address {
   const path = `/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
   return addressBelow(new URL(authUrl), path)
 }
 
 /** The one request that serves for every token: it says the same each time. */
-export function tokenRequest(credentials: ClientCredentials): HttpRequest {
+export function tokenRequest(credentials: ClientCredentialsAuth): HttpRequest {
   const { clientId, clientSecret, credentialsEncoding = 'raw', scope } = credentials
   const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
   const form = new URLSearchParams({

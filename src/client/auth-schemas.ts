@@ -5,23 +5,32 @@ import type { CredentialsEncoding } from '../auth/basic-credentials.js'
 import type { TokenCache } from '../auth/shared-token-cache.js'
 import { addressSchema, objectWith } from './common-schemas.js'
 
-const kinds = 'client credentials, { username, password } or { getAccessToken }'
+/** What kind of credentials somebody meant, by what is there, so that the issues speak of that kind. */
+export type AuthKind = 'none' | 'several' | 'clientCredentials' | 'basic' | 'providedToken'
 
-/**
- * Of `auth`, chosen by what is there, so that the issues speak of the kind that was meant.
- *
- * @param auth - what the caller gave, which may be anything
- */
-export function authSchema(auth: unknown, allowInsecureLoopback: boolean): z.ZodType<Auth> {
-  if (typeof auth !== 'object' || auth === null) return refusal(`must be ${kinds}`)
-  if (!('getAccessToken' in auth)) {
-    return 'username' in auth || 'password' in auth
-      ? basicSchema()
-      : clientCredentialsSchema(allowInsecureLoopback)
+/** @param auth - what the caller gave, which may be anything */
+export function authKind(auth: unknown): AuthKind {
+  if (typeof auth !== 'object' || auth === null) return 'none'
+  if ('getAccessToken' in auth) {
+    return 'clientSecret' in auth || 'password' in auth ? 'several' : 'providedToken'
   }
-  return 'clientSecret' in auth || 'password' in auth
-    ? refusal('must be one kind of credentials, not `getAccessToken` and another')
-    : providedTokenSchema()
+  return 'username' in auth || 'password' in auth ? 'basic' : 'clientCredentials'
+}
+
+/** Of the option `auth`. */
+export function authSchema(kind: AuthKind, allowInsecureLoopback: boolean): z.ZodType<Auth> {
+  switch (kind) {
+    case 'none':
+      return refusal('must be client credentials, { username, password } or { getAccessToken }')
+    case 'several':
+      return refusal('must be one kind of credentials, not `getAccessToken` and another')
+    case 'clientCredentials':
+      return clientCredentialsSchema(allowInsecureLoopback)
+    case 'basic':
+      return basicSchema()
+    case 'providedToken':
+      return providedTokenSchema()
+  }
 }
 
 function clientCredentialsSchema(allowInsecureLoopback: boolean) {

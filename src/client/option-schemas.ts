@@ -1,10 +1,10 @@
-/** The shape of a client's options, made when it is needed. */
+/** The shape of a client's options, made when it is first needed. */
 import { X509Certificate } from 'node:crypto'
 import * as z from 'zod'
 import type { FetchLike } from '../http/fetch-transport.js'
 import type { DispatcherLike } from '../http/undici-transport.js'
 import type { Logger } from '../logger.js'
-import { authSchema } from './auth-schemas.js'
+import { type AuthKind, authKind, authSchema } from './auth-schemas.js'
 import {
   addressSchema,
   functionFor,
@@ -18,16 +18,29 @@ import {
  * Options that were checked, with addresses parsed and `retry: false` read as one attempt. Objects of the caller's,
  * such as a logger, are the very ones that were given.
  */
-export type ValidClientOptions = z.output<ReturnType<typeof optionsSchema>>
+export type ValidClientOptions = z.output<OptionsSchema>
+
+type OptionsSchema = ReturnType<typeof makeSchema>
+
+/** By what they depend on: making one takes a millisecond, and there are ten at most. */
+const schemas = new Map<string, OptionsSchema>()
 
 /** @param options - what the caller gave, which may be anything: the schema depends on what kind of `auth` it has */
-export function optionsSchema(options: unknown) {
+export function optionsSchema(options: unknown): OptionsSchema {
   const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
+  const kind = authKind(auth)
   const allowsLoopback = allowInsecureLoopback === true
+  const key = `${kind} ${allowsLoopback}`
+  const schema = schemas.get(key) ?? makeSchema(kind, allowsLoopback)
+  schemas.set(key, schema)
+  return schema
+}
+
+function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
   return z
     .strictObject({
       baseUrl: addressSchema(allowsLoopback),
-      auth: authSchema(auth, allowsLoopback),
+      auth: authSchema(kind, allowsLoopback),
       ca: z.string('must be text in PEM').superRefine(checkCertificates).optional(),
       dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor<FetchLike>('a fetch function').optional(),

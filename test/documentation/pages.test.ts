@@ -18,10 +18,7 @@ describe('the tables of the pages', () => {
   test('name every option of the client', () => {
     const options = propertiesOf('src/client/client-options.ts', 'NotificationClientOptions')
     const retry = propertiesOf('src/http/retry.ts', 'RetryOptions').map((name) => `retry.${name}`)
-    const credentials = [
-      ...propertiesOf('src/auth/token-request.ts', 'ClientCredentials'),
-      ...propertiesOf('src/auth/auth.ts', 'ClientCredentialsAuth'),
-    ]
+    const credentials = [...propertiesOf('src/auth/token-request.ts', 'ClientCredentialsAuth')]
     const expected = [...options.filter((name) => name !== 'retry'), ...retry, ...credentials]
     expect(missingFrom('docs/client.md', expected)).toEqual([])
   })

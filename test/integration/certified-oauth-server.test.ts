@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import {
   ApiError,
-  type ClientCredentials,
+  type ClientCredentialsAuth,
   type Logger,
   NotificationClient,
   TokenRequestError,
@@ -44,7 +44,7 @@ async function startServers({ tokenLifetimeSeconds = 3600, apiTrustsTokens = tru
     oauth,
     api,
     client: (
-      credentials: Omit<ClientCredentials, 'authUrl' | 'domain'> & { domain?: string },
+      credentials: Omit<ClientCredentialsAuth, 'authUrl' | 'domain'> & { domain?: string },
       logger?: Logger,
     ) =>
       new NotificationClient({
@@ -61,7 +61,7 @@ async function startServers({ tokenLifetimeSeconds = 3600, apiTrustsTokens = tru
   }
 }
 
-function withoutScope({ clientId, clientSecret }: Pick<ClientCredentials, 'clientId' | 'clientSecret'>) {
+function withoutScope({ clientId, clientSecret }: Pick<ClientCredentialsAuth, 'clientId' | 'clientSecret'>) {
   return { clientId, clientSecret }
 }
 

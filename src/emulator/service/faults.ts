@@ -188,7 +188,7 @@ function checked(operation: string, fault: unknown, options: CallbackFaultOption
   const plan = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
   return validate(
     plan,
-    { ...options, operation, fault, times: options.times ?? 1 },
+    { ...options, operation, fault, times: options?.times ?? 1 },
     (issues, text) => new InvalidRequestError(`The fault cannot be injected: ${text}.`, { issues }),
   )
 }
