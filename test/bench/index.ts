@@ -21,6 +21,7 @@ const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promi
   create: async () => (await import('./create.js')).createRows,
   parse: async () => (await import('./parse.js')).parseRows,
   receive: async () => (await import('./receive.js')).receiveRows,
+  spool: async () => (await import('./spool.js')).spoolRows,
   import: async () => (await import('./import-time.js')).importRows,
   keeper: async () => (await import('./keeper.js')).keeperRows,
   growth: async () => (await import('./growth.js')).growthRows,

@@ -18,6 +18,12 @@ function request(body: string, headers: Readonly<Record<string, string>> = {}): 
   return message('POST /notifications HTTP/1.1', fields, body)
 }
 
+export interface AnswerTimes {
+  readonly answered: number
+  /** What 99 of 100 answers took at most. */
+  readonly p99Ms: number
+}
+
 let connections: readonly Connection[] = []
 
 /** A connection with one request at a time. */
@@ -78,6 +84,23 @@ const functions = {
   sendFor: (runMs: number): Promise<number> => {
     const endsAt = performance.now() + runMs
     return sendOverAll(() => (performance.now() < endsAt ? signed : undefined))
+  },
+  /** Sends the same delivery for some time, and measures how long each answer takes. */
+  timeFor: async (runMs: number): Promise<AnswerTimes> => {
+    const endsAt = performance.now() + runMs
+    const times: number[] = []
+    await Promise.all(
+      connections.map(async (connection) => {
+        while (performance.now() < endsAt) {
+          const startedAt = performance.now()
+          let left = 1
+          await connection.send(() => (left-- > 0 ? signed : undefined))
+          times.push(performance.now() - startedAt)
+        }
+      }),
+    )
+    times.sort((a, b) => a - b)
+    return { answered: times.length, p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN }
   },
   /** Sends the same delivery that many times. */
   sendTimes: (times: number): Promise<number> => {
