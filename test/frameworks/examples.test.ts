@@ -28,14 +28,18 @@ const examples: Record<string, string[]> = {
     'Refused: the header "token" is wrong',
     'The old token is answered with 401',
   ],
+  'spool-and-work.ts': [
+    'The service was answered with 204',
+    'Subscription 1: alice sounds tired on call-1, attempt 2',
+  ],
 }
 
 describe('the examples to copy', () => {
   test('are all in this table', async () => {
     const files = await readdir(new URL('../../examples', import.meta.url))
-    expect(files.filter((file) => /^(keep-roster\.ts|receive-|rotate-)/.test(file)).sort()).toEqual(
-      Object.keys(examples),
-    )
+    expect(
+      files.filter((file) => /^(keep-roster\.ts|receive-|rotate-|spool-and-)/.test(file)).sort(),
+    ).toEqual(Object.keys(examples))
   })
 
   test.each(Object.entries(examples))('%s runs as it is, and ends by itself', async (file, lines) => {
