@@ -59,6 +59,8 @@ export class Keeping {
   readonly #strays = new Strays()
   readonly #log: Log
   #flushedSince = performance.now()
+  /** Users that were recorded when the roster was believed last, while it is not. */
+  #believedUsers: number | undefined
   /** Called when an end was found, or an outage is over. */
   onNews: (news: 'end' | 'recovery') => void = () => {}
   /** Deliveries of unknown ids are looked at while a watch is kept. */
@@ -177,7 +179,9 @@ export class Keeping {
     const { users } = this.records
     const recorded = [...users.values()].filter((record) => !record.isRemoved).map(({ username }) => username)
     const { maxRemovedShare } = this.settings
-    const problem = removalProblem(roster, recorded, { maxRemovedShare, allowRemovals })
+    const believed = this.#believedUsers ?? recorded.length
+    const problem = removalProblem(roster, recorded, { maxRemovedShare, allowRemovals, believed })
+    this.#believedUsers = problem === undefined ? undefined : believed
     if (problem === undefined) this.problems.end('ROSTER')
     else this.problems.begin('ROSTER', problem)
     const now = performance.now()

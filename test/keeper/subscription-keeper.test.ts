@@ -141,6 +141,42 @@ describe('a sweep', () => {
   })
 })
 
+describe('a roster that is not believed', () => {
+  const agents = Array.from({ length: 12 }, (_, index) => `agent-${index}`)
+
+  test('removes nobody, also not when the users that it adds have become as many', async () => {
+    await using bench = await Bench.start()
+    let usernames = agents
+    const keeper = bench.keeper({ usernames: () => usernames })
+    await keeper.sweep()
+    usernames = agents.map((name) => `wrong-${name}`)
+    for (let round = 0; round < 3; round++) {
+      expect(await keeper.sweep()).toMatchObject({ active: 24, removed: 0 })
+    }
+    expect(bench.problems).toMatchObject([{ code: 'ROSTER', resolved: false }])
+    expect(await keeper.sweep({ allowRemovals: true })).toMatchObject({ active: 12, removed: 12 })
+    expect(bench.problems.at(-1)).toMatchObject({ code: 'ROSTER', resolved: true })
+  })
+
+  test.each([
+    ['is empty', () => []],
+    ['cannot be read', () => Promise.reject(new Error('the CRM is down'))],
+    ['is no list of names', () => 'alice' as unknown as string[]],
+  ])('because it %s removes nobody, and those who are recorded are kept', async (_what, wrong) => {
+    await using bench = await Bench.start()
+    let ask: () => readonly string[] | Promise<readonly string[]> = () => agents
+    const keeper = bench.keeper({ usernames: () => ask() })
+    await keeper.sweep()
+    ask = wrong
+    bench.emulator.endSubscription(bench.idOf('agent-3') ?? 0)
+    expect(await keeper.sweep()).toMatchObject({ active: 12, restored: 1, removed: 0 })
+    expect(bench.problems[0]).toMatchObject({ code: 'ROSTER', resolved: false })
+    ask = () => agents
+    await keeper.sweep()
+    expect(bench.problems.filter(({ code }) => code === 'ROSTER').at(-1)).toMatchObject({ resolved: true })
+  })
+})
+
 describe('a change of the configuration', () => {
   test('of a token reaches every subscription, by an update', async () => {
     await using bench = await Bench.start()
@@ -172,7 +208,7 @@ describe('a change of the configuration', () => {
     await bench.keeper().sweep()
     const other = bench.keeper({ notificationTypes: ['behavioral', 'call-score'] })
     expect(await other.sweep()).toMatchObject({ active: 3, failed: [] })
-    expect(bench.gaps.map(({ username, cause }) => [username, cause])).toEqual([
+    expect(bench.gaps.map(({ username, cause }) => [username, cause]).sort()).toEqual([
       ['alice', 'changed'],
       ['bob', 'changed'],
       ['carol', 'changed'],

@@ -17,6 +17,8 @@ const keeper = new SubscriptionKeeper({
   callbackUrl: CALLBACK_URL,
   parameters: { token: 'sesame' },
   sweepIntervalMs: 60_000,
+  // Until a keeper lives long enough to read it, the roster may have changed altogether.
+  maxRemovedShare: 1,
   onGap: () => {},
   onProblem: (problem) =>
     console.log(`${problem.resolved ? 'over' : 'begun'}: ${problem.code} ${problem.message}`),
