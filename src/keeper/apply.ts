@@ -2,7 +2,7 @@
 import type { Call, Facts, Learnt } from './decide.js'
 import type { KeeperGap } from './keeper-types.js'
 import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
-import { type Doubt, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
 export type Answer =
@@ -21,6 +21,9 @@ export interface CallTimes {
   readonly answeredAt: number
 }
 
+/** What was doubtful of a subscription before a call. */
+export type DoubtBefore = Readonly<Pick<Slot, 'doubt' | 'settlesAt'>>
+
 /** What others are to be told of. */
 export interface Effects {
   readonly gap?: KeeperGap
@@ -28,6 +31,8 @@ export interface Effects {
   readonly foundEnd?: boolean
   readonly created?: boolean
   readonly restored?: boolean
+  /** Whether a subscription may have been replaced whose id was never known. */
+  readonly replacedUnknown?: boolean
   /** Whether the store has to learn of it soon: an id or a doubt has changed. */
   readonly mustSave: boolean
 }
@@ -35,18 +40,28 @@ export interface Effects {
 /**
  * Notes in the record what a call might bring about, before it is sent.
  *
- * @returns the doubt that there was before
+ * @returns the doubt that there was before, to take the note back
  */
-export function prepare(record: UserRecord, call: Call, facts: Facts): Doubt {
-  if (call.kind !== 'create') return 'none'
+export function prepare(record: UserRecord, call: Call, facts: Facts): DoubtBefore {
+  if (call.kind !== 'create') return { doubt: 'none', settlesAt: 0 }
   let slot = slotOf(record, call.target)
   if (slot === undefined) {
     slot = newSlot(call.target, facts.generation)
     record.slots.push(slot)
   }
-  const before = slot.doubt
+  const { doubt, settlesAt } = slot
   slot.doubt = 'unanswered'
-  return before
+  // While the call is in flight, no delivery can settle what it does.
+  slot.settlesAt = Number.POSITIVE_INFINITY
+  return { doubt, settlesAt }
+}
+
+/** The call was not made, or answered: there is no more doubt than before. */
+export function takeBack(record: UserRecord, call: Call, { doubt, settlesAt }: DoubtBefore): void {
+  const slot = call.kind === 'create' ? slotOf(record, call.target) : undefined
+  if (slot === undefined) return
+  slot.doubt = doubt
+  slot.settlesAt = settlesAt
 }
 
 /**
@@ -74,26 +89,25 @@ export function apply(
   record: UserRecord,
   call: Call,
   answer: Answer,
-  {
-    learnt,
-    facts,
-    times,
-    doubtBefore,
-  }: { learnt: Learnt; facts: Facts; times: CallTimes; doubtBefore: Doubt },
+  { learnt, facts, times, before }: { learnt: Learnt; facts: Facts; times: CallTimes; before: DoubtBefore },
 ): Effects {
   const slot = slotOf(record, call.target)
   if (slot === undefined) return { mustSave: false }
   if (call.kind === 'unsubscribe') return applyUnsubscribe(record, slot, answer, { learnt, facts, times })
   if (call.kind === 'update') return applyUpdate(record, slot, answer, { learnt, facts, times })
+  takeBack(record, call, before)
   switch (answer.kind) {
     case 'created':
-      return applyCreated(record, slot, { ...call, id: answer.id }, { facts, learnt, times, doubtBefore })
+      return {
+        ...applyCreated(record, slot, { ...call, id: answer.id }, { facts, learnt, times, before }),
+        replacedUnknown: call.replaces && before.doubt !== 'none',
+      }
     case 'conflict':
-      return applyConflict(record, slot, call, { facts, learnt, times, doubtBefore })
+      return applyConflict(record, slot, call, { facts, learnt, times, before })
     case 'refused':
-      slot.doubt = doubtBefore
       return { mustSave: hasStoredIntent(slot, call, facts) }
     default:
+      slot.doubt = 'unanswered'
       slot.settlesAt = times.answeredSince + settlingMs
       return { mustSave: true }
   }
@@ -105,7 +119,7 @@ function applyCreated(
   record: UserRecord,
   slot: Slot,
   { id, replaces }: { id: number; replaces: boolean },
-  { facts, learnt, times, doubtBefore }: Context & { doubtBefore: Doubt },
+  { facts, learnt, times, before }: Context & { before: DoubtBefore },
 ): Effects {
   const { answeredAt, answeredSince, sentAt, sentSince } = times
   const hadId = slot.id !== undefined
@@ -113,7 +127,7 @@ function applyCreated(
   const lastProvenAt = pastStamp(slot.provenAt, answeredAt)
   // A plain create leaves open what an earlier one, unanswered, may still do.
   const isSettled = replaces || sentSince >= slot.settlesAt
-  slot.doubt = isSettled ? 'none' : doubtBefore
+  if (isSettled) slot.doubt = 'none'
   slot.id = id
   slot.isGone = false
   slot.generation = facts.generation
@@ -138,7 +152,7 @@ function applyCreated(
       return { created: true, gap: gapOf('changed', provenAt), mustSave: true }
     }
     // An unanswered create may have made one that ended since.
-    if (doubtBefore === 'unanswered') {
+    if (before.doubt === 'unanswered') {
       return { created: true, gap: gapOf('replaced', undefined), mustSave: true }
     }
     return { created: true, mustSave: true }
@@ -158,7 +172,7 @@ function applyConflict(
   record: UserRecord,
   slot: Slot,
   { replaces, target }: { replaces: boolean; target: number },
-  { facts, learnt, times, doubtBefore }: Context & { doubtBefore: Doubt },
+  { facts, learnt, times, before }: Context & { before: DoubtBefore },
 ): Effects {
   if (replaces) {
     // An identical one would have been replaced: so none of ours is there.
@@ -167,9 +181,8 @@ function applyConflict(
     learnt.overlappedTarget = target
     return { mustSave: true }
   }
-  slot.doubt = doubtBefore
   learnt.takenTarget = target
-  const isProof = slot.id !== undefined && !slot.isGone && doubtBefore !== 'unanswered'
+  const isProof = slot.id !== undefined && !slot.isGone && before.doubt !== 'unanswered'
   if (isProof && !record.isRemoved && target === facts.target) {
     learnt.isProven = true
     slot.provenAt = times.sentAt

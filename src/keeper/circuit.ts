@@ -49,7 +49,7 @@ export class Circuit {
     return this.#open.isTesting ? Number.POSITIVE_INFINITY : this.#open.nextTestAt
   }
 
-  /** Whether this user would be the next to test the water, of several. */
+  /** Whether this user would be another one than the last to test the water: who is due should be tried in turn. */
   isAnother(username: string): boolean {
     return this.#open === undefined || this.#open.lastTester !== username || this.#userCount() < 2
   }
@@ -58,7 +58,7 @@ export class Circuit {
   claim(username: string, now: number): boolean {
     const open = this.#open
     if (open === undefined) return true
-    if (open.isTesting || now < open.nextTestAt || !this.isAnother(username)) return false
+    if (open.isTesting || now < open.nextTestAt) return false
     open.isTesting = true
     open.lastTester = username
     return true

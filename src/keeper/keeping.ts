@@ -118,6 +118,7 @@ export class Keeping {
         this.onNews('end')
       },
       onIdEnded: (id) => this.#strays.hasEnded(id),
+      onUnknownEnded: () => this.#strays.forgetUnreported(),
     })
     if (!store.canCompare) {
       log('info', { name }, 'The store has no compareAndSet: only one process may keep this roster')

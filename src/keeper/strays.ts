@@ -26,6 +26,14 @@ export class Strays {
     }
   }
 
+  /**
+   * A subscription whose id was never known was replaced: what was seen so far may have been its deliveries. A stray
+   * that is somebody else's goes on and is seen again.
+   */
+  forgetUnreported(): void {
+    for (const [id, { isReported }] of this.#seen) if (!isReported) this.#seen.delete(id)
+  }
+
   /** This id is none of ours any more. */
   hasEnded(id: number): void {
     this.#ended.add(id)

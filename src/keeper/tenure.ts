@@ -27,6 +27,8 @@ export class Tenure {
   #configuration: Configuration
   /** As it stood in the store when this process took or found its generation. */
   #own: StoredGeneration | undefined
+  /** The generation that a rotation of parameters changes. */
+  #changed: StoredGeneration | undefined
   #standing: Standing = 'blind'
   #entering: Promise<Standing> | undefined
 
@@ -61,6 +63,7 @@ export class Tenure {
   /** Another configuration is wanted from now on. */
   reconfigure(configuration: Configuration): void {
     this.#configuration = configuration
+    this.#changed = this.#own ?? this.#changed
     this.#own = undefined
     if (this.#standing !== 'superseded') return
     this.#settle('standing-by')
@@ -168,14 +171,7 @@ export class Tenure {
         problems.end('STORE')
         return
       }
-      if (head.generation > this.#own.generation) {
-        this.#settle('superseded')
-        problems.begin(
-          'SUPERSEDED',
-          `Another process runs generation ${head.generation} of the configuration, this one ${this.#own.generation}: ` +
-            'it stands aside. Stop it, or restart it with the new configuration.',
-        )
-      }
+      if (head.generation > this.#own.generation) this.#standAside(head, this.#own)
       // An older head was restored from a backup.
       if (head.generation < this.#own.generation && !(await records.announce(this.#own)))
         throw new Overtaken()
@@ -186,9 +182,25 @@ export class Tenure {
       this.#own = head
       return
     }
+    const changed = this.#changed
+    if (head !== undefined && changed !== undefined && head.generation > changed.generation) {
+      // New values for an old configuration must not bring back its types and callback URL.
+      this.#own = changed
+      this.#standAside(head, changed)
+      return
+    }
     const next = await configuration.succeeding(head)
     if (this.#configuration !== configuration || !(await records.announce(next))) throw new Overtaken()
     this.#own = next
+  }
+
+  #standAside(newest: StoredGeneration, own: StoredGeneration): void {
+    this.#settle('superseded')
+    this.#parts.problems.begin(
+      'SUPERSEDED',
+      `Another process runs generation ${newest.generation} of the configuration, this one ${own.generation}: ` +
+        'it stands aside. Stop it, or restart it with the new configuration.',
+    )
   }
 
   async #open(): Promise<void> {

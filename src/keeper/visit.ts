@@ -2,7 +2,15 @@
 import { InvalidRequestError } from '../errors.js'
 import type { Log } from '../logger.js'
 import { usernameProblem } from '../subscriptions/create-input.js'
-import { type Answer, apply, type CallTimes, type Effects, intentStorage, prepare } from './apply.js'
+import {
+  type Answer,
+  apply,
+  type CallTimes,
+  type Effects,
+  intentStorage,
+  prepare,
+  takeBack,
+} from './apply.js'
 import type { Circuit } from './circuit.js'
 import { type Classified, classify, isPassing, type Trouble } from './classify.js'
 import { areInEachOthersWay, hasSurplus } from './configuration.js'
@@ -13,7 +21,7 @@ import type { RecordStore } from './record-store.js'
 import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
 import type { Tenure } from './tenure.js'
 import { delay, probesPerIdProof, retryWaitMs } from './timing.js'
-import { type Chunk, type Doubt, slotOf, type UserRecord } from './user-record.js'
+import { type Chunk, slotOf, type UserRecord } from './user-record.js'
 
 /** How a visit ended. */
 export interface Visit {
@@ -47,6 +55,8 @@ export interface VisitorParts {
   readonly onEnd: (username: string) => void
   /** An id is no longer in use. */
   readonly onIdEnded: (id: number) => void
+  /** A subscription whose id was never known is no longer there. */
+  readonly onUnknownEnded: () => void
 }
 
 /** What a chain of calls is made with. */
@@ -171,7 +181,7 @@ export class Visitor {
       return { end: 'held', error: circuit.outage.error }
 
     const storage = intentStorage(record, call, facts)
-    const doubtBefore = prepare(record, call, facts)
+    const before = prepare(record, call, facts)
     let isInside = false
     let isSent = false
     try {
@@ -185,7 +195,7 @@ export class Visitor {
         isSent = true
         const { answer, times, trouble } = await this.#send(record, call)
         const idBefore = slotOf(record, call.target)?.id
-        const effects = apply(record, call, answer, { learnt, facts, times, doubtBefore })
+        const effects = apply(record, call, answer, { learnt, facts, times, before })
         this.#follow(chain, effects, idBefore)
         if (effects.mustSave) await this.#save(record)
         else if (record.chunk !== undefined) record.chunk.isStale = true
@@ -196,17 +206,10 @@ export class Visitor {
     } finally {
       if (!isSent) {
         if (isInside) circuit.giveBack(record.username)
-        this.#takeBack(record, call, doubtBefore)
+        takeBack(record, call, before)
+        if (record.chunk !== undefined) record.chunk.isStale = true
       }
     }
-  }
-
-  /** The intent came to nothing. */
-  #takeBack(record: UserRecord, call: Call, doubtBefore: Doubt): void {
-    const slot = call.kind === 'create' ? slotOf(record, call.target) : undefined
-    if (slot === undefined) return
-    slot.doubt = doubtBefore
-    if (record.chunk !== undefined) record.chunk.isStale = true
   }
 
   async #send(record: UserRecord, call: Call): Promise<Classified & { times: CallTimes }> {
@@ -254,6 +257,7 @@ export class Visitor {
       records.unindex(idBefore)
       onIdEnded(idBefore)
     }
+    if (effects.replacedUnknown) this.#parts.onUnknownEnded()
     if (effects.created) done.created = true
     if (effects.restored) done.restored = true
     if (effects.gap) onGap(effects.gap)

@@ -188,9 +188,9 @@ function play(record: UserRecord, service: NaiveService, given: Facts) {
       asked.push(call.kind === 'create' && call.replaces ? 'recreate' : call.kind)
       if (asked.length > 12) return { end: 'endless' as const, asked }
       intentStorage(record, call, given)
-      const doubtBefore = prepare(record, call, given)
+      const before = prepare(record, call, given)
       const times = { sentSince: now, sentAt: now, answeredSince: now, answeredAt: now }
-      apply(record, call, service.answer(call), { learnt, facts: given, times, doubtBefore })
+      apply(record, call, service.answer(call), { learnt, facts: given, times, before })
     }
   }
 }
@@ -319,14 +319,9 @@ describe('against every state of the service', () => {
 describe('an answer that is lost', () => {
   const lost = (call: Call, record: UserRecord) => {
     const given = facts()
-    const doubtBefore = prepare(record, call, given)
+    const before = prepare(record, call, given)
     const times = { sentSince: now, sentAt: now, answeredSince: now + 10, answeredAt: now + 10 }
-    return apply(
-      record,
-      call,
-      { kind: 'lost' },
-      { learnt: nothingLearnt(), facts: given, times, doubtBefore },
-    )
+    return apply(record, call, { kind: 'lost' }, { learnt: nothingLearnt(), facts: given, times, before })
   }
 
   test('of a create is a doubt for two minutes from when it was given up, and has to be stored', () => {
