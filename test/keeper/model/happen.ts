@@ -1,0 +1,173 @@
+/** Lets the steps of a sequence happen to a world. */
+import { pool, type Step } from './happenings.js'
+import { type Configuration, defaultConfiguration, type Node, type World } from './world.js'
+
+const minute = 60_000
+
+const configurations: readonly Configuration[] = [
+  defaultConfiguration,
+  { ...defaultConfiguration, parameters: { token: 's3cret-a' } },
+  { ...defaultConfiguration, parameters: { tenant: 's3cret-b' } },
+  { ...defaultConfiguration, callbackUrl: 'https://app.example.com/elsewhere' },
+  { ...defaultConfiguration, notificationTypes: ['conversation-ai'] },
+  { ...defaultConfiguration, notificationTypes: ['behavioral', 'conversation-ai'] },
+]
+
+export function happen(world: World, step: Step): void {
+  const until = (forMs: number, undo: () => void) => {
+    world.time.schedule(forMs, undo)
+  }
+  const name = 'user' in step ? (pool[step.user] as string) : ''
+  const node = 'node' in step ? world.nodes[step.node % Math.max(1, world.nodes.length)] : world.nodes[0]
+  switch (step.do) {
+    case 'wait':
+      return
+    case 'end':
+      world.end(step.users.map((index) => pool[index] as string))
+      return
+    case 'call back':
+      for (let count = 0; count < step.times; count++) world.callback(name, step.observedAfterMs)
+      return
+    case 'break receiver':
+      world.isReceiverBroken = true
+      until(step.forMs, () => {
+        world.isReceiverBroken = false
+      })
+      return
+    case 'weather': {
+      const weather = () => step.fate
+      world.weather = weather
+      until(step.forMs, () => {
+        if (world.weather === weather) world.weather = undefined
+      })
+      return
+    }
+    case 'fates':
+      world.nextFates.push(...step.fates)
+      return
+    case 'refuse':
+      world.refused.add(name)
+      until(step.forMs, () => world.refused.delete(name))
+      return
+    case 'want':
+      world.want(name)
+      return
+    case 'want no longer':
+      // An empty roster removes nobody, so the last one stays.
+      if (world.wanted.size > 1) world.wantNoLonger(name)
+      return
+    case 'roster':
+      world.rosterMode = step.mode
+      until(step.forMs, () => {
+        world.rosterMode = 'working'
+      })
+      return
+    case 'store':
+      world.store.mode = step.mode
+      until(step.forMs, () => {
+        world.store.mode = 'working'
+      })
+      return
+    case 'crash':
+      if (node === undefined) return
+      world.onDeath = () => restart(world, step.restartAfterMs)
+      world.kill(node)
+      return
+    case 'crash later':
+      world.onDeath = () => restart(world, step.restartAfterMs)
+      if (node !== undefined) world.killAt(node, step)
+      return
+    case 'stop':
+      if (node !== undefined) stop(world, node, step.restartAfterMs)
+      return
+    case 'suspend':
+      if (node === undefined) return
+      node.process.suspend()
+      until(step.forMs, () => node.process.resume())
+      return
+    case 'jump clock':
+      if (node !== undefined) world.jumpWallClock(node, step.byMs)
+      return
+    case 'start another':
+      if (world.options.hasCompareAndSet && world.nodes.length < 2) world.start()
+      return
+    case 'sweep':
+      node?.process.receive(0, () => void node.keeper.sweep().catch(() => {}))
+      return
+    case 'rotate':
+      rotate(world)
+      return
+    case 'reconfigure':
+      reconfigure(world, configurations[step.configuration] as Configuration)
+      return
+    case 'subscribe somebody else':
+      // With an outsider in it, so that it is never one that a first meeting may replace.
+      world.subscribeSomebodyElse([name, pool[step.with] as string, 'outsider'])
+  }
+}
+
+export function restart(world: World, afterMs: number): void {
+  world.time.schedule(afterMs, () => {
+    if (world.nodes.length === 0) world.start()
+  })
+}
+
+/** A deployment stops one process and starts the next. */
+function stop(world: World, node: Node, restartAfterMs: number): void {
+  if (!node.process.isRunning) return
+  node.process.run(() => {
+    node.keeper.stop().then(
+      () => {
+        world.kill(node)
+        restart(world, restartAfterMs)
+      },
+      () => world.violate(node.process, 'stop rejected'),
+    )
+  })
+}
+
+/** All living keepers are told the new secret; a process that starts later reads it from its configuration. */
+function rotate(world: World): void {
+  if (world.configuration.parameters === undefined) return
+  const parameters = Object.fromEntries(
+    Object.keys(world.configuration.parameters).map((name) => [name, world.newSecret()]),
+  )
+  world.configuration = { ...world.configuration, parameters }
+  for (const { process, keeper } of world.nodes) {
+    process.receive(0, () => void keeper.rotateParameters({ parameters }).catch(() => {}))
+  }
+}
+
+/** A rolling deployment: the new process starts first, then the old ones stop. */
+function reconfigure(world: World, configuration: Configuration): void {
+  const old = [...world.nodes]
+  world.configuration = configuration
+  if (world.options.hasCompareAndSet || old.length === 0) world.start()
+  for (const each of old) {
+    const isRolling = world.options.hasCompareAndSet
+    world.time.schedule(isRolling ? world.random() * 5 * minute : 0, () => stop(world, each, 100))
+  }
+}
+
+/** Callbacks for users at random. */
+export function traffic(world: World, everyMs: number | undefined): void {
+  if (everyMs === undefined) return
+  world.time.schedule(everyMs, () => {
+    const users = [...world.wanted.keys()]
+    const name = users[Math.floor(world.random() * users.length)]
+    if (name !== undefined) world.callback(name)
+    traffic(world, everyMs)
+  })
+}
+
+export function endFaults(world: World): void {
+  world.weather = undefined
+  world.nextFates.length = 0
+  world.refused.clear()
+  world.isReceiverBroken = false
+  world.rosterMode = 'working'
+  world.store.mode = 'working'
+  for (const { process } of world.nodes) process.resume()
+  world.unsubscribeSomebodyElse()
+  if (world.nodes.length === 0) world.start()
+}

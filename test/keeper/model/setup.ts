@@ -1,0 +1,33 @@
+/** What the tests in virtual time begin with. */
+import { afterAll, beforeAll, expect } from 'vitest'
+import { problemsAtTheService } from './invariants.js'
+import { installVirtualProcesses } from './virtual-process.js'
+import { World, type WorldOptions } from './world.js'
+
+export const second = 1_000
+export const minute = 60 * second
+export const hour = 60 * minute
+
+/** For the whole file: processes of a world find their clocks and timers in the globals. */
+export function useVirtualProcesses(): void {
+  let uninstall = () => {}
+  beforeAll(() => {
+    uninstall = installVirtualProcesses()
+  })
+  afterAll(() => uninstall())
+}
+
+export function agents(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `agent${index}`)
+}
+
+/** A world whose keeper has subscribed everybody. */
+export async function settledWorld(
+  options: Partial<WorldOptions> & { readonly users: number },
+): Promise<World> {
+  const world = new World({ seed: 1, usernames: agents(options.users), ...options })
+  world.start()
+  await world.time.advance(minute + options.users * 25)
+  expect(problemsAtTheService(world)).toEqual([])
+  return world
+}

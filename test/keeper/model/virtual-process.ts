@@ -1,0 +1,320 @@
+/**
+ * Processes in virtual time: each has its own clocks and timers, and can be suspended or killed. Which one reads a
+ * clock or sets a timer is known from the asynchronous context; outside of any, the globals are the real ones.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+
+const current = new AsyncLocalStorage<VirtualProcess>()
+const real = {
+  setTimeout,
+  clearTimeout,
+  Date,
+  random: Math.random,
+  now: performance.now.bind(performance),
+  scrypt: crypto.scrypt,
+}
+const realSetImmediate = setImmediate
+const longestDelayMs = 2 ** 31 - 1
+const epochMs = Date.UTC(2026, 0, 1)
+
+interface Event {
+  readonly at: number
+  readonly order: number
+  readonly run: () => unknown
+}
+
+/** The true time of a world, in milliseconds since it began, and what is to happen in it. */
+export class VirtualTime {
+  nowMs = 0
+  #order = 0
+  readonly #events: Event[] = []
+
+  /** @param run - returns `false` if no code has to go on because of it */
+  schedule(delayMs: number, run: () => unknown): void {
+    this.#push({ at: this.nowMs + delayMs, order: this.#order++, run })
+  }
+
+  /** Everything that is due happens, one event after the other; between two, all code runs until it waits. */
+  async advance(ms: number): Promise<void> {
+    const end = this.nowMs + ms
+    await untilAllWait()
+    for (;;) {
+      const event = this.#events[0]
+      if (event === undefined || event.at > end) break
+      this.#pop()
+      this.nowMs = event.at
+      if (event.run() !== false) await untilAllWait()
+    }
+    this.nowMs = end
+  }
+
+  /** A binary heap, because some sequences hold thousands of timers. */
+  #push(event: Event): void {
+    const events = this.#events
+    let index = events.push(event) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      const above = events[parent] as Event
+      if (isBefore(above, event)) break
+      events[index] = above
+      index = parent
+    }
+    events[index] = event
+  }
+
+  #pop(): void {
+    const events = this.#events
+    const last = events.pop() as Event
+    if (events.length === 0) return
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      if (child >= events.length) break
+      if (child + 1 < events.length && isBefore(events[child + 1] as Event, events[child] as Event)) child++
+      if (isBefore(last, events[child] as Event)) break
+      events[index] = events[child] as Event
+      index = child
+    }
+    events[index] = last
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order)
+}
+
+/** All microtasks have run once the event loop comes round. */
+function untilAllWait(): Promise<void> {
+  return new Promise((resolve) => realSetImmediate(resolve))
+}
+
+/** Where a process dies: at its n-th operation from now, before or after it had its effect. */
+export interface Fuse {
+  operations: number
+  readonly dies: 'before' | 'after'
+}
+
+export class VirtualProcess {
+  readonly name: string
+  readonly time: VirtualTime
+  /** What its wall clock is ahead of the true time. */
+  wallSkewMs = 0
+  /** Monotonic clocks begin anywhere: a stamp of one means nothing to another process. */
+  readonly #monotonicStartMs: number
+  #state: 'running' | 'suspended' | 'dead' = 'running'
+  /** What came while it was suspended. */
+  readonly #held: (() => void)[] = []
+  readonly #random: () => number
+  #fuse: Fuse | undefined
+  /** Told when it is killed. */
+  onDeath: () => void = () => {}
+
+  constructor(
+    name: string,
+    time: VirtualTime,
+    { monotonicStartMs, random }: { monotonicStartMs: number; random: () => number },
+  ) {
+    this.name = name
+    this.time = time
+    this.#monotonicStartMs = monotonicStartMs - time.nowMs
+    this.#random = random
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead'
+  }
+
+  get isRunning(): boolean {
+    return this.#state === 'running'
+  }
+
+  run<T>(code: () => T): T {
+    return current.run(this, code)
+  }
+
+  monotonicMs(): number {
+    return this.time.nowMs + this.#monotonicStartMs
+  }
+
+  wallMs(): number {
+    return epochMs + Math.floor(this.time.nowMs) + this.wallSkewMs
+  }
+
+  random(): number {
+    return this.#random()
+  }
+
+  /** From now on nothing it does has an effect, and nothing reaches it. */
+  kill(): void {
+    if (this.isDead) return
+    this.#state = 'dead'
+    this.#held.length = 0
+    this.onDeath()
+  }
+
+  /** It will be killed at one of its next operations on the outside world. */
+  killAt(fuse: Fuse): void {
+    this.#fuse = { ...fuse }
+  }
+
+  /**
+   * Carries out an operation on the outside world, unless the process is dead or dies now.
+   *
+   * @param never - what a dead process gets: nothing that it does has an effect
+   */
+  operate<T>(issue: () => T, never: T): T {
+    const fuse = this.#fuse
+    if (fuse !== undefined) fuse.operations -= 1
+    if (fuse?.dies === 'before' && fuse.operations <= 0) this.kill()
+    if (this.isDead) return never
+    const result = issue()
+    if (fuse !== undefined && fuse.operations <= 0) this.kill()
+    return result
+  }
+
+  suspend(): void {
+    if (this.#state === 'running') this.#state = 'suspended'
+  }
+
+  /** What came in between comes now, in the order in which it came. */
+  resume(): void {
+    if (this.#state !== 'suspended') return
+    this.#state = 'running'
+    for (const held of this.#held.splice(0)) this.time.schedule(0, () => this.#deliver(held))
+  }
+
+  /** Something from outside reaches the process after a while: a timer, an answer. Returns a way to take it back. */
+  receive(delayMs: number, receive: () => void): () => void {
+    let isCancelled = false
+    const receiveUnlessCancelled = () => {
+      if (!isCancelled) receive()
+    }
+    this.time.schedule(delayMs, () => !isCancelled && this.#deliver(receiveUnlessCancelled))
+    return () => {
+      isCancelled = true
+    }
+  }
+
+  /** A promise that the outside world settles. */
+  after<T>(delayMs: number, outcome: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.receive(delayMs, () => {
+        try {
+          resolve(outcome())
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
+
+  #deliver(receive: () => void): boolean {
+    if (this.#state === 'suspended') this.#held.push(receive)
+    if (this.#state !== 'running') return false
+    this.run(receive)
+    return true
+  }
+}
+
+class VirtualTimer {
+  readonly #start: () => () => void
+  cancel: () => void
+
+  constructor(start: () => () => void) {
+    this.#start = start
+    this.cancel = start()
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  hasRef(): boolean {
+    return true
+  }
+
+  refresh(): this {
+    this.cancel()
+    this.cancel = this.#start()
+    return this
+  }
+}
+
+/** Lets virtual processes find their clocks and timers in the globals. Returns the way back. */
+export function installVirtualProcesses(): () => void {
+  function virtualSetTimeout(callback: (...args: unknown[]) => void, delayMs?: number, ...args: unknown[]) {
+    const process = current.getStore()
+    if (process === undefined) return real.setTimeout(callback, delayMs, ...args)
+    // As Node.js does: what is no delay, and one that is too long, is a millisecond.
+    const isDelay = delayMs !== undefined && delayMs >= 1 && delayMs <= longestDelayMs
+    return new VirtualTimer(() => process.receive(isDelay ? Math.trunc(delayMs) : 1, () => callback(...args)))
+  }
+  function virtualClearTimeout(timer: unknown) {
+    if (timer instanceof VirtualTimer) timer.cancel()
+    else real.clearTimeout(timer as NodeJS.Timeout | undefined)
+  }
+  class VirtualDate extends real.Date {
+    constructor(...args: unknown[]) {
+      if (args.length === 0) super(VirtualDate.now())
+      else super(...(args as [number]))
+    }
+    static override now(): number {
+      return current.getStore()?.wallMs() ?? real.Date.now()
+    }
+  }
+  Object.assign(globalThis, {
+    setTimeout: virtualSetTimeout,
+    clearTimeout: virtualClearTimeout,
+    Date: VirtualDate,
+  })
+  Math.random = () => current.getStore()?.random() ?? real.random()
+  performance.now = () => current.getStore()?.monotonicMs() ?? real.now()
+  Object.assign(crypto, { scrypt: virtualScrypt })
+  syncBuiltinESMExports()
+  return () => {
+    Object.assign(crypto, { scrypt: real.scrypt })
+    syncBuiltinESMExports()
+    Object.assign(globalThis, {
+      setTimeout: real.setTimeout,
+      clearTimeout: real.clearTimeout,
+      Date: real.Date,
+    })
+    Math.random = real.random
+    performance.now = real.now
+  }
+}
+
+/** Takes virtual time instead of real time, and is no secret hash. */
+function virtualScrypt(...args: unknown[]): void {
+  const process = current.getStore()
+  if (process === undefined) {
+    Reflect.apply(real.scrypt, crypto, args)
+    return
+  }
+  const [password, salt, keyLength] = args
+  const callback = args.at(-1) as (error: Error | null, derivedKey: Buffer) => void
+  const hash = crypto.createHash('sha512').update(String(salt)).update(String(password)).digest()
+  process.receive(60, () => callback(null, hash.subarray(0, Number(keyLength))))
+}
+
+/** The virtual process whose code runs now. */
+export function currentProcess(): VirtualProcess | undefined {
+  return current.getStore()
+}
+
+/** A reproducible sequence of numbers from 0 to 1 (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

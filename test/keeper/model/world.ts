@@ -1,0 +1,374 @@
+/** A service, a store, and the processes whose keepers share them, in virtual time. */
+import {
+  type KeeperGap,
+  type KeeperProblem,
+  type NotificationType,
+  SubscriptionKeeper,
+  type SubscriptionKeeperOptions,
+} from 'notification-subscriber'
+import { ModelClient, type Network, type SentRequest } from './client.js'
+import { answered, type Fate } from './fates.js'
+import { RequestRules } from './request-rules.js'
+import { ModelService, type ModelSubscription } from './service.js'
+import { ModelStore } from './store.js'
+import { currentProcess, type Fuse, randomFrom, VirtualProcess, VirtualTime } from './virtual-process.js'
+
+export interface Configuration {
+  readonly notificationTypes: readonly NotificationType[]
+  readonly callbackUrl: string
+  readonly parameters?: Readonly<Record<string, string>>
+}
+
+export interface WorldOptions {
+  readonly seed: number
+  readonly usernames: readonly string[]
+  readonly hasCompareAndSet?: boolean
+  readonly isStoreSynchronous?: boolean
+  readonly configuration?: Configuration
+  readonly keeper?: Partial<SubscriptionKeeperOptions>
+}
+
+/** A process with its keeper. */
+export interface Node {
+  readonly process: VirtualProcess
+  readonly keeper: SubscriptionKeeper
+  readonly configuration: Configuration
+}
+
+/** What a keeper told, when it was really told, and by what clock. */
+export interface Told<T> {
+  readonly atMs: number
+  readonly node: string
+  readonly wallSkewMs: number
+  readonly what: T
+}
+
+export type RosterMode = 'working' | 'empty' | 'throwing' | 'hanging' | 'garbled' | 'halved'
+
+/** Part of every parameter's value. */
+const secret = 's3cret'
+
+const notification = {
+  id: 'c0a1f5ee-0000-4000-8000-000000000000',
+  time: 0,
+  ver: '1.0',
+  type: 'cxScoreUpdated',
+  payload: {},
+}
+
+export const defaultConfiguration: Configuration = {
+  notificationTypes: ['behavioral', 'call-score'],
+  callbackUrl: 'https://app.example.com/notifications',
+  parameters: { token: `${secret}-1` },
+}
+
+export class World implements Network {
+  readonly time = new VirtualTime()
+  readonly service = new ModelService(() => this.time.nowMs)
+  readonly store: ModelStore
+  readonly random: () => number
+  readonly options: WorldOptions
+  configuration: Configuration
+  /** The users that are wanted, each with the time since when. */
+  readonly wanted = new Map<string, number>()
+  /** The users that were wanted once, each with the time since when no longer. */
+  readonly unwanted = new Map<string, number>()
+  rosterMode: RosterMode = 'working'
+  /** What becomes of every request, while that is not the ordinary. */
+  weather: (() => Fate) | undefined
+  /** The users for whom the service refuses everything. */
+  readonly refused = new Set<string>()
+  /** What becomes of the next requests. */
+  readonly nextFates: Fate[] = []
+  /** Whether callbacks of the service fail. */
+  isReceiverBroken = false
+  readonly nodes: Node[] = []
+  /** Told when a process was killed. */
+  onDeath: () => void = () => {}
+  readonly requests: SentRequest[] = []
+  readonly gaps: Told<KeeperGap>[] = []
+  readonly problems: Told<KeeperProblem>[] = []
+  readonly logged: string[] = []
+  /** What must never happen, and did. */
+  readonly violations: string[] = []
+  hasClockJumped = false
+  /** What was done to this world. */
+  readonly happened: string[] = []
+  #processes = 0
+  #secrets = 1
+  readonly #rules = new RequestRules(this)
+
+  constructor(options: WorldOptions) {
+    this.options = options
+    this.random = randomFrom(options.seed)
+    this.configuration = options.configuration ?? defaultConfiguration
+    this.store = new ModelStore(this.time, {
+      hasCompareAndSet: options.hasCompareAndSet ?? true,
+      isSynchronous: options.isStoreSynchronous ?? false,
+      random: this.random,
+      onText: (text) => this.#refuseSecrets('the store', text),
+    })
+    for (const name of options.usernames) this.wanted.set(name, 0)
+  }
+
+  // What happens to the users.
+
+  want(username: string): void {
+    if (this.wanted.has(username)) return
+    this.wanted.set(username, this.time.nowMs)
+    this.unwanted.delete(username)
+  }
+
+  wantNoLonger(username: string): void {
+    if (this.wanted.delete(username)) this.unwanted.set(username, this.time.nowMs)
+  }
+
+  // What happens to processes.
+
+  start(configuration = this.configuration): Node {
+    const name = `process ${++this.#processes}`
+    const process = new VirtualProcess(name, this.time, {
+      monotonicStartMs: Math.floor(this.random() * 1e7),
+      random: this.random,
+    })
+    const keeper = process.run(() => new SubscriptionKeeper(this.#keeperOptions(process, configuration)))
+    const node: Node = { process, keeper, configuration }
+    this.nodes.push(node)
+    process.onDeath = () => {
+      this.nodes.splice(this.nodes.indexOf(node), 1)
+      this.onDeath()
+    }
+    process.run(() => keeper.start())
+    return node
+  }
+
+  /** Runs code of a process until it waits, and on for as long as the promise takes, but not for ever. */
+  async settled<T>(
+    node: Node,
+    code: (keeper: SubscriptionKeeper) => Promise<T>,
+    limitMs = 3_600_000,
+  ): Promise<T> {
+    let result: { readonly value: T } | { readonly error: unknown } | undefined
+    node.process.run(() => {
+      code(node.keeper).then(
+        (value) => {
+          result = { value }
+        },
+        (error: unknown) => {
+          result = { error }
+        },
+      )
+    })
+    const end = this.time.nowMs + limitMs
+    while (result === undefined && this.time.nowMs < end) await this.time.advance(1_000)
+    if (result === undefined) throw new Error(`Nothing settled it within ${limitMs / 1_000} s.`)
+    if ('error' in result) throw result.error
+    return result.value
+  }
+
+  async stop(node: Node): Promise<void> {
+    await this.settled(node, (keeper) => keeper.stop())
+    node.process.kill()
+  }
+
+  kill(node: Node): void {
+    node.process.kill()
+  }
+
+  killAt(node: Node, fuse: Fuse): void {
+    node.process.killAt(fuse)
+  }
+
+  jumpWallClock(node: Node, ms: number): void {
+    node.process.wallSkewMs += ms
+    this.hasClockJumped = true
+  }
+
+  newSecret(): string {
+    return `${secret}-${++this.#secrets}`
+  }
+
+  // What happens at the service.
+
+  /** Ends the subscriptions of some users, or of all. */
+  end(usernames: readonly string[]): void {
+    for (const name of usernames) {
+      for (const { id, createdBy } of [...this.service.activeFor(name)]) {
+        if (createdBy === 'keeper') this.service.end(id)
+      }
+    }
+  }
+
+  /** A callback for a user: what the receiver sees of it, a keeper observes. */
+  callback(username: string, observedAfterMs = 20): void {
+    const subscription = this.service.activeFor(username).find(({ createdBy }) => createdBy === 'keeper')
+    if (subscription === undefined) return
+    this.service.callback(subscription.id, !this.isReceiverBroken)
+    this.observe(subscription.id, observedAfterMs)
+  }
+
+  /** Somebody who shares the service takes the place of a user's subscription that has just ended. */
+  subscribeSomebodyElse(usernames: readonly string[]): void {
+    this.end(usernames)
+    const { notificationTypes, callbackUrl } = this.configuration
+    const request = {
+      usernames: [...new Set(usernames)],
+      notificationTypes,
+      callbackUrl,
+      recreateIfExists: false,
+    }
+    this.service.create({ ...request, parameters: {} }, 'somebody else')
+  }
+
+  unsubscribeSomebodyElse(): void {
+    for (const { id, createdBy } of this.service.active()) {
+      if (createdBy === 'somebody else') this.service.unsubscribe(id, 'somebody else')
+    }
+  }
+
+  observe(subscriptionId: number, afterMs: number): void {
+    const nodes = this.nodes.filter(({ process }) => process.isRunning)
+    const node = nodes[Math.floor(this.random() * nodes.length)]
+    if (node === undefined) return
+    node.process.receive(afterMs, () => {
+      node.keeper.observe(notification, { subscriptionId })
+    })
+  }
+
+  // What the client asks.
+
+  send(request: SentRequest): Fate {
+    this.requests.push(request)
+    this.#rules.check(request)
+    if (this.weather !== undefined) return this.weather()
+    if (request.username !== undefined && this.refused.has(request.username))
+      return { kind: 'status', status: 422 }
+    return this.nextFates.shift() ?? answered
+  }
+
+  callBegins(process: VirtualProcess, username: string | undefined): void {
+    this.#rules.callBegins(process, username)
+  }
+
+  callEnds(process: VirtualProcess, username: string | undefined): void {
+    this.#rules.callEnds(process, username)
+  }
+
+  latencyMs(): number {
+    return 5 + this.random() * 200
+  }
+
+  /** The requests sent since a time. */
+  requestsSince(ms: number): SentRequest[] {
+    const requests: SentRequest[] = []
+    for (let index = this.requests.length - 1; index >= 0; index--) {
+      const request = this.requests[index] as SentRequest
+      if (request.atMs < ms) break
+      requests.push(request)
+    }
+    return requests.reverse()
+  }
+
+  violate(process: VirtualProcess, what: string): void {
+    if (!process.isDead) this.violations.push(`${seconds(this.time.nowMs)} ${process.name}: ${what}`)
+  }
+
+  #keeperOptions(process: VirtualProcess, configuration: Configuration): SubscriptionKeeperOptions {
+    const told = <T>(what: T): Told<T> => {
+      this.#refuseSecrets('what is told', JSON.stringify(what, withErrors))
+      return { atMs: this.time.nowMs, node: process.name, wallSkewMs: process.wallSkewMs, what }
+    }
+    const line = (fields: object, message: string) => {
+      const text = `${message} ${JSON.stringify(fields, withErrors)}`
+      this.#refuseSecrets('the log', text)
+      if (!process.isDead) this.logged.push(`${seconds(this.time.nowMs)} ${process.name}: ${text}`)
+    }
+    return {
+      client: new ModelClient(this, process),
+      name: 'coaching',
+      store: this.store.for(process),
+      usernames: () => this.#roster(process),
+      onGap: (gap) => {
+        if (!process.isDead) this.gaps.push(told(gap))
+      },
+      onProblem: (problem) => {
+        if (!process.isDead) this.problems.push(told(problem))
+      },
+      logger: { debug: line, info: line, warn: line, error: line },
+      ...configuration,
+      ...this.options.keeper,
+    }
+  }
+
+  #roster(process: VirtualProcess): Promise<readonly string[]> {
+    const names = [...this.wanted.keys()]
+    const answer = <T>(list: () => T) => process.operate(() => process.after(this.random() * 50, list), never)
+    switch (this.rosterMode) {
+      case 'working':
+        return answer(() => names)
+      case 'empty':
+        return answer(() => [])
+      case 'halved':
+        return answer(() => names.slice(0, Math.floor(names.length / 3)))
+      case 'throwing':
+        return answer(() => {
+          throw new Error('The roster cannot be read.')
+        })
+      case 'hanging':
+        return never
+      case 'garbled':
+        return answer(() => '<html>' as unknown as string[])
+    }
+  }
+
+  /** Whether the keepers were told to end all subscriptions. */
+  isSayingGoodbye = false
+
+  isAsConfigured({ notificationTypes, callbackUrl }: ModelSubscription): boolean {
+    const wanted = this.configuration
+    return (
+      callbackUrl === wanted.callbackUrl &&
+      notificationTypes.length === wanted.notificationTypes.length &&
+      notificationTypes.every((type) => (wanted.notificationTypes as readonly string[]).includes(type))
+    )
+  }
+
+  #refuseSecrets(where: string, text: string): void {
+    const process = currentProcess()
+    if (text.includes(secret) && process !== undefined) this.violate(process, `a secret in ${where}: ${text}`)
+  }
+
+  /** What happened, for somebody who looks for a reason. */
+  story(): string[] {
+    const told = this.logged
+    const requests = this.requests.map(
+      ({ atMs, process, kind, username, subscriptionId, effect }) =>
+        `${seconds(atMs)} ${process.name} sends ${kind} for ${username} ${subscriptionId ?? ''}: ${effect ?? 'no effect'}`,
+    )
+    const gaps = this.gaps.map(
+      ({ atMs, node, what }) => `${seconds(atMs)} ${node} tells of a gap: ${JSON.stringify(what)}`,
+    )
+    const problems = this.problems.map(
+      ({ atMs, node, what }) =>
+        `${seconds(atMs)} ${node} tells of a problem: ${what.code} ${what.resolved} ${what.message}`,
+    )
+    const ends = this.service.subscriptions.flatMap(({ id, usernames, end }) =>
+      end === undefined ? [] : `${seconds(end.atMs)} ${id} of ${usernames} is ${end.reason} by ${end.by}`,
+    )
+    return [...told, ...requests, ...gaps, ...problems, ...ends, ...this.happened].sort(
+      (a, b) => Number.parseFloat(a) - Number.parseFloat(b),
+    )
+  }
+}
+
+const never = new Promise<never>(() => {})
+
+/** JSON leaves out what errors say. */
+function withErrors(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value
+  return { ...value, name: value.name, message: value.message, cause: value.cause }
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(3)} s`
+}

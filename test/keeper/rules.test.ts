@@ -1,0 +1,418 @@
+/** Each rule of the keeper (docs/keeper.md) in the smallest story that shows it, on the model of the service. */
+import { describe, expect, test } from 'vitest'
+import type { SentRequest } from './model/client.js'
+import { problemsAtTheService } from './model/invariants.js'
+import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { defaultConfiguration, type Node, World } from './model/world.js'
+
+useVirtualProcesses()
+
+const interval = 15 * minute
+
+function nodeOf(world: World): Node {
+  const [node] = world.nodes
+  if (node === undefined) throw new Error('No process is alive.')
+  return node
+}
+
+function told({ kind, username, effect }: SentRequest): string {
+  return `${kind} ${username}: ${effect ?? 'no effect'}`
+}
+
+/** What was sent since a number of requests. */
+function sentSince(world: World, count: number): string[] {
+  return world.requests.slice(count).map(told)
+}
+
+function codes(world: World): string[] {
+  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
+}
+
+describe('one subscription for each user', () => {
+  test('so that adding a user is one call, and removing one is one call', async () => {
+    const world = await settledWorld({ users: 5 })
+    const joint = world.service.active().filter(({ usernames }) => usernames.length !== 1)
+    expect(joint).toEqual([])
+    const before = world.requests.length
+    world.want('newcomer')
+    world.wantNoLonger('agent1')
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    const changes = sentSince(world, before).filter(
+      (line) => !line.endsWith('409') && !line.startsWith('update'),
+    )
+    expect(changes.sort()).toEqual(['create newcomer: 201', 'unsubscribe agent1: 204'])
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+})
+
+describe('a probe', () => {
+  test('is a plain create, and every fourth is an update by the recorded id', async () => {
+    const world = await settledWorld({ users: 1 })
+    const before = world.requests.length
+    await world.time.advance(8 * interval)
+    const kinds = world.requests.slice(before).map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'update')).toHaveLength(2)
+    expect(kinds.filter((kind) => kind === 'create')).toHaveLength(6)
+  })
+
+  test('of a keeper without parameters is a plain create always', async () => {
+    const { parameters: _, ...configuration } = defaultConfiguration
+    const world = await settledWorld({ users: 1, configuration })
+    await world.time.advance(8 * interval)
+    expect(new Set(world.requests.map(({ kind }) => kind))).toEqual(new Set(['create']))
+  })
+
+  test('that is answered 404 and then 409 tells of a conflict, and replaces nothing', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.subscribeSomebodyElse(['agent1'])
+    await world.time.advance(5 * interval)
+    expect(codes(world)).toContain('CONFLICT')
+    const conflict = world.problems.find(({ what }) => what.code === 'CONFLICT')
+    expect(conflict?.what.usernames).toEqual(['agent1'])
+    const { keeper, process } = nodeOf(world)
+    expect(process.run(() => keeper.subscription('agent1'))?.state).toBe('conflict')
+    expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 2, conflict: 1 })
+    world.unsubscribeSomebodyElse()
+    await world.time.advance(interval + minute)
+    expect(codes(world)).toContain('CONFLICT is over')
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('is saved by a delivery', async () => {
+    const world = await settledWorld({ users: 1 })
+    const before = world.requests.length
+    const callBack = () => {
+      world.callback('agent0')
+      world.time.schedule(5 * minute, callBack)
+    }
+    callBack()
+    await world.time.advance(2 * hour)
+    expect(world.requests.length - before).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('the first meeting with a user', () => {
+  test('replaces an identical subscription, whose id is not known', async () => {
+    const world = new World({ seed: 3, usernames: ['agent0'] })
+    const { notificationTypes, callbackUrl } = world.configuration
+    const request = {
+      notificationTypes,
+      callbackUrl,
+      usernames: ['agent0'],
+      recreateIfExists: false,
+      parameters: {},
+    }
+    world.service.create(request, 'keeper')
+    world.start()
+    await world.time.advance(minute)
+    expect(world.requests.map(told)).toEqual(['create agent0: 409', 'recreate agent0: 201'])
+    expect(world.gaps).toEqual([])
+  })
+
+  test('leaves it and reports a conflict where that is asked for', async () => {
+    const world = new World({ seed: 3, usernames: ['agent0'], keeper: { existing: 'report' } })
+    world.subscribeSomebodyElse(['agent0'])
+    world.start()
+    await world.time.advance(minute)
+    expect(world.requests.map(told)).toEqual(['create agent0: 409'])
+    expect(codes(world)).toEqual(['CONFLICT'])
+  })
+
+  test('reports a joint subscription that stands in the way of everybody in it', async () => {
+    const world = new World({ seed: 3, usernames: agents(4) })
+    world.subscribeSomebodyElse(agents(4))
+    world.start()
+    await world.time.advance(minute)
+    expect(world.problems.at(-1)?.what.usernames).toHaveLength(4)
+    expect(new Set(codes(world))).toEqual(new Set(['CONFLICT']))
+  })
+})
+
+describe('a store that fails', () => {
+  for (const mode of ['failing', 'hanging', 'swallowing'] as const) {
+    test(`(${mode}) keeps recorded users subscribed, and removes and replaces nobody`, async () => {
+      const world = await settledWorld({ users: 4 })
+      world.store.mode = mode
+      await world.time.advance(minute)
+      const before = world.requests.length
+      world.end(['agent2'])
+      world.wantNoLonger('agent3')
+      world.want('newcomer')
+      await world.time.advance(2 * interval)
+      expect(sentSince(world, before)).toContain('create agent2: 201')
+      expect(
+        sentSince(world, before).filter((line) => /^(recreate|unsubscribe)|newcomer/.test(line)),
+      ).toEqual([])
+      expect(codes(world)).toContain('STORE')
+      world.store.mode = 'working'
+      await world.time.advance(interval + minute)
+      expect(codes(world)).toContain('STORE is over')
+      expect(problemsAtTheService(world)).toEqual([])
+      expect(world.violations).toEqual([])
+    })
+  }
+
+  test('and has lost all is written again by the process that remembers', async () => {
+    const world = await settledWorld({ users: 4 })
+    const ids = world.service.active().map(({ id }) => id)
+    world.store.forget()
+    await world.time.advance(2 * minute)
+    world.kill(nodeOf(world))
+    world.start()
+    await world.time.advance(interval + minute)
+    expect(world.service.active().map(({ id }) => id)).toEqual(ids)
+  })
+})
+
+describe('a create without an answer', () => {
+  test('is settled by a recreate, and not before it can no longer take effect', async () => {
+    const world = new World({ seed: 5, usernames: ['agent0'] })
+    world.nextFates.push({ kind: 'silent', effectAfterMs: 25_000 })
+    world.start()
+    await world.time.advance(10 * minute)
+    const recreate = world.requests.find(({ kind }) => kind === 'recreate')
+    const [first] = world.requests
+    expect(first?.effect).toBe(201)
+    expect((recreate?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(150 * second)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('of a user who is removed meanwhile is found and ended', async () => {
+    const world = await settledWorld({ users: 2 })
+    world.want('newcomer')
+    world.nextFates.push({ kind: 'silent', effectAfterMs: 149_000 })
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    await world.time.advance(31 * second)
+    world.wantNoLonger('newcomer')
+    await world.time.advance(interval + minute)
+    expect(world.service.activeFor('newcomer')).toEqual([])
+    expect(world.service.subscriptions.some(({ usernames }) => usernames.includes('newcomer'))).toBe(true)
+  })
+})
+
+describe('one trouble', () => {
+  test('is one report when it begins and one when it is over', async () => {
+    const world = await settledWorld({ users: 20 })
+    world.weather = () => ({ kind: 'status', status: 503 })
+    await world.time.advance(hour)
+    world.weather = undefined
+    await world.time.advance(interval)
+    expect(codes(world)).toEqual(['SERVICE', 'SERVICE is over'])
+  })
+
+  test('of one user whom the service refuses is his alone', async () => {
+    const world = await settledWorld({ users: 20 })
+    world.refused.add('agent3')
+    await world.time.advance(2 * interval)
+    const { keeper, process } = nodeOf(world)
+    expect(process.run(() => keeper.status()).counts).toEqual({
+      active: 19,
+      unproven: 0,
+      conflict: 0,
+      failing: 1,
+    })
+    expect(codes(world)).toEqual([])
+    world.refused.clear()
+    await world.time.advance(interval)
+    expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 20, failing: 0 })
+  })
+
+  test('of credentials says so', async () => {
+    const world = await settledWorld({ users: 20 })
+    world.weather = () => ({ kind: 'no-token' })
+    await world.time.advance(hour)
+    expect(codes(world)).toEqual(['CREDENTIALS'])
+  })
+})
+
+describe('a roster', () => {
+  for (const mode of ['empty', 'throwing', 'hanging', 'garbled', 'halved'] as const) {
+    test(`that is ${mode} removes nobody and is reported`, async () => {
+      const world = await settledWorld({ users: 20 })
+      const before = world.requests.length
+      world.rosterMode = mode
+      await world.time.advance(3 * interval)
+      expect(sentSince(world, before).filter((line) => line.startsWith('unsubscribe'))).toEqual([])
+      expect(codes(world)).toEqual(['ROSTER'])
+      world.rosterMode = 'working'
+      await world.time.advance(interval + minute)
+      expect(codes(world)).toEqual(['ROSTER', 'ROSTER is over'])
+      expect(problemsAtTheService(world)).toEqual([])
+    })
+  }
+
+  test('that lacks most users removes them when it is told to', async () => {
+    const world = await settledWorld({ users: 20 })
+    for (const name of agents(15)) world.wantNoLonger(name)
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(world.service.active()).toHaveLength(20)
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep({ allowRemovals: true }))
+    expect(report.removed).toBe(15)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('with a name that cannot be sent subscribes the others', async () => {
+    const world = new World({ seed: 6, usernames: ['agent0', 'no,body', 'agent1', ''] })
+    const node = world.start()
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report.failed.map(({ username }) => username).sort()).toEqual(['', 'no,body'])
+    expect(world.service.active()).toHaveLength(2)
+  })
+})
+
+describe('a new configuration', () => {
+  const elsewhere = { ...defaultConfiguration, callbackUrl: 'https://app.example.com/elsewhere' }
+  const otherTypes = { ...defaultConfiguration, notificationTypes: ['conversation-ai'] as const }
+  const moreTypes = { ...defaultConfiguration, notificationTypes: ['behavioral', 'conversation-ai'] as const }
+  const otherSecret = { ...defaultConfiguration, parameters: { token: 's3cret-9' } }
+  const otherName = { ...defaultConfiguration, parameters: { tenant: 's3cret-9' } }
+
+  test.each([
+    ['of parameters is brought by updates', otherSecret, ['update']],
+    ['of the callback URL creates first and ends then', elsewhere, ['create', 'unsubscribe']],
+    ['of types that share none creates first and ends then', otherTypes, ['create', 'unsubscribe']],
+    ['of types that overlap ends first and creates at once', moreTypes, ['unsubscribe', 'create']],
+    ['without one of the parameters recreates', otherName, ['recreate']],
+  ] as const)('%s', async (_, configuration, kinds) => {
+    const world = await settledWorld({ users: 3 })
+    await world.stop(nodeOf(world))
+    const before = world.requests.length
+    world.configuration = configuration
+    world.start()
+    await world.time.advance(5 * minute)
+    const ofOne = world.requests.slice(before).filter(({ username }) => username === 'agent1')
+    expect(ofOne.filter(({ effect }) => effect !== 409).map(({ kind }) => kind)).toEqual(kinds)
+    expect(problemsAtTheService(world)).toEqual([])
+    const isGap = kinds[0] === 'recreate' || kinds[0] === 'unsubscribe'
+    expect(world.gaps.map(({ what }) => what.cause)).toEqual(isGap ? ['changed', 'changed', 'changed'] : [])
+    expect(world.violations).toEqual([])
+  })
+
+  test('makes a process that runs an older one stand aside', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.configuration = otherSecret
+    world.start()
+    await world.time.advance(5 * minute)
+    expect(codes(world)).toContain('SUPERSEDED')
+    expect(problemsAtTheService(world)).toEqual([])
+    const before = world.requests.length
+    await world.time.advance(4 * interval)
+    expect(new Set(world.requests.slice(before).map(({ process }) => process.name))).toEqual(
+      new Set(['process 2']),
+    )
+  })
+})
+
+describe('two processes', () => {
+  test('take turns: the second stands by, and takes over when the first one dies', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.start()
+    await world.time.advance(2 * interval)
+    expect(new Set(world.requests.map(({ process }) => process.name))).toEqual(new Set(['process 1']))
+    world.kill(nodeOf(world))
+    world.end(['agent1'])
+    await world.time.advance(3 * minute)
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.gaps.map(({ what }) => what.username)).toEqual(['agent1'])
+  })
+
+  test('take turns: the second takes over at once when the first one stops', async () => {
+    const world = await settledWorld({ users: 3 })
+    const first = nodeOf(world)
+    world.start()
+    await world.time.advance(minute)
+    const before = world.requests.length
+    await world.stop(first)
+    await world.time.advance(35 * second)
+    expect(world.requests.slice(before).map(({ process }) => process.name)).toContain('process 2')
+  })
+
+  test('take turns: one that slept finds its turn gone', async () => {
+    const world = await settledWorld({ users: 3 })
+    const first = nodeOf(world)
+    world.start()
+    await world.time.advance(minute)
+    first.process.suspend()
+    await world.time.advance(10 * minute)
+    first.process.resume()
+    const before = world.requests.length
+    await world.time.advance(4 * interval)
+    expect(new Set(world.requests.slice(before).map(({ process }) => process.name))).toEqual(
+      new Set(['process 2']),
+    )
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+})
+
+describe('a delivery', () => {
+  test('of an unknown subscription is reported after a minute, with its id, and nothing is ended', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.observe(999, 0)
+    await world.time.advance(55 * second)
+    expect(codes(world)).toEqual([])
+    await world.time.advance(2 * minute)
+    const [problem] = world.problems
+    expect(problem?.what).toMatchObject({ code: 'STRAY', subscriptionId: 999, resolved: false })
+    expect(world.requests.filter(({ kind }) => kind === 'unsubscribe')).toEqual([])
+  })
+
+  test('of a subscription that another process has just created is no stray', async () => {
+    const world = await settledWorld({ users: 3 })
+    const second = world.start()
+    await world.time.advance(minute)
+    world.want('newcomer')
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    const [subscription] = world.service.activeFor('newcomer')
+    second.process.receive(0, () => second.keeper.observe({}, { subscriptionId: subscription?.id ?? 0 }))
+    await world.time.advance(5 * minute)
+    expect(codes(world)).toEqual([])
+  })
+})
+
+describe('clocks', () => {
+  test('that jump cost nothing but one look at everybody', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.jumpWallClock(nodeOf(world), -24 * hour)
+    await world.time.advance(2 * interval)
+    world.jumpWallClock(nodeOf(world), 48 * hour)
+    await world.time.advance(2 * interval)
+    expect(codes(world)).toEqual([])
+    expect(world.gaps).toEqual([])
+  })
+
+  test('that stood still are followed by a look at everybody at once', async () => {
+    const world = await settledWorld({ users: 3 })
+    const { process } = nodeOf(world)
+    process.suspend()
+    await world.time.advance(2 * hour)
+    world.end(agents(3))
+    process.resume()
+    await world.time.advance(minute)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+})
+
+describe('a rotation', () => {
+  test('updates all, and says whose old secret can go', async () => {
+    const world = await settledWorld({ users: 5 })
+    world.end(['agent4'])
+    const parameters = { token: world.newSecret() }
+    world.configuration = { ...world.configuration, parameters }
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
+    expect([...report.confirmed].sort()).toEqual(agents(5))
+    expect(report.pending).toEqual([])
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('leaves pending whom the service refuses, and a later pass finishes them', async () => {
+    const world = await settledWorld({ users: 5 })
+    world.refused.add('agent2')
+    const parameters = { token: world.newSecret() }
+    world.configuration = { ...world.configuration, parameters }
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
+    expect(report.pending).toEqual(['agent2'])
+    world.refused.clear()
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+})
