@@ -19,12 +19,17 @@ const shortThirdParties: Plugin = {
   },
 }
 
+/** Doors of which there are two builds. Of the emulator, a tool, there is one: see scripts/finish-build.ts. */
+const withoutEmulator = {
+  index: 'src/index.ts',
+  'webhooks/index': 'src/webhooks/index.ts',
+  'stores/redis': 'src/stores/redis.ts',
+  'spool/index': 'src/spool/index.ts',
+}
+
 const shared = {
   entry: {
-    index: 'src/index.ts',
-    'webhooks/index': 'src/webhooks/index.ts',
-    'stores/redis': 'src/stores/redis.ts',
-    'spool/index': 'src/spool/index.ts',
+    ...withoutEmulator,
     'emulator/index': 'src/emulator/index.ts',
   },
   platform: 'node',
@@ -36,6 +41,14 @@ const shared = {
   splitting: true,
   esbuildOptions(options) {
     options.minifySyntax = true
+  },
+  // Source maps lead back to what can be read. What stands at the top of a file keeps its name: logs show classes by it.
+  minify: 'terser',
+  terserOptions: {
+    compress: false,
+    module: false,
+    toplevel: false,
+    format: { comments: false, preserve_annotations: true },
   },
   // Other runtimes know the modules of Node.js by this prefix only.
   removeNodeProtocol: false,
@@ -55,7 +68,7 @@ const lazyRequire = rewrite(
 )
 
 export default defineConfig([
-  { ...shared, format: 'esm', plugins: [undiciOfNpm] },
+  { ...shared, entry: withoutEmulator, format: 'esm', plugins: [undiciOfNpm] },
   {
     ...shared,
     format: 'cjs',
