@@ -20,10 +20,10 @@ const revealSchema = z.union(
   'must be { entryId }, { subscriptionId } or { credentials: true }',
 )
 const faultSchema = z.object({
-  operation: z.unknown(),
-  fault: z.unknown(),
-  times: z.unknown(),
-  subscriptionId: z.unknown(),
+  operation: z.unknown().optional(),
+  fault: z.unknown().optional(),
+  times: z.unknown().optional(),
+  subscriptionId: z.unknown().optional(),
 })
 
 const actions: Readonly<Record<string, Action>> = {

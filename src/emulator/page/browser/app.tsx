@@ -35,6 +35,13 @@ export function App({ feed }: { feed: Feed }): JSX.Element {
     focusSoon('send-type')
   }, [])
 
+  /** A list that is a pane is in sight already: the tab beside it stays. */
+  function show(list: 'time-line' | 'subscriptions', focused: string): void {
+    const isTab = layout === 'narrow' || (layout === 'medium' && list === 'subscriptions')
+    if (isTab) setView(list)
+    focusSoon(focused)
+  }
+
   const timeLine = (
     <TimeLine
       state={state}
@@ -61,14 +68,12 @@ export function App({ feed }: { feed: Feed }): JSX.Element {
       onCompose={compose}
       onFilter={(text) => {
         setFilter({ kind: 'all', text })
-        setView('time-line')
-        focusSoon('time-line-filter')
+        show('time-line', 'time-line-filter')
       }}
       onOpen={(opened) => open(opened, 'keyboard')}
       onLeave={() => {
         const list = selection?.kind === 'subscription' ? 'subscriptions' : 'time-line'
-        setView(list)
-        focusSoon(`${list}-list`)
+        show(list, `${list}-list`)
       }}
     />
   )
