@@ -10,7 +10,9 @@ import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
 import type {
   Auth,
+  ClientCredentials,
   CreateSubscriptionInput,
+  KeyValueStore,
   NotificationClient,
   SubscriptionKeeper,
 } from 'notification-subscriber'
@@ -25,6 +27,8 @@ export { Redis } from 'ioredis'
 export declare const client: NotificationClient
 export declare const clientId: string
 export declare const clientSecret: string
+export declare const credentials: ClientCredentials
+export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
 export declare const many: readonly CreateSubscriptionInput[]

@@ -25,20 +25,21 @@ export function openStore(kind: StoreKind, url: string): OpenStore {
 function ignoreErrors() {}
 
 export function ioredisOn(url: string): OpenStore<RedisStore> {
-  const redis = new Redis(url)
+  const redis = new Redis(url, { commandTimeout: 1_000 })
   redis.on('error', ignoreErrors)
   return { store: redisStore(redis), close: () => redis.disconnect() }
 }
 
 export function nodeRedisOn(url: string): OpenStore<RedisStore> {
-  const client = createClient({ url })
-  client.on('error', ignoreErrors)
-  client.connect().catch(ignoreErrors)
-  return { store: redisStore(client), close: () => client.destroy() }
+  const redis = createClient({ url })
+  redis.on('error', ignoreErrors)
+  redis.connect().catch(ignoreErrors)
+  return { store: redisStore(redis), close: () => redis.destroy() }
 }
 
 export function keyvOn(url: string): OpenStore {
-  const keyv = new Keyv<string>(new KeyvRedis(url))
+  const adapter = new KeyvRedis({ url, disableOfflineQueue: true })
+  const keyv = new Keyv<string>(adapter)
   keyv.on('error', ignoreErrors)
-  return { store: keyv, close: () => keyv.disconnect() }
+  return { store: keyv, close: () => adapter.disconnect(true) }
 }

@@ -1,9 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { credentials, fakeService, tokenAnswer } from '../support/fake-service.js'
+import { recordingLogger } from '../support/recording-logger.js'
 import { RedisServer } from '../support/redis-server.js'
 import { type AppProcess, AppProgram, type AppReport } from './app-process.js'
-import type { StoreKind } from './stores.js'
+import { keyvOn, type StoreKind } from './stores.js'
 
 let program: AppProgram
 beforeAll(async () => {
@@ -146,4 +148,26 @@ test('a process that is killed while it requests a token delays the others by le
   // That of the dead, and one for all the others.
   expect(emulator.requestCounts.token).toBe(2)
   expectShortDelays(reports)
+})
+
+test('Keyv, while its Redis is down: the log says once that nothing is kept, and every call succeeds', async () => {
+  await using server = await RedisServer.start()
+  const { store, close } = keyvOn(server.url)
+  await store.set('kept', 'while Redis is up')
+  await server.kill()
+  // The way of Keyv that the warning is there for.
+  await expect.poll(() => store.set('lost', 'while Redis is down')).toBe(true)
+  expect(await store.get('lost')).toBeUndefined()
+
+  const service = fakeService()
+  const { lines, ...logger } = recordingLogger()
+  const client = service.client({ auth: { ...credentials, tokenCache: store }, logger })
+  service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 1)
+  for (const expected of ['token-1', 'token-2', 'token-3']) {
+    expect(await client.getAccessToken()).toBe(expected)
+    await setTimeout(1_000)
+  }
+  expect(lines.filter(([, message]) => message.includes('does not keep what it is given'))).toHaveLength(1)
+  await client.close()
+  await close()
 })

@@ -59,10 +59,14 @@ export function describeKeyValueStore(
   })
 }
 
-/** @param storesNow - several stores on the same data, as several processes have them */
+/**
+ * @param storesNow - several stores on the same data, as several processes have them
+ * @param expires - whether the store forgets a value after its time
+ */
 export function describeCompareAndSet(
   name: string,
   storesNow: () => readonly [RedisStore, ...RedisStore[]],
+  { expires = true }: { expires?: boolean } = {},
 ): void {
   describe(`compareAndSet of ${name}`, () => {
     test('stores a value where there is none, once', async () => {
@@ -82,23 +86,6 @@ export function describeCompareAndSet(
       expect(await store.compareAndSet(key, 'another', 'second')).toBe(false)
       expect(await store.compareAndSet(key, 'first', 'second')).toBe(true)
       expect(await store.get(key)).toBe('second')
-    })
-
-    test('stores for a time or for good, whatever the value before it had', async () => {
-      const [store] = storesNow()
-      const [brief, replaced, kept] = [newKey(), newKey(), newKey()]
-      expect(await store.compareAndSet(brief, undefined, 'brief', 40)).toBe(true)
-      await store.set(replaced, 'first')
-      expect(await store.compareAndSet(replaced, 'first', 'brief', 40)).toBe(true)
-      await store.set(kept, 'first', 1_500)
-      expect(await store.compareAndSet(kept, 'first', 'kept')).toBe(true)
-      for (const key of [brief, replaced]) {
-        await vi.waitFor(async () => expect(typeof (await store.get(key))).not.toBe('string'), 5_000)
-      }
-      await new Promise((resolve) => setTimeout(resolve, 1_600))
-      expect(await store.get(kept)).toBe('kept')
-      // What is forgotten counts as none.
-      expect(await store.compareAndSet(brief, undefined, 'again')).toBe(true)
     })
 
     test('does with any texts what a plain comparison does', async () => {
@@ -144,6 +131,25 @@ export function describeCompareAndSet(
       }
       await Promise.all(storesNow().map(countUp))
       expect(await storesNow()[0].get(key)).toBe(String(stepsEach * storesNow().length))
+    })
+
+    if (!expires) return
+
+    test('stores for a time or for good, whatever the value before it had', async () => {
+      const [store] = storesNow()
+      const [brief, replaced, kept] = [newKey(), newKey(), newKey()]
+      expect(await store.compareAndSet(brief, undefined, 'brief', 40)).toBe(true)
+      await store.set(replaced, 'first')
+      expect(await store.compareAndSet(replaced, 'first', 'brief', 40)).toBe(true)
+      await store.set(kept, 'first', 1_500)
+      expect(await store.compareAndSet(kept, 'first', 'kept')).toBe(true)
+      for (const key of [brief, replaced]) {
+        await vi.waitFor(async () => expect(typeof (await store.get(key))).not.toBe('string'), 5_000)
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1_600))
+      expect(await store.get(kept)).toBe('kept')
+      // What is forgotten counts as none.
+      expect(await store.compareAndSet(brief, undefined, 'again')).toBe(true)
     })
   })
 }

@@ -1,0 +1,19 @@
+/** The store of docs/stores.md, "lmdb, on one machine", to the letter. */
+import { open } from 'lmdb'
+import type { RedisStore } from 'notification-subscriber/redis'
+
+export function openLmdbStore(path: string): { store: RedisStore; close(): Promise<void> } {
+  const db = open<string, string>({ path })
+  const store: RedisStore = {
+    get: (key) => db.get(key),
+    set: (key, value) => db.put(key, value),
+    delete: (key) => db.remove(key),
+    compareAndSet: (key, expected, value) =>
+      db.transaction(() => {
+        if (db.get(key) !== expected) return false
+        db.putSync(key, value)
+        return true
+      }),
+  }
+  return { store, close: () => db.close() }
+}
