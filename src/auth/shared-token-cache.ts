@@ -128,7 +128,7 @@ export class SharedTokenCache {
     const remainingMs = expiresAtMs - Date.now()
     // Far more left than it ever had: some process's wall clock is wrong, so the time is worth nothing.
     if (remainingMs <= 0 || remainingMs > lifetimeMs * (1 + toleratedClockDifference)) return undefined
-    return { accessToken, lifetimeMs, remainingMs: Math.min(remainingMs, lifetimeMs) }
+    return { accessToken, lifetimeMs, remainingMs }
   }
 
   /** The write of a token, which may have to wait its turn: its time counts from now. */

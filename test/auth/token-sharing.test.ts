@@ -143,6 +143,40 @@ describe('processes that share a store with compareAndSet', () => {
     expect(await two?.getAccessToken()).toBe('longer')
   })
 
+  test('a token that only seems to end later, because the wall clock went back, is refreshed all the same', async () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0)
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 60)
+    const client = processOn(service, new NaiveStore())
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(49_000)
+    vi.setSystemTime(Date.now() - 2)
+    random.mockReturnValue(0.99)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await client.getAccessToken()).toBe('token-2')
+  })
+
+  test('a request that is answered while its lock is being renewed frees the lock', async () => {
+    const service = fakeService()
+    service.onToken = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      return tokenAnswer('token')
+    }
+    const naive = new NaiveStore()
+    const slow = withOperations(naive, {
+      async compareAndSet(...args) {
+        const stored = await naive.compareAndSet(...args)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        return stored
+      },
+    })
+    const token = processOn(service, slow).getAccessToken()
+    await vi.advanceTimersByTimeAsync(700)
+    expect(await token).toBe('token')
+    expect(naive.values[lockKeyIn(naive)]).toMatch(/^free /)
+  })
+
   test('when all is done no lock is held, and no timer runs', async () => {
     const service = fakeService()
     const store = new NaiveStore()
@@ -203,8 +237,12 @@ describe('a process that dies while it requests a token', () => {
     const answer = deferred<Response>()
     slow.onToken = () => answer.promise
     let isStopped = false
+    let writes = 0
     const storeOfSlow = withOperations(store, {
-      compareAndSet: async (...args) => !isStopped && store.compareAndSet(...args),
+      async compareAndSet(...args) {
+        writes += 1
+        return !isStopped && store.compareAndSet(...args)
+      },
     })
     const stopped = processOn(slow, storeOfSlow).getAccessToken()
     await vi.advanceTimersByTimeAsync(0)
@@ -217,6 +255,8 @@ describe('a process that dies while it requests a token', () => {
     await vi.advanceTimersByTimeAsync(10)
     const held = store.values[lockKeyIn(store)]
     isStopped = false
+    // The one that took the lock, and the renewal that failed: the lock is another's now.
+    expect(writes).toBe(2)
     answer.resolve(tokenAnswer('late'))
     expect(await stopped).toBe('late')
     await vi.advanceTimersByTimeAsync(0)
