@@ -10,7 +10,7 @@ import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
 import type {
   Auth,
-  ClientCredentials,
+  ClientCredentialsAuth,
   CreateSubscriptionInput,
   KeyValueStore,
   NotificationClient,
@@ -27,7 +27,7 @@ export { Redis } from 'ioredis'
 export declare const client: NotificationClient
 export declare const clientId: string
 export declare const clientSecret: string
-export declare const credentials: ClientCredentials
+export declare const credentials: ClientCredentialsAuth
 export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
