@@ -6,6 +6,7 @@ import type { Database, RangeOptions, RootDatabase } from 'lmdb'
 import { type Issue, SpoolError } from '../errors.js'
 import { messageOf } from '../shared/excerpt.js'
 import { DataFile } from './data-file.js'
+import { bytesOf, countOf, type Measures, measure } from './measures.js'
 
 /** A delivery that waits. */
 export interface Entry {
@@ -39,34 +40,6 @@ export interface InvalidBody {
   /** Why it is no delivery. */
   readonly issues: readonly Issue[]
 }
-
-/** What is on the disk, in bytes. */
-interface Measures {
-  /** What counts for `maxBytes`. */
-  readonly waitingBytes: number
-  /** All pages in use. */
-  readonly usedBytes: number
-  /** Up to the last page that was ever in use. */
-  readonly endBytes: number
-}
-
-interface PageStats {
-  readonly entryCount: number
-  readonly treeBranchPageCount: number
-  readonly treeLeafPageCount: number
-  readonly overflowPages: number
-  readonly pageSize: number
-}
-
-/** What lmdb tells of one database and, in the last three, of the file. */
-interface Stats extends PageStats {
-  readonly lastPageNumber: number
-  readonly root: PageStats
-  readonly free: PageStats
-}
-
-/** How many pages of the file are headers. */
-const headerPages = 2
 
 type StoredBody = Omit<InvalidBody, 'id'>
 type EntryKey = [dueAt: number, id: number]
@@ -154,7 +127,7 @@ export class SpoolStore {
 
   /** How many entries there are. */
   get count(): number {
-    return statsOf(this.#entries).entryCount
+    return countOf(this.#entries)
   }
 
   /** Resolves when the entry is on the disk. */
@@ -318,14 +291,7 @@ export class SpoolStore {
   }
 
   #measure(): Measures {
-    const waitingBytes = bytesOf(this.#entries) + bytesOf(this.#unreadable)
-    const { pageSize, lastPageNumber, root, free } = statsOf(this.#invalid)
-    const houseBytes = sizeOfPages(root) + sizeOfPages(free) + headerPages * pageSize
-    return {
-      waitingBytes,
-      usedBytes: waitingBytes + bytesOf(this.#invalid) + houseBytes,
-      endBytes: (lastPageNumber + 1) * pageSize,
-    }
+    return measure([this.#entries, this.#unreadable], [this.#invalid])
   }
 
   #nextId(): number {
@@ -353,20 +319,6 @@ function storedValue(history: History, text: string): string {
 function partsOfValue(value: string): Pick<Entry, 'history' | 'text'> {
   const end = value.indexOf('\n')
   return { history: JSON.parse(value.slice(0, end)), text: value.slice(end + 1) }
-}
-
-/** What a database takes of the file, in bytes. */
-function bytesOf(db: Database): number {
-  return sizeOfPages(statsOf(db))
-}
-
-function sizeOfPages({ treeBranchPageCount, treeLeafPageCount, overflowPages, pageSize }: PageStats): number {
-  return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize
-}
-
-/** The statistics that LMDB keeps anyway; lmdb declares them as any object. */
-function statsOf(db: Database): Stats {
-  return db.getStats() as Stats
 }
 
 /** About how many bytes a body takes. */
