@@ -68,7 +68,14 @@ const lazyRequire = rewrite(
 )
 
 export default defineConfig([
-  { ...shared, entry: withoutEmulator, format: 'esm', plugins: [undiciOfNpm] },
+  {
+    ...shared,
+    // Nobody imports the command line: one format will do. It finds the emulator by the package's name.
+    entry: { ...withoutEmulator, 'cli/index': 'src/cli/index.ts' },
+    external: ['notification-subscriber/emulator'],
+    format: 'esm',
+    plugins: [undiciOfNpm],
+  },
   {
     ...shared,
     format: 'cjs',

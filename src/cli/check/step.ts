@@ -1,0 +1,28 @@
+/** One step of a check, and what became of it. */
+
+/** `skipped`: not tried, because an earlier step failed or does not apply here. */
+export type StepOutcome = 'passed' | 'failed' | 'skipped'
+
+export interface Step {
+  /** What was tried. */
+  readonly name: string
+  readonly outcome: StepOutcome
+  /** What happened; never the body of an answer, nor a secret. */
+  readonly message: string
+  /** After a failure: what to do about it. */
+  readonly next?: string | undefined
+  /** For programs: what the message says, as values. */
+  readonly details?: object | undefined
+}
+
+export function passed(name: string, message: string, details?: object): Step {
+  return { name, outcome: 'passed', message, details }
+}
+
+export function failed(name: string, message: string, next?: string): Step {
+  return { name, outcome: 'failed', message, next }
+}
+
+export function skipped(name: string, message: string): Step {
+  return { name, outcome: 'skipped', message }
+}

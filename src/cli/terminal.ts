@@ -1,0 +1,51 @@
+/** What a command prints: lines for people or, with `--json`, one object a line. */
+
+/** ECMA-48 section 8.3.117: what switches each on, and off again. */
+const codes = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+} as const
+
+export type Colour = keyof typeof codes
+
+export interface TerminalOptions {
+  /** Whether `--json` was given. */
+  readonly json: boolean
+  readonly output: NodeJS.WritableStream & { readonly isTTY?: boolean }
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export class Terminal {
+  readonly isJson: boolean
+  readonly #output: TerminalOptions['output']
+  readonly #isColoured: boolean
+
+  constructor({ json, output, env }: TerminalOptions) {
+    this.isJson = json
+    this.#output = output
+    // https://no-color.org: any value but an empty one.
+    this.#isColoured = output.isTTY === true && !env.NO_COLOR
+  }
+
+  /** A line for people; nothing with `--json`. */
+  line(text = ''): void {
+    if (!this.isJson) this.#output.write(`${text}\n`)
+  }
+
+  /** A line for programs; nothing without `--json`. */
+  event(event: string, fields: object): void {
+    if (this.isJson) this.#output.write(`${JSON.stringify({ event, ...fields })}\n`)
+  }
+
+  /** The text in a colour, where there are colours. */
+  paint(colour: Colour, text: string): string {
+    if (!this.#isColoured) return text
+    // Not `styleText` of Node.js, which has its own mind about when there are colours.
+    const [on, off] = codes[colour]
+    return `\u001b[${on}m${text}\u001b[${off}m`
+  }
+}

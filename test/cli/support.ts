@@ -1,0 +1,164 @@
+/** The command line as a process: built once for all tests of a worker, and run as a user would. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync, rmSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { vi } from 'vitest'
+import { inlinePage } from '../../scripts/inline-page.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const builds = fileURLToPath(new URL('.built', import.meta.url))
+
+let built: Promise<string> | undefined
+
+/** Path of the program. It lies inside the package, so that it finds what the package depends on. */
+function program(): Promise<string> {
+  built ??= buildProgram()
+  return built
+}
+
+async function buildProgram(): Promise<string> {
+  removeLeftovers()
+  const folder = join(builds, String(process.pid))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await build({
+    absWorkingDir: root,
+    entryPoints: { 'cli/index': 'src/cli/index.ts' },
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    alias: { 'notification-subscriber/emulator': join(root, 'src/emulator/index.ts') },
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'error',
+    plugins: [inlinePage],
+  })
+  return join(folder, 'cli/index.mjs')
+}
+
+/** What workers left that were killed. */
+function removeLeftovers(): void {
+  try {
+    for (const pid of readdirSync(builds)) {
+      if (!isAlive(Number(pid))) rmSync(join(builds, pid), { recursive: true, force: true })
+    }
+  } catch {
+    // Nothing was ever built here.
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface Finished {
+  /** Exit code. */
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface RunOptions {
+  env?: Record<string, string>
+}
+
+/** Runs a command to its end. */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  return (await start(args, options)).finished
+}
+
+/** A command that runs. */
+export interface Running {
+  readonly child: ChildProcess
+  /** The lines of standard output so far. */
+  readonly lines: readonly string[]
+  readonly finished: Promise<Finished>
+  /** Resolves with the first line, from now or before, that matches. */
+  line(pattern: RegExp): Promise<string>
+}
+
+export async function start(args: readonly string[], { env = {} }: RunOptions = {}): Promise<Running> {
+  const child = spawn(process.execPath, [await program(), ...args], {
+    env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  let stderr = ''
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text
+  })
+  const finished = new Promise<Finished>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, stdout: lines.join('\n'), stderr }))
+  })
+  const line = (pattern: RegExp) =>
+    vi.waitUntil(
+      () => {
+        if (child.exitCode !== null) throw new Error(`it has ended: ${lines.join('\n')} ${stderr}`)
+        return lines.find((each) => pattern.test(each))
+      },
+      { timeout: 20_000, interval: 10 },
+    )
+  return { child, lines, finished, line }
+}
+
+/** What the emulator announces in its first line of JSON. */
+export interface Listening {
+  baseUrl: string
+  authUrl: string
+  domain: string
+  clientId: string
+  clientSecret: string
+  caFile: string
+  pageUrl: string
+}
+
+export interface RunningEmulator extends AsyncDisposable, Running {
+  readonly listening: Listening
+  /** The variables that it prints for `.env`. */
+  readonly env: Record<string, string>
+  /** The events so far, without the first. */
+  events(): Record<string, unknown>[]
+}
+
+/** An emulator with `--json`, which is told to end where it goes out of scope. */
+export async function startEmulatorCommand(...flags: string[]): Promise<RunningEmulator> {
+  const running = await start(['emulator', '--json', ...flags])
+  const listening: Listening = JSON.parse(await running.line(/"event":"listening"/))
+  return {
+    ...running,
+    listening,
+    env: {
+      NOTIFICATION_BASE_URL: listening.baseUrl,
+      NOTIFICATION_AUTH_URL: listening.authUrl,
+      NOTIFICATION_DOMAIN: listening.domain,
+      NOTIFICATION_CLIENT_ID: listening.clientId,
+      NOTIFICATION_CLIENT_SECRET: listening.clientSecret,
+      NOTIFICATION_CA_FILE: listening.caFile,
+    },
+    events: () => running.lines.slice(1).map((text) => JSON.parse(text)),
+    async [Symbol.asyncDispose]() {
+      running.child.kill('SIGINT')
+      await running.finished
+    },
+  }
+}
+
+/** A new folder, which is removed where it goes out of scope. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'notification-subscriber-cli-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
