@@ -177,16 +177,47 @@ describe('a create without an answer', () => {
     expect(problemsAtTheService(world)).toEqual([])
   })
 
-  test('of a user who is removed meanwhile is found and ended', async () => {
+  test('is not settled by a delivery that arrives while it is on its way', async () => {
+    const { parameters: _, ...configuration } = defaultConfiguration
+    const world = await settledWorld({ users: 1, configuration })
+    const node = nodeOf(world)
+    world.nextFates.push({ kind: 'silent', effectAfterMs: 35 * second })
+    node.process.receive(0, () => void node.keeper.sweep())
+    await world.time.advance(10 * second)
+    world.callback('agent0')
+    await world.time.advance(second)
+    node.process.run(() => node.keeper.status())
+    await world.time.advance(22 * second)
+    world.end(['agent0'])
+    await world.time.advance(interval + 3 * minute)
+    const [real] = world.service.activeFor('agent0')
+    expect(node.process.run(() => node.keeper.subscription('agent0'))?.subscriptionId).toBe(real?.id)
+    expect(world.gaps).toHaveLength(1)
+  })
+
+  test('of a user who is removed meanwhile is found and ended, even if it takes effect late', async () => {
     const world = await settledWorld({ users: 2 })
+    const node = nodeOf(world)
+    const busy = { kind: 'status', status: 503 } as const
     world.want('newcomer')
-    world.nextFates.push({ kind: 'silent', effectAfterMs: 149_000 })
-    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
-    await world.time.advance(31 * second)
+    world.nextFates.push(
+      { kind: 'answered' },
+      { kind: 'answered' },
+      { kind: 'silent', effectAfterMs: 149_000 },
+    )
+    node.process.receive(0, () => void node.keeper.sweep())
+    await world.time.advance(30 * second)
+    world.weather = () => busy
+    await world.time.advance(10 * second)
+    world.weather = undefined
     world.wantNoLonger('newcomer')
-    await world.time.advance(interval + minute)
+    node.process.receive(0, () => void node.keeper.sweep())
+    await world.time.advance(30 * second)
     expect(world.service.activeFor('newcomer')).toEqual([])
-    expect(world.service.subscriptions.some(({ usernames }) => usernames.includes('newcomer'))).toBe(true)
+    await world.time.advance(interval)
+    const made = world.service.subscriptions.filter(({ usernames }) => usernames.includes('newcomer'))
+    expect(made).not.toEqual([])
+    expect(world.service.activeFor('newcomer')).toEqual([])
   })
 })
 
