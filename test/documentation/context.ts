@@ -38,6 +38,8 @@ export declare const auth: Auth
 export declare const receiver: DeliveryReceiver
 export declare const body: string
 export declare const current: string
+export declare const token: string
+export declare const secrets: { token: string }
 export declare const next: string
 export declare const queue: { add(item: object): Promise<void> }
 
