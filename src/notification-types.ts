@@ -1,17 +1,16 @@
 /** The names of what can be subscribed to, and of what is known to be delivered. */
 
-/** The types a subscription can ask for (interface.md sections 2.2 and 6). */
+/** The types a subscription can ask for (docs/service.md, Resources and Notification types). */
 export const notificationTypes = ['behavioral', 'call-score', 'conversation-ai'] as const
 
-/** A type that a subscription can ask for (interface.md sections 2.2 and 6). */
+/** A type that a subscription can ask for (docs/service.md, Resources and Notification types). */
 export type NotificationType = (typeof notificationTypes)[number]
 
 /**
  * The documented values of `notification.type`, by the subscribable type that brings them.
  *
- * The list comes from the service's public developer pages, not from the interface document, which leaves it
- * open (interface.md section 6). It may be incomplete: a value that is not listed here is normal and never
- * an error.
+ * The list comes from the service's public developer pages (docs/service.md, Notification types). It may be
+ * incomplete: a value that is not listed here is normal and never an error.
  */
 export const documentedNotificationTypes = {
   /** How a call goes: each with `Opened` when it begins and `Closed` when it ends. */
@@ -33,8 +32,8 @@ export const documentedNotificationTypes = {
 } as const satisfies Record<NotificationType, readonly string[]>
 
 /**
- * A documented value of `notification.type` (from the service's public developer pages, not from the
- * interface document). Values outside this list are normal: see {@link documentedNotificationTypes}.
+ * A documented value of `notification.type`, from the service's public developer pages. Values outside this list are
+ * normal: see {@link documentedNotificationTypes}.
  */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
 

@@ -10,7 +10,7 @@ export interface JsonSchema {
   [keyword: string]: unknown
 }
 
-/** The body of a callback (interface.md section 2.3), with the payload of `lowEnergyAgentOpened` where that is the type. */
+/** The body of a callback (docs/service.md, Resources), with the payload of `lowEnergyAgentOpened` where that is the type. */
 export function deliveryJsonSchema(): JsonSchema {
   const notification = '/properties/notification'
   const payload = `${notification}/anyOf/1/properties/payload`
@@ -60,7 +60,7 @@ export function deliveryJsonSchema(): JsonSchema {
   }
 }
 
-/** A successful answer of the token endpoint (interface.md section 2.1). */
+/** A successful answer of the token endpoint (docs/service.md, Resources). */
 export function accessTokenJsonSchema(): JsonSchema {
   const schema = described(inputJsonSchema(accessTokenResponseSchema), {
     '/properties/access_token': 'Access token in JWT format, to be sent as `Authorization: Bearer`.',
@@ -72,7 +72,7 @@ export function accessTokenJsonSchema(): JsonSchema {
   return schema
 }
 
-/** The answer to a successful create (interface.md section 4.2). */
+/** The answer to a successful create (docs/service.md, Endpoints). */
 export function createdSubscriptionJsonSchema(): JsonSchema {
   return described(inputJsonSchema(createSubscriptionResponseSchema), {
     '/properties/subscription_id':
@@ -80,7 +80,7 @@ export function createdSubscriptionJsonSchema(): JsonSchema {
   })
 }
 
-/** Identifier of a subscription (interface.md section 2.2). */
+/** Identifier of a subscription (docs/service.md, Resources). */
 export function subscriptionIdJsonSchema(): JsonSchema {
   return withoutDialect(z.toJSONSchema(subscriptionIdSchema))
 }

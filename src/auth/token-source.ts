@@ -1,4 +1,4 @@
-/** Holds the current access token: one request at a time, refreshed ahead of its end (interface.md section 5). */
+/** Holds the current access token: one request at a time, refreshed ahead of its end (docs/service.md, Authentication). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'

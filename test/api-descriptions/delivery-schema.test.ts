@@ -53,7 +53,7 @@ const deliveryText = objectText({
   }),
 })
 
-describe('delivery.schema.json (interface.md section 2.3)', () => {
+describe('delivery.schema.json (docs/service.md, Resources)', () => {
   test('gives the verdict of parseDelivery over deliveries of any kind', () => {
     const verdicts = { accepted: 0, refused: 0, acceptedBeyondSafeIntegers: 0 }
     fc.assert(

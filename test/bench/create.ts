@@ -8,7 +8,7 @@ import { comparisons, cpuPerCall, fact, type Limit, type Row, speed, units } fro
 /** Connections of the client by default, and so of every peer. */
 const connections = 32
 
-/** By HTTPS, as the service has it (interface.md section 5, rule 5). */
+/** By HTTPS, as the service has it (docs/service.md, Authentication). */
 const limits = {
   'undici pool.request': { atLeast: 0.85 },
   'ours on fetch': { atLeast: 4 },

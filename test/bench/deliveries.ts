@@ -1,4 +1,4 @@
-/** The callback that is measured (interface.md section 2.3), and bodies on which every parser must agree. */
+/** The callback that is measured (docs/service.md, Resources), and bodies on which every parser must agree. */
 
 /** The secret that the sender and the receiver of callbacks share. */
 export const callbackToken = 'token-of-the-subscription'

@@ -35,7 +35,7 @@ describe('the tables of the pages', () => {
     const errors = Object.entries(client).filter(
       ([name]) => name.endsWith('Error') && name !== 'NotificationError',
     )
-    expect(errors).toHaveLength(12)
+    expect(errors).toHaveLength(13)
     const rows = textOf('docs/errors.md').split('\n')
     for (const [name] of errors) {
       const code =

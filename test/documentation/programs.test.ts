@@ -28,7 +28,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
       'docs/emulator.md: With msw',
       'docs/keeper.md: A program',
       'docs/receiver.md: Types and payloads',
-      'src/emulator/emulator.ts: startEmulator',
+      'src/emulator/start-emulator.ts: startEmulator',
     ])
   })
 
@@ -89,7 +89,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   })
 
   test('startEmulator tells what became of a callback that nobody receives', async () => {
-    const { stdout } = await folder.run('src/emulator/emulator.ts: startEmulator')
+    const { stdout } = await folder.run('src/emulator/start-emulator.ts: startEmulator')
     expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
   })
 

@@ -1,4 +1,4 @@
-/** The state machine against a second, naive reading of interface.md section 3. */
+/** The state machine against a second, naive reading of docs/service.md, States. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SubscriptionStore } from '../../src/emulator/service/subscription-store.js'

@@ -7,7 +7,7 @@ import { callbackToken, type Subscribed, subscribe } from './support/subscribed.
 
 const times = 10
 
-describe.each(servers)('three failures end a subscription (interface.md section 3): $name', (server) => {
+describe.each(servers)('three failures end a subscription (docs/service.md, States): $name', (server) => {
   test.each([
     ['a handler that always throws', lowEnergy, 'onError'],
     ['a payload that breaks the schema', brokenPayload, 'onInvalid'],

@@ -106,7 +106,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('a certified OAuth server (interface.md section 4.1)', () => {
+describe('a certified OAuth server (docs/service.md, Endpoints)', () => {
   test('publishes the token endpoint at which the client looks for it', async () => {
     await using servers = await startServers()
     const metadata = await servers.oauth.metadata()
@@ -153,7 +153,7 @@ describe('a certified OAuth server (interface.md section 4.1)', () => {
   })
 })
 
-describe('the encoding of client ID and secret (interface.md section 4.1, RFC 6749 section 2.3.1)', () => {
+describe('the encoding of client ID and secret (docs/service.md, Endpoints, RFC 6749 section 2.3.1)', () => {
   test.each([
     ['a secret of ordinary characters', plain],
     ['a secret with a colon, a slash, a plus and an escape', special],
@@ -187,7 +187,7 @@ describe('the encoding of client ID and secret (interface.md section 4.1, RFC 67
   })
 })
 
-describe('refusals (interface.md section 7, RFC 6749 section 5.2)', () => {
+describe('refusals (docs/service.md, Errors, RFC 6749 section 5.2)', () => {
   test.each([
     ['a wrong secret', { ...withoutScope(plain), clientSecret: 'not-the-secret' }, 'invalid secret provided'],
     ['an unknown client', { ...withoutScope(plain), clientId: 'nobody' }, 'client not found'],
@@ -234,7 +234,7 @@ describe('refusals (interface.md section 7, RFC 6749 section 5.2)', () => {
   })
 })
 
-describe('lifetime of tokens (interface.md section 2.1, expires_in)', () => {
+describe('lifetime of tokens (docs/service.md, Resources, expires_in)', () => {
   /** Only the clocks stand still: timers and sockets go on, so that the servers are as real as ever. */
   function stopClocks() {
     vi.useFakeTimers({ toFake: ['Date', 'performance'] })
@@ -285,7 +285,7 @@ describe('lifetime of tokens (interface.md section 2.1, expires_in)', () => {
   })
 })
 
-describe('subscription calls with such a token (interface.md sections 4.2 and 5)', () => {
+describe('subscription calls with such a token (docs/service.md, Endpoints and Authentication)', () => {
   test('are accepted by a service that verifies the token, and one token serves many calls', async () => {
     await using servers = await startServers()
     const client = servers.client({ ...withoutScope(special), credentialsEncoding: 'form-urlencoded' })

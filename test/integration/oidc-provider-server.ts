@@ -1,4 +1,4 @@
-/** `oidc-provider`, a certified OAuth server, with its token endpoint at the path of interface.md section 4.1. */
+/** `oidc-provider`, a certified OAuth server, with its token endpoint at the path of docs/service.md, Endpoints. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import {

@@ -1,4 +1,4 @@
-/** A create endpoint (interface.md section 4.2) that verifies the bearer token and can revoke single tokens. */
+/** A create endpoint (docs/service.md, Endpoints) that verifies the bearer token and can revoke single tokens. */
 import { text } from 'node:stream/consumers'
 import type { JWTPayload } from 'jose'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'

@@ -81,7 +81,7 @@ function isDelivery(body: unknown, json: unknown): boolean {
   return result.success
 }
 
-describe('any body gives a delivery or an InvalidDeliveryError (interface.md section 2.3)', () => {
+describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md, Resources)', () => {
   const prototype = Object.getOwnPropertyNames(Object.prototype)
   afterEach(() => expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(prototype))
 

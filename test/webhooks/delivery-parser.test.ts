@@ -13,7 +13,7 @@ const scoreDelivery = () => deliveryOf('cxScoreUpdated', { score: '87', added: t
 
 const parserFor = (schema: z.core.$ZodType) => createDeliveryParser({ payloads: { cxScoreUpdated: schema } })
 
-describe('payload schemas for types that interface.md section 2.3 leaves open', () => {
+describe('payload schemas for types whose payload is not documented', () => {
   test('what the schema returns becomes the payload', () => {
     const parser = parserFor(z.object({ score: z.coerce.number() }))
     expect(parser.parse(JSON.stringify(scoreDelivery()))).toEqual(deliveryOf('cxScoreUpdated', { score: 87 }))

@@ -14,7 +14,7 @@ const pathsOf = (error: InvalidDeliveryError) => error.issues.map((issue) => iss
 const textOf = (delivery: unknown) => JSON.stringify(delivery)
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-describe('the delivery body (interface.md section 2.3)', () => {
+describe('the delivery body (docs/service.md, Resources)', () => {
   test('a lowEnergyAgentOpened delivery is returned as sent', () => {
     expect(parseDelivery(textOf(lowEnergyDelivery()))).toEqual(lowEnergyDelivery())
   })
@@ -92,7 +92,7 @@ describe('the delivery body (interface.md section 2.3)', () => {
   })
 })
 
-describe('what is not documented is kept (interface.md sections 6 and 9)', () => {
+describe('what is not documented is kept (docs/service.md, Notification types and Resources)', () => {
   test.each(['cxScoreUpdated', 'somethingNew', '', 'LowEnergyAgentOpened', 'lowEnergyAgentOpened '])(
     'type %j with any payload object is a delivery',
     (type) => {

@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { changed, deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
 
-describe('the exported schemas (interface.md section 2.3)', () => {
+describe('the exported schemas (docs/service.md, Resources)', () => {
   test('accept their part of a delivery and keep unknown fields', () => {
     const payload = { ...lowEnergyPayload(), added: 1 }
     const delivery = { ...deliveryOf('lowEnergyAgentOpened', payload), added: 2 }
@@ -45,7 +45,7 @@ describe('the exported schemas (interface.md section 2.3)', () => {
   })
 })
 
-describe('the catalogue (interface.md section 6)', () => {
+describe('the catalogue (docs/service.md, Notification types)', () => {
   test('has the three subscribable types', () => {
     expect(notificationTypes).toEqual(['behavioral', 'call-score', 'conversation-ai'])
     expect(Object.keys(documentedNotificationTypes)).toEqual(notificationTypes)

@@ -38,7 +38,7 @@ const notify = (emulator: Emulator, [type, payload]: Sent) =>
 
 const known: Sent = ['lowEnergyAgentOpened', lowEnergyPayload()]
 
-describe('ten deliveries in a row leave the subscription active (interface.md section 3)', () => {
+describe('ten deliveries in a row leave the subscription active (docs/service.md, States)', () => {
   const hung = deferred()
 
   test.each<[string, () => unknown, Sent, 'onError' | 'onInvalid' | 'nothing']>([

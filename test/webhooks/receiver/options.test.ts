@@ -14,7 +14,7 @@ function issuesOf(options: unknown) {
   return []
 }
 
-describe('a receiver demands a decision on authentication (interface.md section 5, rule 6)', () => {
+describe('a receiver demands a decision on authentication (docs/service.md, Authentication)', () => {
   test('secrets or allowUnauthenticated: true', () => {
     expect(issuesOf({ secrets: { token: 'a' } })).toEqual([])
     expect(issuesOf({ allowUnauthenticated: true })).toEqual([])
