@@ -21,6 +21,7 @@ export type {
   KeeperProblemCode,
   KeeperStatus,
   KeptSubscription,
+  Roster,
   RotationReport,
   SubscriptionKeeperOptions,
   SweepOptions,

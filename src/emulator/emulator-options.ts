@@ -45,7 +45,13 @@ export interface EmulatorOptions {
    * Also serve a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, on
    * any free port or on this one. Default false.
    */
-  readonly page?: boolean | { readonly port: number } | undefined
+  readonly page?:
+    | boolean
+    | {
+        /** Port of the page on 127.0.0.1. */
+        readonly port: number
+      }
+    | undefined
   /**
    * Address to listen on; the certificate is for this one, too. `0.0.0.0` or `::` for all of them, e.g. in a
    * container: then everybody in the network can reach the emulator. Default `127.0.0.1`.

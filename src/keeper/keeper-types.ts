@@ -125,7 +125,12 @@ export interface SweepReport {
   /** Users who are no longer in the roster and whose subscription was ended. */
   readonly removed: number
   /** Users with whom the pass did not come to an end. Later passes try again. */
-  readonly failed: readonly { readonly username: string; readonly error: unknown }[]
+  readonly failed: readonly {
+    /** The user. */
+    readonly username: string
+    /** What the last call for this user failed with, or why there was none. */
+    readonly error: unknown
+  }[]
   /** The troubles that were there at the end. */
   readonly problems: readonly KeeperProblem[]
 }

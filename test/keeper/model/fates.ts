@@ -19,6 +19,3 @@ export type Fate =
   | { readonly kind: 'no-token' }
 
 export const answered: Fate = { kind: 'answered' }
-
-/** Longest time after its sending at which a request can still take effect: a call's limit and two minutes more. */
-export const latestEffectMs = 150_000
