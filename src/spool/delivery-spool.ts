@@ -66,7 +66,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     if (releaseFolder === undefined) {
       refusePath(
         path,
-        'is open in another process: give each process a folder of its own, or end the other one',
+        'is open already, in this process or in another one: give each spool a folder of its own, or close the other one',
       )
     }
     try {

@@ -25,6 +25,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(programs.map(({ name }) => name)).toEqual([
       'README.md: Subscribe and receive',
       'README.md: Test your app',
+      'docs/emulator.md: A test that receives',
       'docs/emulator.md: With msw',
       'docs/keeper.md: A program',
       'docs/receiver.md: Types and payloads',
@@ -82,7 +83,11 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(stdout).toBe('4.3\n{ status: 204, headers: {} }\n')
   })
 
-  test.each(['README.md: Test your app', 'docs/emulator.md: With msw'])('%s passes', async (block) => {
+  test.each([
+    'README.md: Test your app',
+    'docs/emulator.md: A test that receives',
+    'docs/emulator.md: With msw',
+  ])('%s passes', async (block) => {
     const { stdout } = await folder.run(block)
     expect(stdout).toMatch(/pass 1\n/)
     expect(stdout).toMatch(/fail 0\n/)

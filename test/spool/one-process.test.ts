@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { idsOf, keep, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
 
 const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))
-const refusal = /is open in another process/
+const refusal = /is open already, in this process or in another one/
 
 /** A process that has a spool open, or was refused: `said` is what it printed first. */
 class Holder implements AsyncDisposable {
