@@ -45,6 +45,8 @@ const shared = {
   // Source maps lead back to what can be read. What stands at the top of a file keeps its name: logs show classes by it.
   minify: 'terser',
   terserOptions: {
+    // Without terser's own map the maps would describe the code before it: every line of a stack trace would be wrong.
+    sourceMap: true,
     compress: false,
     module: false,
     toplevel: false,

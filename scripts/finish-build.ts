@@ -1,13 +1,14 @@
 /** The last step of the build: what the bundler leaves to be done in `dist`. */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pageSources } from '../src/emulator/page/build-page.js'
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
 await wrapEmulator()
+await relateSources()
 await writeThirdPartyLicenses()
 
 /**
@@ -20,6 +21,18 @@ async function wrapEmulator(): Promise<void> {
     join(dist, 'emulator/index.js'),
     `import emulator from './index.cjs'\nexport const { ${names.join(', ')} } = emulator\n`,
   )
+}
+
+/** Source maps name what has no source, the bundler's own lines, by the absolute path of the file that was built. */
+async function relateSources(): Promise<void> {
+  const files = await readdir(dist, { recursive: true })
+  for (const path of files.filter((file) => file.endsWith('.map')).map((file) => join(dist, file))) {
+    const map: { sources: string[] } = JSON.parse(await readFile(path, 'utf8'))
+    const sources = map.sources.map((source) =>
+      isAbsolute(source) ? relative(dirname(path), source) : source,
+    )
+    await writeFile(path, JSON.stringify({ ...map, sources }))
+  }
 }
 
 /** The licences of the packages whose code the bundles contain demand that their texts come along. */

@@ -47,6 +47,8 @@ test('every file of code has a source map, which leads stack traces to the sourc
   for (const program of ['stack-trace.mjs', 'stack-trace.cjs']) {
     const printed = await node(folder, '--enable-source-maps', program)
     expect(printed).toMatch(/^ConfigurationError: .*\n +at .*\bsrc\/[\w/-]+\.ts:\d+:\d+\)\n/)
+    // The right file, not any: maps of the code before it was minified named one place for everything.
+    expect(printed).toMatch(/ at new NotificationClient .*\/src\/client\/notification-client\.ts:\d+:\d+\)/)
   }
 })
 
