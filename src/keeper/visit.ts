@@ -73,6 +73,9 @@ const attemptsPerVisit = 3
 /** A store that fails is asked again after this time. */
 const storePauseMs = 10_000
 
+/** A visit that was given up, because this process may not work at the moment, is tried again after this time. */
+const abortedPauseMs = 1_000
+
 export class Visitor {
   readonly #parts: VisitorParts
   readonly #busy = new Map<UserRecord, Promise<Visit>>()
@@ -283,7 +286,11 @@ export class Visitor {
     const { records, log, sweepIntervalMs } = this.#parts
     const now = performance.now()
     record.isQuiet = false
-    if (chainEnd.end === 'aborted') return { end: 'aborted', ...done, removed: false }
+    if (chainEnd.end === 'aborted') {
+      // The record may stay in use: a new configuration is not in force yet. Whoever waits for it must not try at once.
+      record.dueAt = now + abortedPauseMs
+      return { end: 'aborted', ...done, removed: false }
+    }
     if (record.isRemoved && record.slots.length === 0) {
       const { chunk } = record
       records.forget(record)

@@ -446,4 +446,17 @@ describe('a rotation', () => {
     await world.time.advance(interval)
     expect(problemsAtTheService(world)).toEqual([])
   })
+
+  test('waits for a pass under way without trying those who are due over and over', async () => {
+    const world = await settledWorld({ users: 1 })
+    await world.time.advance(interval - minute - 5 * second)
+    world.rosterMode = 'hanging'
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    await world.time.advance(second)
+    const parameters = { token: world.newSecret() }
+    world.configuration = { ...world.configuration, parameters }
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
+    expect(report.confirmed).toEqual(agents(1))
+    expect(problemsAtTheService(world)).toEqual([])
+  })
 })

@@ -18,6 +18,8 @@ const real = {
 const realSetImmediate = setImmediate
 const longestDelayMs = 2 ** 31 - 1
 const epochMs = Date.UTC(2026, 0, 1)
+/** So much happens in one moment only to code that would go on for ever. */
+const mostStepsInOneMoment = 100_000
 
 interface Event {
   readonly at: number
@@ -30,24 +32,49 @@ export class VirtualTime {
   nowMs = 0
   #order = 0
   readonly #events: Event[] = []
+  #steps = 0
+  #endless: Error | undefined
 
   /** @param run - returns `false` if no code has to go on because of it */
   schedule(delayMs: number, run: () => unknown): void {
     this.#push({ at: this.nowMs + delayMs, order: this.#order++, run })
   }
 
-  /** Everything that is due happens, one event after the other; between two, all code runs until it waits. */
+  /**
+   * Everything that is due happens, one event after the other; between two, all code runs until it waits.
+   *
+   * @throws if code never waits
+   */
   async advance(ms: number): Promise<void> {
     const end = this.nowMs + ms
-    await untilAllWait()
+    await this.#untilAllWait()
     for (;;) {
       const event = this.#events[0]
       if (event === undefined || event.at > end) break
       this.#pop()
+      if (event.at > this.nowMs) this.#steps = 0
       this.nowMs = event.at
-      if (event.run() !== false) await untilAllWait()
+      this.step()
+      if (event.run() !== false) await this.#untilAllWait()
     }
     this.nowMs = end
+    this.#steps = 0
+  }
+
+  /** Counts what happens while time stands still. @throws if that does not end */
+  step(): void {
+    this.#steps++
+    if (this.#steps <= mostStepsInOneMoment) return
+    const at = `${(this.nowMs / 1_000).toFixed(3)} s`
+    this.#endless ??= new Error(
+      `An endless loop: ${mostStepsInOneMoment} steps at ${at}, and no time passes.`,
+    )
+    throw this.#endless
+  }
+
+  async #untilAllWait(): Promise<void> {
+    await untilAllWait()
+    if (this.#endless !== undefined) throw this.#endless
   }
 
   /** A binary heap, because some sequences hold thousands of timers. */
@@ -135,10 +162,12 @@ export class VirtualProcess {
   }
 
   monotonicMs(): number {
+    this.time.step()
     return this.time.nowMs + this.#monotonicStartMs
   }
 
   wallMs(): number {
+    this.time.step()
     return epochMs + Math.floor(this.time.nowMs) + this.wallSkewMs
   }
 
