@@ -69,6 +69,11 @@ export class Circuit {
     if (this.#open?.lastTester === username) this.#open.isTesting = false
   }
 
+  /** Another process makes the calls from now on. */
+  forget(): void {
+    this.#recover()
+  }
+
   /** A call was answered, or failed. */
   tell(username: string, trouble: Trouble | undefined, now: number): void {
     if (trouble === undefined) this.#recover()

@@ -132,7 +132,8 @@ export class Keeping {
   /** Visits everybody who is wanted, and everybody who is no longer. Never rejects. */
   async pass(request: PassRequest): Promise<SweepReport> {
     const standing = await this.#takePart()
-    const roster = request.wanted === 'nobody' ? new Set<string>() : await this.askRoster()
+    const isTold = standing === 'at-work' || standing === 'blind'
+    const roster = request.wanted === 'nobody' ? new Set<string>() : await this.askRoster({ isTold })
     if (standing !== 'at-work') return this.#reportOfOthers(roster)
     if (request.wanted === 'nobody') this.#removeAll()
     else if (roster !== undefined) this.applyRoster(roster, request.allowRemovals)
@@ -165,11 +166,12 @@ export class Keeping {
     }
   }
 
-  /** The roster, or `undefined` with a `ROSTER` problem if there is none. */
-  async askRoster(): Promise<ReadonlySet<string> | undefined> {
+  /** The roster, or `undefined` if there is none: a `ROSTER` problem, unless another process tells of it. */
+  async askRoster({ isTold = true } = {}): Promise<ReadonlySet<string> | undefined> {
     try {
       return await askRoster(this.settings.roster)
     } catch (error) {
+      if (!isTold) return undefined
       this.problems.begin('ROSTER', 'The roster cannot be read: those who are recorded are kept.', { error })
       return undefined
     }
@@ -243,7 +245,9 @@ export class Keeping {
 
   /** Every half a minute while anything is going on. */
   async beat(): Promise<void> {
-    if ((await this.tenure.enter()) === 'superseded') {
+    const standing = await this.tenure.enter()
+    if (standing === 'standing-by' || standing === 'superseded') this.#handOverProblems()
+    if (standing === 'superseded') {
       await this.visitor.underWay
       await this.tenure.leave()
     }
@@ -252,6 +256,13 @@ export class Keeping {
     if (now - this.#flushedSince >= proofFlushMs) await this.flush()
     this.incidents.review(now)
     await this.#reviewStrays(now)
+  }
+
+  /** Troubles of the work are told by the process that does it: here nobody would see when they are over. */
+  #handOverProblems(): void {
+    this.circuit.forget()
+    this.problems.end('ROSTER')
+    this.problems.end('CONFLICT')
   }
 
   /** Writes what could wait until now. */

@@ -358,6 +358,21 @@ describe('two processes', () => {
     expect(world.requests.slice(before).map(({ process }) => process.name)).toContain('process 2')
   })
 
+  test('tell of trouble while they are at work: for one that lost its turn it is over', async () => {
+    const world = await settledWorld({ users: 3 })
+    const { process, keeper } = nodeOf(world)
+    world.start()
+    world.weather = () => ({ kind: 'status', status: 503 })
+    world.rosterMode = 'throwing'
+    await world.time.advance(interval + minute)
+    expect(codes(world).sort()).toEqual(['ROSTER', 'SERVICE'])
+    process.suspend()
+    await world.time.advance(5 * minute)
+    process.resume()
+    await world.time.advance(minute)
+    expect(process.run(() => keeper.status()).problems).toEqual([])
+  })
+
   test('take turns: one that slept finds its turn gone', async () => {
     const world = await settledWorld({ users: 3 })
     const first = nodeOf(world)
