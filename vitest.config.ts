@@ -13,6 +13,14 @@ const documentation = [
   'test/api-descriptions/**/*.test.ts',
 ]
 
+/** Tests that spend their time in waiting for processes of their own: `npm run test:processes`. */
+const processes = [
+  'test/cli/**/*.test.ts',
+  'test/frameworks/examples.test.ts',
+  'test/integration/worked-examples.test.ts',
+  'test/spool/{killed,one-process,retries}.test.ts',
+]
+
 /** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */
 const isolated = ['test/emulator/msw.test.ts', 'test/subscriptions/create-subscription.test.ts']
 
@@ -36,7 +44,12 @@ export default defineConfig({
         test: {
           name: 'main',
           include: ['test/**/*.test.ts'],
-          exclude: [...documentation, ...isolated, ...apart.map((folder) => `test/${folder}/**`)],
+          exclude: [
+            ...documentation,
+            ...processes,
+            ...isolated,
+            ...apart.map((folder) => `test/${folder}/**`),
+          ],
           // One module graph for each worker instead of one for each file: half of the time went into imports.
           isolate: false,
         },
@@ -44,6 +57,10 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'isolated', include: isolated },
+      },
+      {
+        extends: true,
+        test: { name: 'processes', include: processes, testTimeout: 120_000 },
       },
       {
         extends: true,

@@ -32,10 +32,10 @@ test('with it come its three dependencies and what they need', async () => {
   ])
 })
 
-test('unpacked it is smaller than 600 KB, source maps aside', async () => {
+test('unpacked it is at most 900 KB, source maps aside', async () => {
   const files = (await publishedFiles()).filter((file) => !file.endsWith('.map'))
   const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size))
-  expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(600_000)
+  expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(900_000)
 })
 
 test('every file of code has a source map, which leads stack traces to the sources', async () => {
@@ -54,11 +54,14 @@ test('every file of code has a source map, which leads stack traces to the sourc
 })
 
 test('the licence of every package whose code is bundled comes along', async () => {
-  const code = (await publishedFiles()).filter((file) => /\.(js|cjs)$/.test(file))
-  const texts = await Promise.all(code.map((file) => readFile(file, 'utf8')))
-  const bundled = texts.flatMap((text) =>
-    Array.from(text.matchAll(/^\/\/ (?:\S+\/)?node_modules\/((?:@[^/\s]+\/)?[^/\s]+)/gm), ([, name]) => name),
-  )
+  const maps = (await publishedFiles()).filter((file) => file.endsWith('.map'))
+  const sources = await Promise.all(maps.map(async (map) => JSON.parse(await readFile(map, 'utf8')).sources))
+  const bundled = sources
+    .flat()
+    .map((source: string) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1])
+    .filter((name) => name !== undefined)
+  // What the emulator's page is made with stands in no map: the page is one text.
+  bundled.push('preact')
   const licenses = await readFile(join(installed, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8')
   const notices = licenses.split(`${'-'.repeat(80)}\n`).slice(1)
   expect(notices.map((notice) => notice.split(' ')[0])).toEqual([...new Set(bundled)].sort())

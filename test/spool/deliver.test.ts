@@ -135,7 +135,7 @@ describe('deliveries that can no longer be read', () => {
       deliver: deliver as never,
       parser: stricter,
     })
-    await until(() => spool.size === 0)
+    await until(() => spool.size === 0 && error.mock.calls.length > 0)
     expect(idsOf(delivered)).toEqual(['n2'])
     const invalid = await invalidOf(spool)
     expect(invalid).toEqual([
