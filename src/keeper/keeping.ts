@@ -301,6 +301,8 @@ export class Keeping {
   }
 
   async #reviewStrays(now: number): Promise<void> {
+    // One that stands aside for good no longer reads what the one at work has created.
+    if (this.tenure.standing === 'superseded') return
     if (this.#strays.hasCandidate(now)) {
       if (this.tenure.standing === 'standing-by') {
         await ignoringStoreFailure(() => this.tenure.lookAgain())

@@ -31,9 +31,15 @@ export class Lease {
     return this.#value !== undefined && performance.now() < this.#endsSince && Date.now() < this.#endsAt
   }
 
-  /** Whether this process had the lease, and does not know of another that took it. */
+  /**
+   * Whether this process had the lease when the store began to fail, so that nobody can have taken it since. One that
+   * slept before may have been followed by another.
+   */
   get wasHeld(): boolean {
-    return !this.#store.canCompare || this.#value !== undefined
+    if (!this.#store.canCompare) return true
+    const { failing } = this.#store
+    if (this.#value === undefined || failing === undefined) return false
+    return failing.since < this.#endsSince && failing.at < this.#endsAt
   }
 
   /** Whether another process is known to be alive. */

@@ -15,6 +15,7 @@ export class StoreAccess {
   readonly #onFailure: (error: unknown) => void
   readonly #onRecovery: () => void
   #isWorking = true
+  #failing: { readonly since: number; readonly at: number } | undefined
 
   constructor(
     store: KeyValueStore,
@@ -29,6 +30,11 @@ export class StoreAccess {
 
   get isWorking(): boolean {
     return this.#isWorking
+  }
+
+  /** When the store began to fail, by the monotonic and by the wall clock, while it does. */
+  get failing(): { readonly since: number; readonly at: number } | undefined {
+    return this.#failing
   }
 
   /** Whether several processes can share the store. */
@@ -98,11 +104,13 @@ export class StoreAccess {
   #recovered(): void {
     if (this.#isWorking) return
     this.#isWorking = true
+    this.#failing = undefined
     this.#onRecovery()
   }
 
   #failed(error: unknown): StoreFailure {
     this.#isWorking = false
+    this.#failing ??= { since: performance.now(), at: Date.now() }
     this.#onFailure(error)
     return error instanceof StoreFailure ? error : new StoreFailure('The store failed.', { cause: error })
   }

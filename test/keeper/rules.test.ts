@@ -319,6 +319,18 @@ describe('a new configuration', () => {
     expect(world.violations).toEqual([])
   })
 
+  test('is no reason for the process that stands aside to call the new subscriptions strays', async () => {
+    const world = await settledWorld({ users: 1 })
+    const old = nodeOf(world)
+    world.configuration = { ...world.configuration, callbackUrl: 'https://app.example.com/elsewhere' }
+    world.start()
+    await world.time.advance(3 * minute)
+    const [subscription] = world.service.activeFor('agent0')
+    old.process.run(() => old.keeper.observe({}, { subscriptionId: subscription?.id ?? 0 }))
+    await world.time.advance(3 * minute)
+    expect(codes(world)).toEqual(['SUPERSEDED'])
+  })
+
   test('makes a process that runs an older one stand aside', async () => {
     const world = await settledWorld({ users: 3 })
     world.configuration = otherSecret
@@ -356,6 +368,21 @@ describe('two processes', () => {
     await world.stop(first)
     await world.time.advance(35 * second)
     expect(world.requests.slice(before).map(({ process }) => process.name)).toContain('process 2')
+  })
+
+  test('take turns: one that slept and finds the store failing creates nothing for whom the other removed', async () => {
+    const world = await settledWorld({ users: 2 })
+    const { process } = nodeOf(world)
+    world.start()
+    process.suspend()
+    world.wantNoLonger('agent0')
+    await world.time.advance(interval)
+    world.store.mode = 'hanging'
+    process.resume()
+    await world.time.advance(minute)
+    world.store.mode = 'working'
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
   })
 
   test('tell of trouble while they are at work: for one that lost its turn it is over', async () => {
