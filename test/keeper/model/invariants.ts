@@ -56,9 +56,12 @@ export function problemsInTheKeeper(world: World, { keeper, process }: Node): st
   return problems
 }
 
-/** The receiver is suspected for 15 minutes after an end was found, a stray delivery told of for an hour. */
+/**
+ * The receiver is suspected for 15 minutes after an end was found, a stray delivery told of for an hour, and a process that
+ * was superseded stays so until it is started anew.
+ */
 function mayOutlastFaults(code: string): boolean {
-  return code === 'RECEIVER_SUSPECTED' || code === 'STRAY'
+  return code === 'RECEIVER_SUSPECTED' || code === 'STRAY' || code === 'SUPERSEDED'
 }
 
 /** Every trouble that a living process reported is reported as over. */
