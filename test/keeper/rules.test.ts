@@ -1,7 +1,7 @@
 /** Each rule of the keeper (docs/keeper.md) in the smallest story that shows it, on the model of the service. */
 import { describe, expect, test } from 'vitest'
 import type { SentRequest } from './model/client.js'
-import { problemsAtTheService } from './model/invariants.js'
+import { gapsNotReported, problemsAtTheService } from './model/invariants.js'
 import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { defaultConfiguration, type Node, World } from './model/world.js'
 
@@ -218,6 +218,49 @@ describe('a create without an answer', () => {
     const made = world.service.subscriptions.filter(({ usernames }) => usernames.includes('newcomer'))
     expect(made).not.toEqual([])
     expect(world.service.activeFor('newcomer')).toEqual([])
+  })
+})
+
+describe('a user who is wanted again', () => {
+  const { parameters: _, ...configuration } = defaultConfiguration
+
+  /** Removed by a process that cannot know whether the one before it had a create under way. */
+  async function removedAfterCrash(): Promise<World> {
+    const world = await settledWorld({ users: 2, configuration })
+    world.kill(nodeOf(world))
+    world.wantNoLonger('agent1')
+    world.start()
+    await world.time.advance(90 * second)
+    expect(world.requests.map(told)).toContain('unsubscribe agent1: 204')
+    return world
+  }
+
+  test('while a removal is not settled yet is subscribed at the next reading of the roster, without a gap', async () => {
+    const world = await removedAfterCrash()
+    const before = world.requests.length
+    world.want('agent1')
+    await world.time.advance(interval + minute)
+    expect(sentSince(world, before).filter((line) => / agent1: 20[14]$/.test(line))).toEqual([
+      'create agent1: 201',
+      'unsubscribe agent1: 204',
+      'create agent1: 201',
+    ])
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.gaps).toEqual([])
+    expect(gapsNotReported(world)).toEqual([])
+  })
+
+  test('and has been read on the roster has his gaps reported', async () => {
+    const world = await removedAfterCrash()
+    world.want('agent1')
+    await world.time.advance(interval + minute)
+    const [subscription] = world.service.activeFor('agent1')
+    world.service.unsubscribe(subscription?.id ?? 0, 'keeper')
+    await world.time.advance(interval + minute)
+    expect(world.gaps.map(({ what }) => [what.username, what.cause])).toEqual([['agent1', 'ended']])
+    expect(gapsNotReported(world)).toEqual([])
+    world.gaps.length = 0
+    expect(gapsNotReported(world)).toHaveLength(1)
   })
 })
 

@@ -34,6 +34,8 @@ export interface SentRequest {
   readonly input: CreateSubscriptionInput | undefined
   /** Status of the effect that the request had on the service, even if nobody was told. */
   effect?: number
+  /** The id of the subscription that it created, even if nobody was told. */
+  created?: number | undefined
 }
 
 /** What the client asks of its world. */
@@ -217,6 +219,7 @@ export class ModelClient implements KeeperClient {
         process.time.schedule(kind === 'update' ? Math.min(delayMs, latencyMs) : delayMs, () => {
           answer = operation.perform()
           request.effect = answer.status
+          request.created = answer.created
           return false
         })
       }

@@ -124,12 +124,12 @@ interface Interval {
 function inactiveTimes(world: World, username: string, sinceMs: number): Interval[] {
   const times: Interval[] = []
   let activeUntilMs: number | undefined
-  for (const { usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
+  for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
     if (createdBy !== 'keeper' || !usernames.includes(username)) continue
     const endedAtMs = end?.atMs ?? Number.POSITIVE_INFINITY
     // A pass may act on a roster of some minutes ago: who was removed by it is subscribed for the first time again.
-    const isOlder = createdAtMs < sinceMs && endedAtMs <= sinceMs + rosterAgeMs
-    const wasRemoved = isOlder && end?.reason === 'unsubscribed'
+    const isOfOldRoster = endedAtMs <= sinceMs + rosterAgeMs && !isOfRosterSince(world, id, username, sinceMs)
+    const wasRemoved = isOfOldRoster && end?.reason === 'unsubscribed'
     if (endedAtMs <= sinceMs || wasRemoved) continue
     if (activeUntilMs !== undefined && createdAtMs > activeUntilMs) {
       times.push({ fromMs: activeUntilMs, toMs: createdAtMs })
@@ -137,6 +137,19 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
     activeUntilMs = Math.max(activeUntilMs ?? 0, endedAtMs)
   }
   return times
+}
+
+/**
+ * Whether the process that created a subscription had read since a time that its user is wanted. If not, it may have
+ * created it only to come by the id of one to be ended: that of an earlier create without an answer.
+ */
+function isOfRosterSince(world: World, id: number, username: string, sinceMs: number): boolean {
+  const request = world.requests.find(({ created }) => created === id)
+  if (request === undefined) return false
+  return world.rostersRead.some(
+    ({ atMs, process, names }) =>
+      process === request.process && atMs >= sinceMs && atMs <= request.atMs && names.includes(username),
+  )
 }
 
 const epochMs = Date.UTC(2026, 0, 1)

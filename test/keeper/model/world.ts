@@ -43,6 +43,13 @@ export interface Told<T> {
   readonly what: T
 }
 
+/** A roster that a process was given. */
+export interface RosterRead {
+  readonly atMs: number
+  readonly process: VirtualProcess
+  readonly names: readonly string[]
+}
+
 export type RosterMode = 'working' | 'empty' | 'throwing' | 'hanging' | 'garbled' | 'halved'
 
 /** Part of every parameter's value. */
@@ -74,6 +81,7 @@ export class World implements Network {
   /** The users that were wanted once, each with the time since when no longer. */
   readonly unwanted = new Map<string, number>()
   rosterMode: RosterMode = 'working'
+  readonly rostersRead: RosterRead[] = []
   /** What becomes of every request, while that is not the ordinary. */
   weather: (() => Fate) | undefined
   /** The users for whom the service refuses everything. */
@@ -303,13 +311,17 @@ export class World implements Network {
   #roster(process: VirtualProcess): Promise<readonly string[]> {
     const names = [...this.wanted.keys()]
     const answer = <T>(list: () => T) => process.operate(() => process.after(this.random() * 50, list), never)
+    const read = (given: readonly string[]) => {
+      this.rostersRead.push({ atMs: this.time.nowMs, process, names: given })
+      return given
+    }
     switch (this.rosterMode) {
       case 'working':
-        return answer(() => names)
+        return answer(() => read(names))
       case 'empty':
         return answer(() => [])
       case 'halved':
-        return answer(() => names.slice(0, Math.floor(names.length / 3)))
+        return answer(() => read(names.slice(0, Math.floor(names.length / 3))))
       case 'throwing':
         return answer(() => {
           throw new Error('The roster cannot be read.')
