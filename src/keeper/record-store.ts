@@ -152,6 +152,8 @@ export class RecordStore {
     this.users.clear()
     this.byId.clear()
     for (const chunk of chunks) {
+      // That the one who wrote it did not end cleanly has to outlive the head's saying so.
+      chunk.isStale = !facts.wasClosed && chunk.records.length > 0
       for (const record of chunk.records) {
         record.chunk = chunk
         this.users.set(record.username, record)

@@ -136,7 +136,8 @@ const slotSchema = z.object({
   g: z.int(),
   i: z.int().optional(),
   gone: z.literal(1).optional(),
-  doubt: z.literal(1).optional(),
+  /** 1: `unanswered`, 2: `loaded`. */
+  doubt: z.literal([1, 2]).optional(),
   p: z.number().optional(),
 })
 
@@ -163,7 +164,7 @@ export function toStored(record: UserRecord): StoredRecord {
       g: slot.generation,
       i: slot.id,
       gone: slot.isGone ? 1 : undefined,
-      doubt: slot.doubt === 'unanswered' ? 1 : undefined,
+      doubt: slot.doubt === 'unanswered' ? 1 : slot.doubt === 'loaded' ? 2 : undefined,
       p: slot.provenAt,
     })),
     x: record.isRemoved ? 1 : undefined,
@@ -197,7 +198,9 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
   record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
   record.restoreAllowedAt = facts.now + facts.restoreWaitMs(record)
   record.slots = stored.s.map((slot) => {
-    const doubt = slot.doubt === 1 ? 'unanswered' : facts.wasClosed ? 'none' : 'loaded'
+    // A later process that ended cleanly does not make up for one that did not.
+    const isClear = facts.wasClosed && slot.doubt === undefined
+    const doubt = slot.doubt === 1 ? 'unanswered' : isClear ? 'none' : 'loaded'
     return {
       target: slot.t,
       generation: slot.g,

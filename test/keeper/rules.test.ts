@@ -164,6 +164,35 @@ describe('a store that fails', () => {
   })
 })
 
+describe('a create whose answer was never stored', () => {
+  test('is found and ended when its user is removed, even by a process that follows a clean end', async () => {
+    const { parameters: _, ...configuration } = defaultConfiguration
+    const world = await settledWorld({ users: 2, configuration })
+    world.store.mode = 'swallowing'
+    world.end(['agent0'])
+    await world.time.advance(interval + minute)
+    world.kill(nodeOf(world))
+    world.store.mode = 'working'
+    const lost = world.service.activeFor('agent0').map(({ id }) => id)
+    // This one stops before it has visited anybody.
+    world.rosterMode = 'hanging'
+    world.start()
+    await world.time.advance(10 * second)
+    const { keeper, process } = nodeOf(world)
+    expect(process.run(() => keeper.subscription('agent0'))?.subscriptionId).not.toBe(lost[0])
+    await world.stop(nodeOf(world))
+    world.rosterMode = 'working'
+    world.start()
+    await world.time.advance(5 * minute)
+    world.wantNoLonger('agent0')
+    await world.time.advance(interval + 3 * minute)
+    expect(lost).toHaveLength(1)
+    expect(world.service.activeFor('agent0')).toEqual([])
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
+})
+
 describe('a create without an answer', () => {
   test('is settled by a recreate, and not before it can no longer take effect', async () => {
     const world = new World({ seed: 5, usernames: ['agent0'] })

@@ -3,6 +3,7 @@ import { endFaults, happen, restart, traffic } from './happen.js'
 import { pool, type Scenario } from './happenings.js'
 import {
   gapsNotReported,
+  isUnknowable,
   problemsAtTheService,
   problemsInTheKeeper,
   unresolvedProblems,
@@ -74,7 +75,9 @@ async function checkQuiet(world: World, when: string, ms: number): Promise<void>
     ...gaps.slice(before.gaps).map(({ what }) => `${when}: a gap of ${what.username} (${what.cause})`),
     ...problems
       .slice(before.problems)
-      .filter(({ what }) => !what.resolved)
+      .filter(
+        ({ what }) => !what.resolved && !(what.code === 'STRAY' && isUnknowable(world, what.subscriptionId)),
+      )
       .map(({ what }) => `${when}: ${what.code}: ${what.message}`),
     ...problemsAtTheService(world),
   ])

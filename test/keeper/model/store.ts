@@ -39,6 +39,8 @@ export class ModelStore {
   #snapshot: ReadonlyMap<string, Entry> = new Map()
   #mode: StoreMode = 'working'
   #order = 0
+  #hasFailed = false
+  readonly #idsHeld = new Set<number>()
 
   constructor(time: VirtualTime, options: StoreOptions) {
     this.#time = time
@@ -51,6 +53,7 @@ export class ModelStore {
 
   set mode(mode: StoreMode) {
     this.#mode = mode
+    if (mode !== 'working') this.#hasFailed = true
     if (mode === 'stale') this.#snapshot = new Map(this.#entries)
     if (mode !== 'hanging') for (const happen of this.#waiting.splice(0)) happen()
   }
@@ -58,6 +61,11 @@ export class ModelStore {
   /** Loses all it had. */
   forget(): void {
     this.#entries.clear()
+  }
+
+  /** Whether a subscription's id was never in the store, because that failed. */
+  hasMissed(id: number): boolean {
+    return this.#hasFailed && !this.#idsHeld.has(id)
   }
 
   /** How many operations there were: tells what came first. */
@@ -144,6 +152,7 @@ export class ModelStore {
     }
     this.#options.onText(`${key}: ${value}`)
     if (this.#mode === 'swallowing') return true
+    for (const [, id] of value.matchAll(/"i":(\d+)/g)) this.#idsHeld.add(Number(id))
     this.#entries.set(key, { value, endsAtMs: ttlMs === undefined ? Infinity : this.#time.nowMs + ttlMs })
     return true
   }
