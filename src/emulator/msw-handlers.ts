@@ -72,7 +72,7 @@ function problemsOf(http: unknown, { baseUrl, authUrl }: EmulatorHandlersOptions
     return message === undefined ? [] : [{ path: [name], message }]
   })
   if (typeof Object(http).all === 'function') return problems
-  const message = "the second argument must be msw's `http`: import { http } from 'msw'"
+  const message = "the second argument must be msw's `http`: `import { http } from 'msw'`"
   return [{ path: [], message }, ...problems]
 }
 

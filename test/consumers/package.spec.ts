@@ -16,6 +16,8 @@ test('the build and the documents of the root are published, nothing else', asyn
     'LICENSE',
     'README.md',
     'dist',
+    'docs',
+    'examples',
     'package.json',
   ])
 })
