@@ -54,7 +54,7 @@ for (const [{ DeliveryReceiver }, { toWebHandler }] of [
   const problems = []
   const onInvalid = (error) => problems.push(error.issues[0].message)
   const handle = toWebHandler(
-    new DeliveryReceiver({ allowUnauthenticated: true, maxBodyBytes: 5, onInvalid }),
+    new DeliveryReceiver({ allowUnauthenticated: true, maxBodyBytes: 5, onInvalid, logger: false }),
   )
   const statusOf = async (body, headers = {}) =>
     (await handle(new Request('http://localhost', { method: 'POST', body, headers }))).status
