@@ -36,6 +36,7 @@ const compilers = [
       .filter(({ module }) => module !== 'preserve')
       .map((each) => ({
         ...each,
+        target: 'es2022',
         lib: ['es2023', 'esnext.disposable'],
         skipLibCheck: true,
         noUncheckedSideEffectImports: undefined,
