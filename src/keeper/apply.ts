@@ -2,7 +2,7 @@
 import type { Call, Facts, Learnt } from './decide.js'
 import type { KeeperGap } from './keeper-types.js'
 import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
-import { newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { inFlight, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
 export type Answer =
@@ -50,9 +50,7 @@ export function prepare(record: UserRecord, call: Call, facts: Facts): DoubtBefo
     record.slots.push(slot)
   }
   const { doubt, settlesAt } = slot
-  slot.doubt = 'unanswered'
-  // While the call is in flight, no delivery can settle what it does.
-  slot.settlesAt = Number.POSITIVE_INFINITY
+  slot.settlesAt = inFlight
   return { doubt, settlesAt }
 }
 
@@ -131,6 +129,7 @@ function applyCreated(
   slot.id = id
   slot.isGone = false
   slot.generation = facts.generation
+  slot.lateUpdate = undefined
   slot.provenAt = sentAt
   if (record.isRemoved || slot.target !== facts.target) return { mustSave: true }
 
@@ -202,17 +201,31 @@ function applyUpdate(
     slot.isGone = true
     return { mustSave: true }
   }
+  if (answer.kind === 'lost') noteLateUpdate(slot, facts, times)
   if (answer.kind !== 'ok') return { mustSave: false }
   const isNews = slot.generation !== facts.generation || slot.doubt === 'unanswered'
   slot.isGone = false
   slot.provenAt = times.sentAt
+  const { generation } = facts
+  const isForGood = !mayBeUndone(slot, generation, times.sentSince)
   // What had to vanish is still there.
-  if (!facts.hasSurplus(slot.generation)) slot.generation = facts.generation
+  if (isForGood && !facts.hasSurplus(slot.generation)) slot.generation = generation
+  if (slot.lateUpdate && times.sentSince >= slot.lateUpdate.settlesAt) slot.lateUpdate = undefined
   if (times.sentSince >= slot.settlesAt) slot.doubt = 'none'
   learnt.isProven = true
   record.provenSince = times.sentSince
   record.hasConflict = false
   return { mustSave: isNews }
+}
+
+/** It may still take effect. Two of them are as one that carries the older parameters and takes the longer time. */
+function noteLateUpdate(slot: Slot, { generation }: Facts, { sentSince, answeredSince }: CallTimes): void {
+  const { lateUpdate } = slot
+  const isStillLate = lateUpdate !== undefined && sentSince < lateUpdate.settlesAt
+  slot.lateUpdate = {
+    generation: isStillLate ? Math.min(lateUpdate.generation, generation) : generation,
+    settlesAt: answeredSince + settlingMs,
+  }
 }
 
 function applyUnsubscribe(
@@ -224,6 +237,8 @@ function applyUnsubscribe(
   if (answer.kind !== 'ok' && answer.kind !== 'not-found') return { mustSave: false }
   learnt.takenTarget = undefined
   const { isGone } = slot
+  // The roster has brought the user back while the call was on its way.
+  const wasWanted = !record.isRemoved && slot.target === facts.target
   const lastProvenAt = pastStamp(slot.provenAt, times.answeredAt)
   const existedAfterAll = answer.kind === 'ok' && times.sentSince >= slot.settlesAt
   if (slot.doubt === 'none' || existedAfterAll) {
@@ -234,7 +249,7 @@ function applyUnsubscribe(
     slot.doubt = 'unanswered'
   }
   if (record.isRemoved) return { mustSave: true }
-  if (facts.isInTheWay(slot.target)) {
+  if (wasWanted || facts.isInTheWay(slot.target)) {
     record.interruption ??= { lastProvenAt }
     return { mustSave: true }
   }

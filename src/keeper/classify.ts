@@ -8,6 +8,7 @@ import {
   ResponseValidationError,
   SubscriptionConflictError,
   SubscriptionNotFoundError,
+  TimeoutError,
   TokenRequestError,
 } from '../errors.js'
 import type { Answer } from './apply.js'
@@ -35,15 +36,17 @@ export function classify(call: Call, error: unknown): Classified {
   if (call.kind !== 'create' && error instanceof SubscriptionNotFoundError) {
     return { answer: { kind: 'not-found' } }
   }
-  const mayHaveCreated = call.kind === 'create' && mayHaveTakenEffect(error)
-  return { answer: { kind: mayHaveCreated ? 'lost' : 'refused' }, trouble: troubleOf(error) }
+  const isLost = mayHaveTakenEffect(call, error)
+  return { answer: { kind: isLost ? 'lost' : 'refused' }, trouble: troubleOf(error) }
 }
 
-function mayHaveTakenEffect(error: unknown): boolean {
+function mayHaveTakenEffect(call: Call, error: unknown): boolean {
   // What is no error of this package was thrown by somebody's own client, and says nothing about the request.
   if (!(error instanceof NotificationError)) return true
   if (error instanceof OutcomeUnknownError || error instanceof ResponseValidationError) return true
   if (error instanceof ConnectionError) return error.requestSent
+  // Of a create that was sent the client says OutcomeUnknownError.
+  if (error instanceof TimeoutError) return call.kind !== 'create' && error.phase === 'answer'
   return error instanceof ApiError && [500, 502, 504].includes(error.status)
 }
 

@@ -5,6 +5,7 @@ import * as z from 'zod'
 import type { NotificationType } from '../notification-types.js'
 import type { AssociatedValues } from '../subscriptions/associated-values.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/update-input.js'
+import { type Instant, pastStamp, presentInstant } from './timing.js'
 
 /** What can exist once for a user: types and a callback URL. */
 export interface Target {
@@ -24,6 +25,8 @@ export const generationSchema = z.object({
   targets: z.array(targetSchema),
   /** Which of them is the newest configuration's. */
   target: z.int(),
+  /** When the process that announced it was given it; wall clock. */
+  givenAt: z.number(),
   salt: z.string(),
   hash: z.string(),
   /** Names of parameters and headers, in lower case, by generation. */
@@ -37,11 +40,13 @@ const rememberedGenerations = 50
 
 export class Configuration {
   readonly target: Target
+  readonly #given: Instant
   #values: UpdateSubscriptionParametersInput
   #hash: { readonly salt: string; readonly value: Promise<string> } | undefined
 
-  constructor(target: Target, values: UpdateSubscriptionParametersInput) {
+  constructor(target: Target, values: UpdateSubscriptionParametersInput, given = presentInstant()) {
     this.target = { types: [...target.types].sort(), callbackUrl: target.callbackUrl }
+    this.#given = given
     this.#values = values
   }
 
@@ -64,10 +69,24 @@ export class Configuration {
       const all = { ...Object.fromEntries(kept), ...changes }
       return Object.keys(all).length > 0 ? all : undefined
     }
-    return new Configuration(this.target, {
+    const values = {
       parameters: merged(this.#values.parameters, parameters),
       headers: merged(this.#values.headers, headers),
-    })
+    }
+    return new Configuration(this.target, values, this.#given)
+  }
+
+  /**
+   * Whether the newest configuration in the store was given to its process after this one: two that are given while
+   * the store fails may come to it in any order. New values for an old configuration do not make it younger.
+   */
+  isOlderThan(stored: StoredGeneration): boolean {
+    return (this.#pastStampOf(stored) ?? 0) > this.#given.at
+  }
+
+  /** A stamp of the future was made by a wrong clock. A jump of this process's own clock since makes none. */
+  #pastStampOf({ givenAt }: StoredGeneration): number | undefined {
+    return pastStamp(givenAt, this.#given.at + performance.now() - this.#given.since)
   }
 
   /** Whether the newest configuration in the store is this one. */
@@ -89,6 +108,7 @@ export class Configuration {
       generation,
       targets,
       target,
+      givenAt: Math.max(this.#given.at, (earlier && this.#pastStampOf(earlier)) ?? 0),
       salt,
       hash: await this.#hashWith(salt),
       names: { ...Object.fromEntries(names), [generation]: this.names },

@@ -2,7 +2,7 @@
  * What to do next for a user: a pure function of what is recorded, of what this chain of calls has learnt, and of the
  * facts of the moment. `apply.ts` turns the answer into a changed record; then it is asked again.
  */
-import { type Slot, slotOf, type UserRecord } from './user-record.js'
+import { mayBeUndone, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** One request to the service. */
 export type Call =
@@ -88,7 +88,7 @@ function keep(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (slot.isGone) return restore(record, slot, learnt, facts)
   if (slot.doubt === 'unanswered') return settle(record, slot, slot.id, learnt, facts)
   if (facts.hasSurplus(slot.generation)) return replace(slot, learnt, facts)
-  if (slot.generation < facts.generation && facts.hasParameters) return update(slot, slot.id)
+  if (slot.generation < facts.generation && facts.hasParameters) return renew(slot, slot.id, learnt, facts)
   return prove(record, slot, slot.id, learnt, facts)
 }
 
@@ -117,6 +117,13 @@ function settle(record: UserRecord, slot: Slot, id: number, learnt: Learnt, fact
   if (learnt.takenTarget === slot.target) return replace(slot, learnt, facts)
   const earliest = Math.max(slot.settlesAt, record.restoreAllowedAt)
   return facts.now < earliest ? { kind: 'wait', until: earliest } : create(slot.target)
+}
+
+/** Its parameters are of an earlier generation, or may become so again: then they are brought a second time. */
+function renew(slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {
+  const { lateUpdate } = slot
+  const isWaitedFor = learnt.isProven && mayBeUndone(slot, facts.generation, facts.now)
+  return isWaitedFor && lateUpdate ? { kind: 'wait', until: lateUpdate.settlesAt } : update(slot, id)
 }
 
 function prove(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {

@@ -70,7 +70,8 @@ export interface KeeperGap {
   readonly restoredAt: number
   /**
    * `ended`: it had ended. `replaced`: the answer to an earlier create was lost, and it was created anew to learn its
-   * id. `changed`: the configuration changed in a way that no update can bring about.
+   * id. `changed`: the configuration changed in a way that no update can bring about, or the roster lost the user for
+   * a moment.
    */
   readonly cause: 'ended' | 'replaced' | 'changed'
 }

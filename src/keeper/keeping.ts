@@ -19,9 +19,8 @@ import { runPass } from './pass.js'
 import { Problems } from './problems.js'
 import { RecordStore } from './record-store.js'
 import { askRoster, removalProblem } from './roster.js'
-import { isInDoubt } from './status.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
-import { Strays } from './strays.js'
+import { doubtOf, Strays, strayMessage } from './strays.js'
 import { Tenure } from './tenure.js'
 import { delay, leaseMs, proofFlushMs } from './timing.js'
 import { newUser, type UserRecord } from './user-record.js'
@@ -303,17 +302,23 @@ export class Keeping {
   async #reviewStrays(now: number): Promise<void> {
     // One that stands aside for good no longer reads what the one at work has created.
     if (this.tenure.standing === 'superseded') return
+    let mayBeOwn = false
     if (this.#strays.hasCandidate(now)) {
       if (this.tenure.standing === 'standing-by') {
         await ignoringStoreFailure(() => this.tenure.lookAgain())
       }
-      // An answer that was lost may have been the 201 of this very id.
-      for (const record of this.records.users.values()) if (isInDoubt(record, this)) return
       if (this.tenure.standing === 'blind') return
+      const hasParameters = this.tenure.configuration.names.length > 0
+      const doubt = doubtOf(this.records.users.values(), {
+        hasParameters,
+        isOutage: this.circuit.outage !== undefined,
+      })
+      if (doubt === 'passing') return
+      mayBeOwn = doubt === 'lasting'
     }
     const { begun, over } = this.#strays.review(now, (id) => this.records.byId.has(id))
     for (const subscriptionId of begun)
-      this.problems.begin('STRAY', strayMessage(subscriptionId), { subscriptionId })
+      this.problems.begin('STRAY', strayMessage(subscriptionId, { mayBeOwn }), { subscriptionId })
     for (const subscriptionId of over) this.problems.end('STRAY', subscriptionId)
   }
 }
@@ -378,13 +383,6 @@ function conflictMessage(usernames: readonly string[]): string {
     `The service has another subscription for ${who} with this callback URL, which this keeper did not make: ` +
     'perhaps a joint subscription, or another environment. Unsubscribe it by its id, which a STRAY names at its next ' +
     'delivery, or use another callback URL.'
-  )
-}
-
-function strayMessage(subscriptionId: number): string {
-  return (
-    `Deliveries arrive of subscription ${subscriptionId}, which this keeper did not make. If nobody else needs it, ` +
-    `call \`client.unsubscribe(${subscriptionId})\`. If several keepers share this receiver, set \`reportStrays: false\`.`
   )
 }
 

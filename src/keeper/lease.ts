@@ -32,14 +32,14 @@ export class Lease {
   }
 
   /**
-   * Whether this process had the lease when the store began to fail, so that nobody can have taken it since. One that
-   * slept before may have been followed by another.
+   * Whether this process had the lease when the store began to fail, and has seen it fail ever since, so that nobody
+   * can have taken it. One that slept may have been followed by another.
    */
   get wasHeld(): boolean {
     if (!this.#store.canCompare) return true
-    const { failing } = this.#store
-    if (this.#value === undefined || failing === undefined) return false
-    return failing.since < this.#endsSince && failing.at < this.#endsAt
+    const { failingFrom } = this.#store
+    if (this.#value === undefined || failingFrom === undefined) return false
+    return failingFrom.since < this.#endsSince && failingFrom.at < this.#endsAt
   }
 
   /** Whether another process is known to be alive. */

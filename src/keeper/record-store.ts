@@ -245,7 +245,8 @@ export class RecordStore {
     // Of a time before another process was at work.
     if (this.#chunks[chunk.index] !== chunk) throw new Overtaken()
     const key = `chunk:${chunk.index}`
-    const text = JSON.stringify({ version: 1, records: chunk.records.map(toStored) })
+    const now = performance.now()
+    const text = JSON.stringify({ version: 1, records: chunk.records.map((each) => toStored(each, now)) })
     const { isReadBack } = chunk
     chunk.isStale = false
     chunk.isReadBack = false

@@ -44,13 +44,7 @@ function stateOf(record: UserRecord, keeping: Keeping): KeptSubscription['state'
   if (record.failures > 0) return 'failing'
   if (record.hasConflict) return 'conflict'
   const slot = currentSlot(record, keeping)
-  if (slot?.id === undefined || slot.isGone || isInDoubt(record, keeping)) return 'unproven'
+  if (slot?.id === undefined || slot.isGone || slot.doubt === 'unanswered') return 'unproven'
   const age = performance.now() - record.provenSince
   return age <= intervalsOfAProof * keeping.settings.sweepIntervalMs ? 'active' : 'unproven'
-}
-
-/** Whether an answer was lost: one that is only on its way is no doubt. */
-export function isInDoubt(record: UserRecord, keeping: Pick<Keeping, 'tenure' | 'visitor'>): boolean {
-  const isUnanswered = currentSlot(record, keeping)?.doubt === 'unanswered'
-  return isUnanswered && keeping.visitor.underWayOf(record) === undefined
 }

@@ -1,7 +1,7 @@
 /** The store as the keeper uses it: nothing waits for it for long, and whether it works is proven, not assumed. */
 import { randomUUID } from 'node:crypto'
 import type { KeyValueStore } from '../stores/key-value-store.js'
-import { storeTimeoutMs } from './timing.js'
+import { type Instant, leaseMs, presentInstant, storeTimeoutMs } from './timing.js'
 
 /** The store failed, hung, or does not keep what is written. */
 export class StoreFailure extends Error {}
@@ -15,7 +15,7 @@ export class StoreAccess {
   readonly #onFailure: (error: unknown) => void
   readonly #onRecovery: () => void
   #isWorking = true
-  #failing: { readonly since: number; readonly at: number } | undefined
+  #failing: { readonly first: Instant; readonly last: Instant } | undefined
 
   constructor(
     store: KeyValueStore,
@@ -32,9 +32,12 @@ export class StoreAccess {
     return this.#isWorking
   }
 
-  /** When the store began to fail, by the monotonic and by the wall clock, while it does. */
-  get failing(): { readonly since: number; readonly at: number } | undefined {
-    return this.#failing
+  /**
+   * Since when the store is known to fail. `undefined` also if it was not looked at for a while, by either clock: a
+   * process that slept cannot know whether the store worked for others meanwhile.
+   */
+  get failingFrom(): Instant | undefined {
+    return this.#failing && isRecent(this.#failing.last) ? this.#failing.first : undefined
   }
 
   /** Whether several processes can share the store. */
@@ -110,7 +113,8 @@ export class StoreAccess {
 
   #failed(error: unknown): StoreFailure {
     this.#isWorking = false
-    this.#failing ??= { since: performance.now(), at: Date.now() }
+    const last = presentInstant()
+    this.#failing = { first: this.failingFrom ?? last, last }
     this.#onFailure(error)
     return error instanceof StoreFailure ? error : new StoreFailure('The store failed.', { cause: error })
   }
@@ -129,4 +133,9 @@ export class StoreAccess {
       clearTimeout(timer)
     }
   }
+}
+
+/** A store that fails is looked at with every beat. */
+function isRecent({ since, at }: Instant): boolean {
+  return performance.now() - since < leaseMs && Date.now() - at < leaseMs
 }

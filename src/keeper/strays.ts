@@ -1,5 +1,6 @@
 /** Deliveries of subscriptions that the keeper does not know. */
 import { strayMemoryMs, strayPatienceMs } from './timing.js'
+import type { UserRecord } from './user-record.js'
 
 /** So many ids are watched at most: who sends more makes them up. */
 const maxWatched = 1_000
@@ -69,6 +70,39 @@ export class Strays {
     }
     return { begun, over }
   }
+}
+
+/**
+ * Whether an unknown id may be of a subscription that the keeper made itself, because an answer was lost. `passing`:
+ * that will be known before long; `lasting`: perhaps never.
+ */
+export function doubtOf(
+  records: Iterable<UserRecord>,
+  { hasParameters, isOutage }: { hasParameters: boolean; isOutage: boolean },
+): 'none' | 'passing' | 'lasting' {
+  let isLasting = false
+  for (const { slots, failures } of records) {
+    for (const { doubt } of slots) {
+      if (doubt === 'none') continue
+      // Only a proof by id ends what a process that died has left open, and a user who fails alone may fail for ever.
+      const canBeSettled = (doubt === 'unanswered' || hasParameters) && (failures === 0 || isOutage)
+      if (canBeSettled) return 'passing'
+      isLasting = true
+    }
+  }
+  return isLasting ? 'lasting' : 'none'
+}
+
+export function strayMessage(subscriptionId: number, { mayBeOwn }: { mayBeOwn: boolean }): string {
+  const unsubscribe = `\`client.unsubscribe(${subscriptionId})\``
+  const advice = mayBeOwn
+    ? `which this keeper does not know. It may have made it all the same and lost the answer. If nobody else needs it, ` +
+      `call ${unsubscribe} and then \`sweep()\`, which subscribes its user again if it was the keeper's.`
+    : `which this keeper did not make. If nobody else needs it, call ${unsubscribe}.`
+  return (
+    `Deliveries arrive of subscription ${subscriptionId}, ${advice} ` +
+    'If several keepers share this receiver, set `reportStrays: false`.'
+  )
 }
 
 function isCandidate({ firstSince, isReported }: Stray, now: number): boolean {

@@ -144,7 +144,12 @@ export class SubscriptionKeeper implements AsyncDisposable {
       const { generation } = tenure
       const slot = generation && slotOf(record, generation.target)
       const isConfirmed =
-        slot?.id !== undefined && slot.generation === generation?.generation && record.slots.length === 1
+        slot?.id !== undefined &&
+        !slot.isGone &&
+        // A create without an answer may carry the old values.
+        slot.doubt !== 'unanswered' &&
+        slot.generation === generation?.generation &&
+        record.slots.length === 1
       ;(isConfirmed ? confirmed : pending).push(record.username)
     }
     return { confirmed, pending }

@@ -110,13 +110,12 @@ export class Tenure {
   }
 
   async #enter(): Promise<Standing> {
-    if (this.#standing === 'superseded' && this.#own !== undefined) return 'superseded'
+    if (this.#standing === 'superseded') return 'superseded'
     const { lease, records, store } = this.#parts
     try {
       for (let round = 0; round < maxRounds; round++) {
         try {
-          await this.#findGeneration()
-          if (this.#standing === 'superseded') return 'superseded'
+          if (!(await this.#findGeneration())) return this.#standAside()
           if (!(await lease.take())) {
             if (this.#standing !== 'standing-by' || records.head?.chunks !== this.#loadedChunks)
               await this.#look()
@@ -154,8 +153,12 @@ export class Tenure {
     return standing
   }
 
-  /** Finds out whether the newest configuration is this one, or makes it so at the first look. */
-  async #findGeneration(): Promise<void> {
+  /**
+   * Finds out whether the newest configuration is this one, or makes it so at the first look.
+   *
+   * @returns false if another one is newer
+   */
+  async #findGeneration(): Promise<boolean> {
     const { problems, records } = this.#parts
     const configuration = this.#configuration
     const wasOwn = records.isOwn
@@ -164,43 +167,44 @@ export class Tenure {
       if (head === undefined) {
         if (!wasOwn) {
           if (!(await records.announce(this.#own))) throw new Overtaken()
-          return
+          return true
         }
         problems.begin('STORE', 'The store has lost what was in it: it is written again from memory.')
         await records.rewrite(this.#own)
         problems.end('STORE')
-        return
+        return true
       }
-      if (head.generation > this.#own.generation) this.#standAside(head, this.#own)
+      if (head.generation > this.#own.generation) return false
       // An older head was restored from a backup.
       if (head.generation < this.#own.generation && !(await records.announce(this.#own)))
         throw new Overtaken()
-      return
+      return true
     }
     if (head !== undefined && (await configuration.isThat(head))) {
       if (this.#configuration !== configuration) throw new Overtaken()
       this.#own = head
-      return
+      return true
     }
-    const changed = this.#changed
-    if (head !== undefined && changed !== undefined && head.generation > changed.generation) {
-      // New values for an old configuration must not bring back its types and callback URL.
-      this.#own = changed
-      this.#standAside(head, changed)
-      return
-    }
+    if (head !== undefined && this.#isOlderThan(head)) return false
     const next = await configuration.succeeding(head)
     if (this.#configuration !== configuration || !(await records.announce(next))) throw new Overtaken()
     this.#own = next
+    return true
   }
 
-  #standAside(newest: StoredGeneration, own: StoredGeneration): void {
-    this.#settle('superseded')
+  #isOlderThan(head: StoredGeneration): boolean {
+    // New values for an old configuration must not bring back its types and callback URL.
+    if (this.#changed !== undefined) return head.generation > this.#changed.generation
+    return this.#configuration.isOlderThan(head)
+  }
+
+  #standAside(): Standing {
     this.#parts.problems.begin(
       'SUPERSEDED',
-      `Another process runs generation ${newest.generation} of the configuration, this one ${own.generation}: ` +
-        'it stands aside. Stop it, or restart it with the new configuration.',
+      'Another process was started with a newer configuration (types, callback URL, parameters): this one stands ' +
+        'aside for good. Stop it, or restart it with the new configuration.',
     )
+    return this.#settle('superseded')
   }
 
   async #open(): Promise<void> {

@@ -41,6 +41,16 @@ export function pastStamp(stamp: number | undefined, now: number): number | unde
   return stamp !== undefined && stamp <= now ? stamp : undefined
 }
 
+/** A time by the monotonic and by the wall clock. */
+export interface Instant {
+  readonly since: number
+  readonly at: number
+}
+
+export function presentInstant(): Instant {
+  return { since: performance.now(), at: Date.now() }
+}
+
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

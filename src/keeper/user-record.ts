@@ -6,7 +6,7 @@ import * as z from 'zod'
  *
  * - `none`: every create was answered.
  * - `loaded`: the record was written by a process that did not end cleanly, so that a probe of it may be unanswered.
- * - `unanswered`: a create was sent, or is about to be, and its answer was not seen.
+ * - `unanswered`: a create was sent, and its answer was not seen.
  */
 export type Doubt = 'none' | 'loaded' | 'unanswered'
 
@@ -22,11 +22,23 @@ export interface Slot {
   isGone: boolean
   /** Whether another one may exist whose id is not known. */
   doubt: Doubt
-  /** From when on no unanswered create can still take effect; monotonic. */
+  /** From when on no unanswered create can still take effect; monotonic. {@link inFlight} while a create is. */
   settlesAt: number
   /** When the last proof was sent; wall clock. */
   provenAt: number | undefined
+  /** An update without an answer: should it take effect late, it undoes what others of later generations brought. */
+  lateUpdate: LateUpdate | undefined
 }
+
+export interface LateUpdate {
+  /** The oldest generation whose parameters it may carry. */
+  readonly generation: number
+  /** From when on it can no longer take effect; monotonic. */
+  readonly settlesAt: number
+}
+
+/** A create is on its way: nothing can settle what it does. The store is told that it is unanswered. */
+export const inFlight = Number.POSITIVE_INFINITY
 
 /** Everything about one user. */
 export interface UserRecord {
@@ -122,7 +134,13 @@ export function newSlot(target: number, generation: number): Slot {
     doubt: 'none',
     settlesAt: 0,
     provenAt: undefined,
+    lateUpdate: undefined,
   }
+}
+
+/** Whether an update without an answer may still undo what is brought by one of `generation` that is sent at `since`. */
+export function mayBeUndone({ lateUpdate }: Slot, generation: number, since: number): boolean {
+  return lateUpdate !== undefined && lateUpdate.generation < generation && since < lateUpdate.settlesAt
 }
 
 /** The subscription of the present configuration. */
@@ -139,6 +157,8 @@ const slotSchema = z.object({
   /** 1: `unanswered`, 2: `loaded`. */
   doubt: z.literal([1, 2]).optional(),
   p: z.number().optional(),
+  /** Generation of an update without an answer. */
+  l: z.int().optional(),
 })
 
 const recordSchema = z.object({
@@ -156,7 +176,8 @@ export const storedRecordsSchema = z.array(recordSchema)
 
 export type StoredRecord = z.output<typeof recordSchema>
 
-export function toStored(record: UserRecord): StoredRecord {
+/** @param now - monotonic */
+export function toStored(record: UserRecord, now: number): StoredRecord {
   return {
     u: record.username,
     s: record.slots.map((slot) => ({
@@ -164,8 +185,14 @@ export function toStored(record: UserRecord): StoredRecord {
       g: slot.generation,
       i: slot.id,
       gone: slot.isGone ? 1 : undefined,
-      doubt: slot.doubt === 'unanswered' ? 1 : slot.doubt === 'loaded' ? 2 : undefined,
+      doubt:
+        slot.doubt === 'unanswered' || slot.settlesAt === inFlight
+          ? 1
+          : slot.doubt === 'loaded'
+            ? 2
+            : undefined,
       p: slot.provenAt,
+      l: slot.lateUpdate && now < slot.lateUpdate.settlesAt ? slot.lateUpdate.generation : undefined,
     })),
     x: record.isRemoved ? 1 : undefined,
     n: record.restoredCount || undefined,
@@ -201,6 +228,8 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
     // A later process that ended cleanly does not make up for one that did not.
     const isClear = facts.wasClosed && slot.doubt === undefined
     const doubt = slot.doubt === 1 ? 'unanswered' : isClear ? 'none' : 'loaded'
+    // A process that did not end cleanly may have had an update under way, of this generation or a later one.
+    const lateGeneration = slot.l ?? (isClear ? undefined : slot.g)
     return {
       target: slot.t,
       generation: slot.g,
@@ -209,6 +238,8 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
       doubt,
       settlesAt: doubt === 'none' ? 0 : facts.settlesAt,
       provenAt: slot.p,
+      lateUpdate:
+        lateGeneration === undefined ? undefined : { generation: lateGeneration, settlesAt: facts.settlesAt },
     }
   })
   return record

@@ -184,7 +184,7 @@ export class Visitor {
       return { end: 'held', error: circuit.outage.error }
 
     const storage = intentStorage(record, call, facts)
-    const before = prepare(record, call, facts)
+    let before = prepare(record, call, facts)
     let isInside = false
     let isSent = false
     try {
@@ -195,10 +195,16 @@ export class Visitor {
       try {
         if (!tenure.mayCall && (await tenure.enter()) !== 'at-work') throw new Overtaken()
         if (!this.#isCurrent(record)) throw new Overtaken()
+        // Meanwhile the roster may have brought the user back, or the store may have begun to fail.
+        takeBack(record, call, before)
+        const present = this.#facts(chain)
+        if (present === undefined) return { end: 'aborted' }
+        if (!isThatCall(decide(record, learnt, present), call)) return undefined
+        before = prepare(record, call, present)
         isSent = true
         const { answer, times, trouble } = await this.#send(record, call)
         const idBefore = slotOf(record, call.target)?.id
-        const effects = apply(record, call, answer, { learnt, facts, times, before })
+        const effects = apply(record, call, answer, { learnt, facts: present, times, before })
         this.#follow(chain, effects, idBefore)
         if (effects.mustSave) await this.#save(record)
         else if (record.chunk !== undefined) record.chunk.isStale = true
@@ -368,6 +374,12 @@ type ChainEnd =
   | { readonly end: 'waiting'; readonly until: number | 'store'; readonly error?: unknown }
   | { readonly end: 'held'; readonly error: unknown }
   | { readonly end: 'failed'; readonly error: unknown; readonly trouble: Trouble }
+
+function isThatCall(step: Step, call: Call): boolean {
+  if (step.kind !== 'call' || step.call.kind !== call.kind || step.call.target !== call.target) return false
+  if (step.call.kind === 'create') return call.kind === 'create' && step.call.replaces === call.replaces
+  return call.kind !== 'create' && step.call.id === call.id
+}
 
 function failed(trouble: Trouble): ChainEnd {
   return { end: 'failed', error: trouble.error, trouble }

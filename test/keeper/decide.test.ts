@@ -34,6 +34,7 @@ function slot(given: Partial<Slot> = {}): Slot {
     doubt: 'none',
     settlesAt: 0,
     provenAt: 500,
+    lateUpdate: undefined,
     ...given,
   }
 }

@@ -1,6 +1,7 @@
 /** Each rule of the keeper (docs/keeper.md) in the smallest story that shows it, on the model of the service. */
 import { describe, expect, test } from 'vitest'
 import type { SentRequest } from './model/client.js'
+import type { Fate } from './model/fates.js'
 import { gapsNotReported, problemsAtTheService } from './model/invariants.js'
 import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { defaultConfiguration, type Node, World } from './model/world.js'
@@ -293,6 +294,37 @@ describe('a user who is wanted again', () => {
   })
 })
 
+describe('a user whom the roster brings back while he is being removed', () => {
+  /** The watch reads the roster two seconds after a pass has read that the user is no longer wanted. */
+  async function removing({ maxRequestsPerSecond = 50, fates = [] as Fate[] }): Promise<World> {
+    const world = new World({ seed: 1, usernames: agents(5), keeper: { maxRequestsPerSecond } })
+    world.start()
+    await world.time.advance(interval - 2 * second)
+    world.wantNoLonger('agent4')
+    world.nextFates.push(...fates)
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    await world.time.advance(second)
+    world.want('agent4')
+    await world.time.advance(interval)
+    return world
+  }
+
+  test('keeps his subscription if the request to end it has not been sent', async () => {
+    const world = await removing({ maxRequestsPerSecond: 1 })
+    expect(world.requests.filter(({ kind }) => kind === 'unsubscribe')).toEqual([])
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.gaps).toEqual([])
+  })
+
+  test('is subscribed again, and has his gap told, if it has', async () => {
+    const slow = { kind: 'slow', effectAfterMs: 5 * second, answerAfterMs: 5 * second } as const
+    const world = await removing({ fates: [slow, slow, slow, slow, slow] })
+    expect(world.requests.filter(({ kind }) => kind === 'unsubscribe')).toHaveLength(1)
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.gaps.map(({ what }) => [what.username, what.cause])).toEqual([['agent4', 'changed']])
+  })
+})
+
 describe('one trouble', () => {
   test('is one report when it begins and one when it is over', async () => {
     const world = await settledWorld({ users: 20 })
@@ -403,6 +435,41 @@ describe('a new configuration', () => {
     expect(codes(world)).toEqual(['SUPERSEDED'])
   })
 
+  test('that was given while the store failed wins over one that was given before it, whichever comes first', async () => {
+    const world = await settledWorld({ users: 2 })
+    world.store.mode = 'failing'
+    await world.stop(nodeOf(world))
+    const older = world.start(otherSecret)
+    await world.time.advance(2 * second)
+    world.configuration = elsewhere
+    world.start()
+    await world.time.advance(2 * second)
+    older.process.suspend()
+    world.store.mode = 'working'
+    await world.time.advance(3 * minute)
+    older.process.resume()
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.problems.filter(({ what }) => what.code === 'SUPERSEDED').map(({ node }) => node)).toEqual([
+      older.process.name,
+    ])
+  })
+
+  test('wins over one that seems to be given in the future, by a clock that was wrong', async () => {
+    const world = await settledWorld({ users: 2 })
+    const { process } = nodeOf(world)
+    const store = world.store.for(process)
+    await world.settled(nodeOf(world), async () => {
+      const head = JSON.parse(String(await store.get('coaching:head')))
+      await store.set('coaching:head', JSON.stringify({ ...head, givenAt: head.givenAt + 24 * hour }))
+    })
+    world.kill(nodeOf(world))
+    world.configuration = elsewhere
+    world.start()
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
   test('makes a process that runs an older one stand aside', async () => {
     const world = await settledWorld({ users: 3 })
     world.configuration = otherSecret
@@ -457,6 +524,27 @@ describe('two processes', () => {
     expect(problemsAtTheService(world)).toEqual([])
   })
 
+  test('take turns: one that slept while the store failed goes on only if it has seen it fail all the time', async () => {
+    const world = await settledWorld({ users: 2 })
+    const { process } = nodeOf(world)
+    world.start()
+    world.store.mode = 'failing'
+    await world.time.advance(40 * second)
+    process.suspend()
+    world.store.mode = 'working'
+    world.wantNoLonger('agent0')
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
+    world.store.mode = 'failing'
+    const before = world.requests.length
+    process.resume()
+    await world.time.advance(20 * second)
+    expect(world.requests.slice(before).filter((each) => each.process === process)).toEqual([])
+    world.store.mode = 'working'
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
   test('tell of trouble while they are at work: for one that lost its turn it is over', async () => {
     const world = await settledWorld({ users: 3 })
     const { process, keeper } = nodeOf(world)
@@ -499,6 +587,34 @@ describe('a delivery', () => {
     const [problem] = world.problems
     expect(problem?.what).toMatchObject({ code: 'STRAY', subscriptionId: 999, resolved: false })
     expect(world.requests.filter(({ kind }) => kind === 'unsubscribe')).toEqual([])
+  })
+
+  test('of an unknown subscription waits for a user whose create may have made it', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.want('newcomer')
+    world.nextFates.push({ kind: 'answered' }, { kind: 'answered' }, { kind: 'answered' }, { kind: 'silent' })
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    await world.time.advance(40 * second)
+    world.observe(999, 0)
+    await world.time.advance(95 * second)
+    expect(codes(world)).toEqual([])
+    await world.time.advance(2 * minute)
+    expect(codes(world)).toEqual(['STRAY'])
+  })
+
+  test('of an unknown subscription is not called somebody else’s where a process without parameters has died', async () => {
+    const { parameters: _, ...configuration } = defaultConfiguration
+    const world = await settledWorld({ users: 3, configuration })
+    world.kill(nodeOf(world))
+    world.start()
+    await world.time.advance(5 * minute)
+    world.observe(999, 0)
+    await world.time.advance(2 * minute)
+    expect(world.problems.map(({ what }) => what.message)).toEqual([
+      expect.stringMatching(
+        /may have made it all the same.*client\.unsubscribe\(999\)` and then `sweep\(\)`/,
+      ),
+    ])
   })
 
   test('of a subscription that another process has just created is no stray', async () => {
@@ -572,5 +688,66 @@ describe('a rotation', () => {
     const report = await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
     expect(report.confirmed).toEqual(agents(1))
     expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  describe('after an update without an answer, which may take effect late,', () => {
+    /** A keeper that has brought a secret with its second update: the first is still under way. */
+    async function withLateUpdate(): Promise<{ world: World; id: number; late: Record<string, string> }> {
+      const world = await settledWorld({ users: 1 })
+      const late = { token: world.newSecret() }
+      world.configuration = { ...world.configuration, parameters: late }
+      world.nextFates.push({ kind: 'silent' })
+      await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters: late }))
+      await world.time.advance(10 * second)
+      expect(problemsAtTheService(world)).toEqual([])
+      return { world, id: world.service.activeFor('agent0')[0]?.id ?? 0, late }
+    }
+
+    test('is confirmed only when it has been repeated at a time when nothing can undo it', async () => {
+      const { world, id, late } = await withLateUpdate()
+      const parameters = { token: world.newSecret() }
+      world.configuration = { ...world.configuration, parameters }
+      const before = world.requests.length
+      const rotate = () => world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
+      expect((await rotate()).pending).toEqual(['agent0'])
+      world.service.update(id, late)
+      await world.time.advance(2 * minute)
+      expect(sentSince(world, before)).toEqual(['update agent0: 200', 'update agent0: 200'])
+      expect(problemsAtTheService(world)).toEqual([])
+      expect((await rotate()).confirmed).toEqual(['agent0'])
+    })
+
+    test('is not confirmed too early by a process that follows a clean end', async () => {
+      const { world, id, late } = await withLateUpdate()
+      await world.stop(nodeOf(world))
+      world.configuration = { ...world.configuration, parameters: { token: world.newSecret() } }
+      world.start()
+      await world.time.advance(minute)
+      world.service.update(id, late)
+      await world.time.advance(2 * minute)
+      expect(problemsAtTheService(world)).toEqual([])
+    })
+
+    test('is not confirmed too early by a process that follows a crash', async () => {
+      const world = await settledWorld({ users: 1 })
+      const [subscription] = world.service.activeFor('agent0')
+      const late = { ...subscription?.parameters }
+      world.kill(nodeOf(world))
+      world.configuration = { ...world.configuration, parameters: { token: world.newSecret() } }
+      world.start()
+      await world.time.advance(2 * minute)
+      world.service.update(subscription?.id ?? 0, late)
+      await world.time.advance(2 * minute)
+      expect(problemsAtTheService(world)).toEqual([])
+    })
+
+    test('is confirmed at once if that update carries the same values', async () => {
+      const { world, late: parameters } = await withLateUpdate()
+      const before = world.requests.length
+      const rotate = world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
+      expect(await rotate).toEqual({ confirmed: ['agent0'], pending: [] })
+      await world.time.advance(3 * minute)
+      expect(sentSince(world, before)).toHaveLength(1)
+    })
   })
 })
