@@ -11,11 +11,11 @@ import type { EmulatedNotification } from './emulated-notification.js'
 
 /**
  * A valid notification, for `emulator.notify`: with the documented payload for `lowEnergyAgentOpened`, and with an
- * empty one for the others, whose payloads are not documented (docs/service.md, Resources). The user is `alice`.
+ * empty one for other types, whose payloads are not documented (docs/service.md, Resources). The user is `alice`.
  *
- * @param overrides - replace whole fields. A type that is not documented needs its `category` here: of those nobody
- * said which subscribable type brings them.
- * @throws `InvalidRequestError` without that.
+ * @param overrides - replace whole fields. A type that is not documented needs its `category` here, because nobody said
+ * which subscribable type brings it
+ * @throws `InvalidRequestError` for a type that is not documented, without a `category`
  *
  * @example
  * ```ts

@@ -7,7 +7,7 @@ import type { NotifyAnswer, RevealedCredentials, RevealedEntry, RevealedSubscrip
 import type { Journal } from './journal.js'
 import { maskUrl } from './mask.js'
 
-/** Throws `InvalidRequestError` for what it cannot do. */
+/** Does what a POST asks for and returns the answer; throws `InvalidRequestError` for what cannot be done. */
 type Action = (emulator: Emulator, body: unknown, journal: Journal) => object | Promise<object>
 
 const subscriptionSchema = z.object({ subscriptionId: z.int() })
@@ -30,7 +30,7 @@ const actions: Readonly<Record<string, Action>> = {
   notify,
   fault(emulator, body) {
     const { operation, fault, times, subscriptionId } = parse(faultSchema, body)
-    // Checked by the emulator itself, which is made for callers without types.
+    // Not checked here: `injectFault` checks its arguments, because callers in JavaScript may pass anything.
     const inject = emulator.injectFault.bind(emulator) as (...unchecked: unknown[]) => void
     inject(operation, fault, {
       ...(times !== undefined && { times }),
