@@ -26,11 +26,11 @@ export interface Authorizer {
 interface BearerAuthorization extends Authorization {
   readonly accessToken: string
   /** Issued during this very call: if it is rejected, another one would be too. */
-  readonly fresh: boolean
+  readonly isFresh: boolean
 }
 
-function bearer(accessToken: string, fresh: boolean): BearerAuthorization {
-  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, fresh }
+function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh }
 }
 
 /** One authorization per token rather than per call: its header is checked and encoded once. */
@@ -73,7 +73,7 @@ export class TokenAuthorizer implements Authorizer {
     deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
     this.#source.invalidate(rejected.accessToken)
-    return rejected.fresh ? undefined : this.authorize(deadline)
+    return rejected.isFresh ? undefined : this.authorize(deadline)
   }
 
   heldAccessToken(): Promise<string> | undefined {

@@ -17,7 +17,7 @@ export function authKind(auth: unknown): AuthKind {
   return 'username' in auth || 'password' in auth ? 'basic' : 'clientCredentials'
 }
 
-/** Of the option `auth`. */
+/** The schema of the option `auth`. */
 export function authSchema(kind: AuthKind, allowInsecureLoopback: boolean): z.ZodType<Auth> {
   switch (kind) {
     case 'none':
@@ -64,7 +64,7 @@ function basicSchema() {
   })
 }
 
-/** Gives out the very object: one of a caller's class has other fields, and a prototype. */
+/** Passes on the caller's own object: an instance of a class has other fields, too, and a prototype. */
 function providedTokenSchema() {
   return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
     path: ['getAccessToken'],

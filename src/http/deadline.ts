@@ -10,16 +10,16 @@ export interface LastFailure {
 export interface DeadlineOptions {
   /** What takes the time, as the first words of the error: the name of a method. */
   readonly what: string
-  /** The caller's: its abort ends the call with its own reason. */
+  /** The caller's signal: aborting it ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined
   /** Called when the call is over. */
   readonly onEnd?: (() => void) | undefined
 }
 
 /**
- * What is left of a call's time. It aborts once, when that is over or when the caller aborts.
+ * What is left of a call's time. A deadline aborts once: when the time is over, or when the caller aborts.
  *
- * Not an AbortSignal: measured with undici on loopback, one for each call costs a fifth of the throughput.
+ * Not an AbortSignal: measured with undici on loopback, an AbortSignal for each call costs a fifth of the throughput.
  */
 export class Deadline implements LastFailure {
   /** When the time is over at the latest, on the monotonic clock. */
@@ -37,7 +37,7 @@ export class Deadline implements LastFailure {
   readonly #timer: NodeJS.Timeout
   readonly #stopFollowing: (() => void) | undefined
   readonly #onEnd: (() => void) | undefined
-  /** Replaced, not changed: there is one listener, as a rule, and a list that grows keeps room for many. */
+  /** Replaced, not changed: as a rule there is one listener, and an array that grew would keep room for many. */
   #listeners: readonly (() => void)[] = none
 
   /** @throws the reason of a signal that is aborted already */
@@ -49,7 +49,7 @@ export class Deadline implements LastFailure {
     this.#onEnd = onEnd
   }
 
-  /** An attempt begins, or the wait before one: nothing of it has left. */
+  /** An attempt begins, or the wait before one: nothing of this attempt has left. */
   waitFor(phase: 'connection' | 'backoff', address: Address): void {
     this.#phase = phase
     this.#address = address
@@ -77,7 +77,7 @@ export class Deadline implements LastFailure {
     for (const listener of listeners) listener()
   }
 
-  /** Calls `listener` once: now, if this is aborted, or when it is. */
+  /** Calls `listener` once: now, if the deadline is aborted already, or as soon as it is. */
   onAbort(listener: () => void): void {
     if (this.aborted) listener()
     else this.#listeners = this.#listeners.length === 0 ? [listener] : [...this.#listeners, listener]
@@ -128,7 +128,7 @@ function whatWasMissing(phase: TimeoutPhase, address: Address | undefined): stri
   }
 }
 
-/** The deadlines that end with a caller's signal. One listener serves all: many on a signal are warned of as a leak. */
+/** The deadlines that end with a caller's signal. One listener serves all: Node.js takes many on a signal for a leak. */
 const followers = new WeakMap<AbortSignal, Set<Deadline>>()
 
 function follow(signal: AbortSignal, deadline: Deadline): () => void {

@@ -1,4 +1,4 @@
-/** A proxy from the environment: made so that what fails at the proxy itself can be told from what fails behind it. */
+/** A proxy from the environment: what fails at the proxy itself is told from what fails behind it. */
 import type { Dispatcher, Pool } from 'undici'
 import { ConfigurationError } from '../errors.js'
 
@@ -32,7 +32,11 @@ export class ProxyFailure extends Error {
     return this.status === 403 || this.status === 407
   }
 
-  /** @param code - of the error that the network had, if it was the network's */
+  /**
+   * What went wrong and what to do, as the rest of a sentence.
+   *
+   * @param code - the code of the network's error, if the network failed
+   */
   explain(host: string, code: string | undefined): string {
     switch (this.status) {
       case 407:
@@ -52,7 +56,7 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** The client of undici's proxy agent for the connections to the proxy itself, with failures that say so. */
+/** The connections of undici's proxy agent to the proxy itself; what fails there is a {@link ProxyFailure}. */
 export function proxyPool(UndiciPool: typeof Pool, proxy: URL, options: object): Dispatcher {
   const pool = new UndiciPool(proxy, { ...options, headersTimeout: answerTimeoutMs })
   const connect = pool.connect.bind(pool) as (
@@ -69,7 +73,7 @@ export function proxyPool(UndiciPool: typeof Pool, proxy: URL, options: object):
   return Object.assign(pool, { connect: naming })
 }
 
-/** @returns the error for a variable that names no proxy, without its value, which may hold a password */
+/** The error for a variable that names no proxy. Without the variable's value, which may hold a password. */
 export function proxyAddressError(): ConfigurationError {
   const message = 'must be the URL of a proxy'
   return new ConfigurationError(`HTTPS_PROXY or HTTP_PROXY in the environment ${message}.`, {

@@ -53,7 +53,7 @@ export const headersSchema = z.lazy(() =>
 )
 
 /**
- * A check of the pairs themselves rather than a `z.record`, which would drop a `__proto__` key without a word.
+ * The schema of name/value pairs. The pairs are checked here and not by `z.record`, which drops a `__proto__` key.
  *
  * @param reserved - names that cannot be used, in lower case, and why
  */

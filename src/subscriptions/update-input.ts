@@ -12,9 +12,12 @@ import {
  * (docs/service.md, Rules).
  */
 export interface UpdateSubscriptionParametersInput {
-  /** Sent as fields of the form. */
+  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
   readonly parameters?: AssociatedValues | undefined
-  /** Sent as request headers: the service must be configured to permit their names. */
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
   readonly headers?: AssociatedValues | undefined
 }
 
