@@ -1,9 +1,9 @@
 /** The names of what can be subscribed to, and of what is known to be delivered. */
 
-/** The types a subscription can ask for (docs/service.md, Resources and Notification types). */
+/** The types that a subscription can ask for (docs/service.md, Notification types). */
 export const notificationTypes = ['behavioral', 'call-score', 'conversation-ai'] as const
 
-/** A type that a subscription can ask for (docs/service.md, Resources and Notification types). */
+/** A type that a subscription can ask for (docs/service.md, Notification types). */
 export type NotificationType = (typeof notificationTypes)[number]
 
 /**

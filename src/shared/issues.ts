@@ -23,7 +23,7 @@ export function validate<Output>(
   throw refuse(issues, formatIssues(issues))
 }
 
-/** Zod's issues without its internals, and without the offending values, which may be secrets; `below` a path. */
+/** Zod's issues without its internals, and without the values, which may be secrets. `below` is put before each path. */
 export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Issue[] {
   return error.issues.map(({ path, message }) => ({
     path: [...below, ...path],

@@ -1,8 +1,8 @@
-/** How a spool refuses the folder that it is to live in. */
+/** How a spool refuses a folder. */
 import { ConfigurationError } from '../errors.js'
 import { messageOf } from '../shared/excerpt.js'
 
-/** @throws ConfigurationError that names the folder, and what the system says */
+/** @throws `ConfigurationError` that names the folder, and what the system says */
 export function refusePath(folder: string, problem: string, cause?: unknown): never {
   const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
   throw new ConfigurationError(

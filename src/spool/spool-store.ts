@@ -1,6 +1,6 @@
 /**
  * What is on the disk: the deliveries that wait, in the order in which they are due, and the bodies that could not be
- * read. Nothing of it is kept in memory.
+ * read. Memory holds none of them.
  */
 import type { Database, RangeOptions, RootDatabase } from 'lmdb'
 import { type Issue, SpoolError } from '../errors.js'
@@ -10,7 +10,7 @@ import { bytesOf, countOf, type Measures, measure } from './measures.js'
 
 /** A delivery that waits. */
 export interface Entry {
-  /** Counts up, over all processes: the order in which deliveries were kept. */
+  /** Grows with every delivery, over all processes: the order in which deliveries were kept. */
   readonly id: number
   /** When it is to be tried again, on the clock of the deliverer; 0 if it has never been tried. */
   readonly dueAt: number
@@ -29,13 +29,13 @@ export interface History {
   readonly reportedAt?: number
 }
 
-/** A body that was kept although it is no delivery, or none that this process can read. */
+/** A body that a spool keeps although it is no delivery, or none that this process can read. */
 export interface InvalidBody {
-  /** For `discardInvalid`. */
+  /** What `discardInvalid` takes. */
   readonly id: number
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
-  /** What was received: text, bytes or a parsed value. The JSON text of a delivery that `keep` had kept. */
+  /** What was received: text, bytes or a parsed value; of a delivery that `keep` had kept, its JSON text. */
   readonly body: unknown
   /** Why it is no delivery. */
   readonly issues: readonly Issue[]
@@ -61,7 +61,7 @@ const maxInlineBytes = 1_900
 const spareBytes = 2 ** 20
 const spareBytesPerDelivery = 2 ** 14
 
-/** How many bytes of the file a byte that is added may take: pages may be half empty after they are split. */
+/** How many bytes of the file an added byte may take, because pages may be half empty after they are split. */
 const fileBytesPerByte = 3
 
 export interface SpoolStoreLimits {
@@ -83,7 +83,7 @@ export class SpoolStore {
   readonly #spareBytes: number
   #unwrittenBytes = 0
   #lastId: number
-  /** Measured again after each write, when it is needed. */
+  /** The last measures; none after a write, until they are needed again. */
   #measured: Measures | undefined
 
   private constructor(root: RootDatabase, file: DataFile, { maxBytes, concurrency }: SpoolStoreLimits) {
@@ -94,11 +94,11 @@ export class SpoolStore {
     this.#file = file
     this.#maxBytes = maxBytes
     this.#spareBytes = spareBytes + concurrency * spareBytesPerDelivery
-    // Above all that were ever given, whatever the clock says: an id belongs to one delivery for good.
+    // Above all ids that were ever given, whatever the clock says: an id belongs to one delivery for good.
     this.#lastId = Math.max(Date.now() * 1_000, this.lastDueAt * 1_000, ...this.#lastIds())
   }
 
-  /** @throws what the system or LMDB throws, if the files cannot be opened or written. */
+  /** @throws what the system or LMDB throws, if the files cannot be opened or written */
   static async open(
     lmdb: typeof import('lmdb'),
     folder: string,
@@ -173,7 +173,7 @@ export class SpoolStore {
     return this.#write(() => this.#entries.remove([dueAt, id]))
   }
 
-  /** Puts an entry where it comes again at `dueAt`. */
+  /** Puts an entry off until `dueAt`. */
   postpone(entry: Entry, dueAt: number, history: History): Promise<void> {
     return this.#write(() =>
       this.#entries.batch(() => {
@@ -224,15 +224,15 @@ export class SpoolStore {
     )
   }
 
-  /** Waits for what is being written. Nothing may be called afterwards. */
+  /** Waits for what is being written, and closes the files. No method may be called afterwards. */
   async close(): Promise<void> {
     await this.#root.close()
     await this.#file.close()
   }
 
-  /** Writes so many bytes more. */
+  /** Runs a write of so many bytes, if there is room for them. */
   async #addBytes(bytes: number, write: () => Promise<unknown>): Promise<void> {
-    // Counted before anything is waited for: what comes meanwhile needs room besides these.
+    // Counted before the first `await`: what is added meanwhile needs room besides these bytes.
     this.#unwrittenBytes += bytes
     try {
       await this.#requireRoom(bytes)
@@ -242,7 +242,7 @@ export class SpoolStore {
     }
   }
 
-  /** @throws SpoolError if there is no room for what is not written yet, of which `bytes` come last. */
+  /** @throws `SpoolError` if there is no room for what is not written yet, of which `bytes` come last */
   async #requireRoom(bytes: number): Promise<void> {
     const unwritten = this.#unwrittenBytes
     if (unwritten > maxUnwrittenBytes) {
@@ -270,14 +270,14 @@ export class SpoolStore {
     )
   }
 
-  /** @throws SpoolError with what LMDB says as its cause. */
+  /** @throws `SpoolError` with what LMDB says as its cause */
   async #write(write: () => Promise<unknown>): Promise<void> {
     try {
       await write()
       this.#measured = undefined
     } catch (error) {
       const { commitError } = Object(error)
-      // Not a failure of the disk, but a value that cannot be stored.
+      // Without `commitError` not the disk failed: the value cannot be stored.
       if (commitError === undefined) throw error
       const cause = await Promise.resolve(commitError).catch((reason) => reason)
       const message = `Writing to the disk failed (${messageOf(cause)}).`
@@ -299,7 +299,7 @@ export class SpoolStore {
     return this.#lastId
   }
 
-  /** The last ids of what is not in the order of repetition, where {@link lastDueAt} is later than any of them. */
+  /** The last ids of all but the entries that were tried: {@link lastDueAt} is later than the ids of those. */
   #lastIds(): number[] {
     const untried = { start: [0, Number.POSITIVE_INFINITY] as EntryKey, end: [0, 0] as EntryKey }
     const last = { reverse: true, limit: 1 }

@@ -11,8 +11,8 @@ export type Reader<T = unknown> = (value: unknown) => T
 export const payloadPath = ['notification', 'payload']
 
 /**
- * Reads with a schema of this package: synchronous and without transforms, so that the value itself is the
- * result and nothing is built. Where code generation is not allowed zod runs the schema uncompiled.
+ * Makes a reader from a schema of this package: synchronous and without transforms, so that the value itself is the
+ * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
  */
 export function validatingReader<Schema extends z.core.$ZodType>(
   schema: Schema,
@@ -27,7 +27,7 @@ export function validatingReader<Schema extends z.core.$ZodType>(
   }
 }
 
-/** Reads with a user's schema for the payload of `type`: the schema's output is the result. */
+/** Makes a reader from a user's schema for the payload of `type`: the schema's output is the result. */
 export function transformingReader(type: string, schema: z.core.$ZodType): Reader {
   let compiled: z.core.$ZodType | undefined
   return (payload) => {
@@ -44,7 +44,7 @@ export function transformingReader(type: string, schema: z.core.$ZodType): Reade
   }
 }
 
-/** Throws for a schema with an async function, which must never run: nothing would handle its rejection. */
+/** @throws for a schema with an async function, which must never run, because nothing would handle its rejection */
 function compiledIfPossible(schema: z.core.$ZodType): z.core.$ZodType {
   try {
     return z.compile(schema, { strict: true })
