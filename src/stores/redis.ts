@@ -62,7 +62,7 @@ export type RedisStore = Required<KeyValueStore>
 /**
  * A store on a Redis client that the app has already (docs/stores.md, Redis). Every operation has one key, so that the
  * store works on a cluster, too. The client stays the app's: the store neither connects nor closes it. The app must
- * listen to the client's `error` events, because one that nobody listens to ends the process.
+ * listen to the client's `error` events: of node-redis, one that nobody listens to ends the process.
  *
  * @param redis - a client of ioredis (5 or 6) or of node-redis (4, 5 or 6)
  * @throws `ConfigurationError` for anything else, or for a `prefix` that is no text
