@@ -66,11 +66,7 @@ function tokenAuthorizerFor(
     new SharedTokenCache({ store: auth.tokenCache, ...cacheKeys(auth, request.address.url), log })
   return new TokenAuthorizer(new TokenSource({ request: issue, timeoutMs, shared, log }), {
     endpoint: request.address,
-    tokenRequest: {
-      get lastFailure() {
-        return deadlineInFlight?.lastFailure
-      },
-    },
+    tokenRequest: () => deadlineInFlight,
   })
 }
 

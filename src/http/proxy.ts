@@ -19,10 +19,9 @@ export class ProxyFailure extends Error {
   /** What the proxy answered instead of making a tunnel. */
   readonly status: number | undefined
 
-  constructor({ host }: URL, details: { status: number } | { cause: unknown }) {
+  constructor(proxy: URL, details: { status: number } | { cause: unknown }) {
     super('the proxy failed', 'cause' in details ? details : undefined)
-    const variable = variables.find((name) => hostIn(process.env[name]) === host)
-    this.proxy = variable === undefined ? host : `${host}, which ${variable} names`
+    this.proxy = nameOf(proxy)
     this.status = 'status' in details ? details.status : undefined
     if ('status' in details) this.cause = new Error(`it answered ${details.status}`)
   }
@@ -56,16 +55,50 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** The connections of undici's proxy agent to the proxy itself; what fails there is a {@link ProxyFailure}. */
-export function proxyPool(UndiciPool: typeof Pool, proxy: URL, options: object): Dispatcher {
+/** The tunnels that were asked for and do not stand yet. */
+export class PendingTunnels {
+  readonly #pending = new Set<{ readonly target: string; readonly proxy: URL }>()
+
+  /** The proxy that has not made its tunnel to this host yet, as {@link ProxyFailure} names it. */
+  awaitedProxy(host: string): string | undefined {
+    for (const { target, proxy } of this.#pending) {
+      // The target of a tunnel always has its port, a host only one that is not the protocol's own.
+      if (target === host || target === `${host}:443` || target === `${host}:80`) return nameOf(proxy)
+    }
+    return undefined
+  }
+
+  /** Remembers a tunnel for as long as it is being made. */
+  async during<Result>(target: string, proxy: URL, making: Promise<Result>): Promise<Result> {
+    const tunnel = { target, proxy }
+    this.#pending.add(tunnel)
+    try {
+      return await making
+    } finally {
+      this.#pending.delete(tunnel)
+    }
+  }
+}
+
+/**
+ * The connections of undici's proxy agent to the proxy itself; what fails there is a {@link ProxyFailure}.
+ *
+ * @param tunnels - where those are found that wait for the proxy
+ */
+export function proxyPool(
+  UndiciPool: typeof Pool,
+  proxy: URL,
+  { tunnels, ...options }: { tunnels: PendingTunnels },
+): Dispatcher {
   const pool = new UndiciPool(proxy, { ...options, headersTimeout: answerTimeoutMs })
   const connect = pool.connect.bind(pool) as (
     options: Dispatcher.ConnectOptions,
   ) => Promise<Dispatcher.ConnectData>
   const naming = async (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
-    const answer = await connect(target).catch((cause: unknown) => {
+    const making = connect(target).catch((cause: unknown) => {
       throw new ProxyFailure(proxy, { cause })
     })
+    const answer = await tunnels.during(target.path ?? '', proxy, making)
     if (answer.statusCode === 200) return answer
     answer.socket.on('error', () => {}).destroy()
     throw new ProxyFailure(proxy, { status: answer.statusCode })
@@ -79,6 +112,12 @@ export function proxyAddressError(): ConfigurationError {
   return new ConfigurationError(`HTTPS_PROXY or HTTP_PROXY in the environment ${message}.`, {
     issues: [{ path: ['HTTPS_PROXY'], message }],
   })
+}
+
+/** Host and port, and the variable that names them; never the credentials. */
+function nameOf({ host }: URL): string {
+  const variable = variables.find((name) => hostIn(process.env[name]) === host)
+  return variable === undefined ? host : `${host}, which ${variable} names`
 }
 
 function hostIn(address = ''): string | undefined {

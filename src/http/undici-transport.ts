@@ -7,7 +7,7 @@ import { toConnectionError } from './connection-error.js'
 import type { Deadline } from './deadline.js'
 import { AnyVersionExchange, Exchange } from './exchange.js'
 import { loadUndici } from './load-undici.js'
-import { isProxyConfigured, proxyAddressError, proxyPool } from './proxy.js'
+import { isProxyConfigured, PendingTunnels, proxyAddressError, proxyPool } from './proxy.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 import { untilAborted, withSignal } from './waits.js'
 
@@ -52,6 +52,8 @@ export class UndiciTransport implements Transport {
   readonly #closing = new AbortController()
   readonly #exchangeClass: typeof Exchange
   readonly #ca: string | undefined
+  readonly #tunnels = new PendingTunnels()
+  readonly #awaitedProxy = (host: string) => this.#tunnels.awaitedProxy(host)
   #dispatcher: DispatcherLike | undefined
   #own: Promise<OwnDispatcher> | undefined
 
@@ -67,6 +69,7 @@ export class UndiciTransport implements Transport {
 
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
     const dispatcher = this.#dispatcher
+    deadline.awaitedProxy = this.#awaitedProxy
     return dispatcher === undefined
       ? untilAborted(this.#open(), deadline).then((own) => this.#sendOver(own, request, deadline))
       : this.#sendOver(dispatcher, request, deadline)
@@ -97,14 +100,18 @@ export class UndiciTransport implements Transport {
   }
 
   async #open(): Promise<DispatcherLike> {
-    this.#own ??= openDispatcher(this.#closing.signal, this.#ca)
+    this.#own ??= openDispatcher(this.#closing.signal, this.#ca, this.#tunnels)
     this.#dispatcher ??= await this.#own
     return this.#dispatcher
   }
 }
 
 /** @param closing - destroys every socket, also one that is still connecting, which undici would wait for */
-async function openDispatcher(closing: AbortSignal, ca: string | undefined): Promise<OwnDispatcher> {
+async function openDispatcher(
+  closing: AbortSignal,
+  ca: string | undefined,
+  tunnels: PendingTunnels,
+): Promise<OwnDispatcher> {
   const { Agent, EnvHttpProxyAgent, Pool } = await loadUndici()
   // Every socket listens to this signal, which is no leak.
   setMaxListeners(0, closing)
@@ -115,7 +122,8 @@ async function openDispatcher(closing: AbortSignal, ca: string | undefined): Pro
   const options = { connections: maxConnections, connect: tls, headersTimeout: 0, bodyTimeout: 0 }
   // Without a proxy, the agent that looks for one at each request is left out.
   if (!isProxyConfigured()) return new Agent(options)
-  const clientFactory = (proxy: URL, proxyOptions: object) => proxyPool(Pool, proxy, proxyOptions)
+  const clientFactory = (proxy: URL, proxyOptions: object) =>
+    proxyPool(Pool, proxy, { ...proxyOptions, tunnels })
   try {
     return new EnvHttpProxyAgent({ ...options, proxyTls: tls, requestTls: tls, clientFactory })
   } catch {
