@@ -6,11 +6,12 @@ import { inFlight } from '../shared/in-flight.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
 import { type DeliveryParser, defaultParser } from '../webhooks/delivery/delivery-parser.js'
 import { Deliverer } from './deliverer.js'
+import type { SpoolLimits } from './disk-room.js'
 import { checkDataFile, finishFolder, prepareFolder, prepareLockFile, refuseDamaged } from './folder.js'
 import { lockFolder, type ReleaseFolder } from './folder-lock.js'
 import { refusePath } from './refuse-path.js'
 import { type DeliverySpoolOptions, type StuckDelivery, validateSpoolOptions } from './spool-options.js'
-import { type InvalidBody, SpoolStore, type SpoolStoreLimits } from './spool-store.js'
+import { type InvalidBody, SpoolStore } from './spool-store.js'
 
 /** What a spool consists of when it is open. */
 interface Parts<Payloads extends PayloadSchemas> {
@@ -210,7 +211,7 @@ async function loadLmdb(): Promise<typeof import('lmdb')> {
 async function openStore(
   lmdb: typeof import('lmdb'),
   path: string,
-  limits: SpoolStoreLimits,
+  limits: SpoolLimits,
 ): Promise<SpoolStore> {
   const state = await checkDataFile(path)
   try {

@@ -44,8 +44,9 @@ async function announce(folder: string, name: string): Promise<ReleaseFolder> {
   const server = createServer((socket) => socket.destroy())
   // Bound under another name: between binding and listening a socket looks like that of a dead process.
   const unfinished = `${name}.new`
+  const address = socketName(folder, unfinished)
   try {
-    server.listen(socketName(folder, unfinished))
+    server.listen(address)
     await once(server, 'listening')
     await rename(join(folder, unfinished), join(folder, name))
   } catch (cause) {

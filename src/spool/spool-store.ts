@@ -6,7 +6,8 @@ import type { Database, RangeOptions, RootDatabase } from 'lmdb'
 import { type Issue, SpoolError } from '../errors.js'
 import { messageOf } from '../shared/excerpt.js'
 import { DataFile } from './data-file.js'
-import { bytesOf, countOf, type Measures, measure } from './measures.js'
+import { DiskRoom, type SpoolLimits } from './disk-room.js'
+import { bytesOf, countOf, measure } from './measures.js'
 
 /** A delivery that waits. */
 export interface Entry {
@@ -51,25 +52,6 @@ const tried: RangeOptions = { start: [1, 0] }
 /** How much is kept of bodies that are no deliveries, in bytes. */
 const maxInvalidBytes = 16 * 2 ** 20
 
-/** What may wait in memory for a disk that is slow, in bytes. */
-const maxUnwrittenBytes = 64 * 2 ** 20
-
-/** The longest value that needs no pages next to each other, in bytes. */
-const maxInlineBytes = 1_900
-
-/** What the file has to have free for everything but what is added: removing, postponing. */
-const spareBytes = 2 ** 20
-const spareBytesPerDelivery = 2 ** 14
-
-/** How many bytes of the file an added byte may take, because pages may be half empty after they are split. */
-const fileBytesPerByte = 3
-
-export interface SpoolStoreLimits {
-  readonly maxBytes: number
-  /** How many entries may be removed or postponed at the same time. */
-  readonly concurrency: number
-}
-
 export class SpoolStore {
   readonly #root: RootDatabase
   /** Values are a line with the history, then the delivery. */
@@ -79,31 +61,22 @@ export class SpoolStore {
   /** What was read once, by the receiver, and cannot be read any more: these are not dropped for room. */
   readonly #unreadable: Database<StoredBody, number>
   readonly #file: DataFile
-  readonly #maxBytes: number
-  readonly #spareBytes: number
-  #unwrittenBytes = 0
+  readonly #room: DiskRoom
   #lastId: number
-  /** The last measures; none after a write, until they are needed again. */
-  #measured: Measures | undefined
 
-  private constructor(root: RootDatabase, file: DataFile, { maxBytes, concurrency }: SpoolStoreLimits) {
+  private constructor(root: RootDatabase, file: DataFile, limits: SpoolLimits) {
     this.#root = root
     this.#entries = root.openDB('entries', { encoding: 'string' })
     this.#invalid = root.openDB('invalid', { encoding: 'msgpack' })
     this.#unreadable = root.openDB('unreadable', { encoding: 'msgpack' })
     this.#file = file
-    this.#maxBytes = maxBytes
-    this.#spareBytes = spareBytes + concurrency * spareBytesPerDelivery
+    this.#room = new DiskRoom(file, () => measure([this.#entries, this.#unreadable], [this.#invalid]), limits)
     // Above all ids that were ever given, whatever the clock says: an id belongs to one delivery for good.
     this.#lastId = Math.max(Date.now() * 1_000, this.lastDueAt * 1_000, ...this.#lastIds())
   }
 
   /** @throws what the system or LMDB throws, if the files cannot be opened or written */
-  static async open(
-    lmdb: typeof import('lmdb'),
-    folder: string,
-    limits: SpoolStoreLimits,
-  ): Promise<SpoolStore> {
+  static async open(lmdb: typeof import('lmdb'), folder: string, limits: SpoolLimits): Promise<SpoolStore> {
     const file = await DataFile.open(folder)
     let root: RootDatabase | undefined
     try {
@@ -133,7 +106,9 @@ export class SpoolStore {
   /** Resolves when the entry is on the disk. */
   async add(text: string): Promise<void> {
     const value = storedValue({ keptAt: Date.now(), attempts: 0 }, text)
-    await this.#addBytes(Buffer.byteLength(value), () => this.#entries.put([0, this.#nextId()], value))
+    await this.#room.take(Buffer.byteLength(value), () =>
+      this.#write(() => this.#entries.put([0, this.#nextId()], value)),
+    )
   }
 
   /** The first entry that was never tried, without those of `taken`. */
@@ -199,7 +174,7 @@ export class SpoolStore {
     const bytes = sizeOf(body)
     if (bytes > maxInvalidBytes) throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     const stored = { receivedAt: Date.now(), body, issues }
-    await this.#addBytes(bytes, () => this.#invalid.put(this.#nextId(), stored))
+    await this.#room.take(bytes, () => this.#write(() => this.#invalid.put(this.#nextId(), stored)))
     while (bytesOf(this.#invalid) > maxInvalidBytes) {
       for (const oldest of this.#invalid.getKeys({ limit: 1 })) await this.removeInvalid(oldest)
     }
@@ -230,51 +205,11 @@ export class SpoolStore {
     await this.#file.close()
   }
 
-  /** Runs a write of so many bytes, if there is room for them. */
-  async #addBytes(bytes: number, write: () => Promise<unknown>): Promise<void> {
-    // Counted before the first `await`: what is added meanwhile needs room besides these bytes.
-    this.#unwrittenBytes += bytes
-    try {
-      await this.#requireRoom(bytes)
-      await this.#write(write)
-    } finally {
-      this.#unwrittenBytes -= bytes
-    }
-  }
-
-  /** @throws `SpoolError` if there is no room for what is not written yet, of which `bytes` come last */
-  async #requireRoom(bytes: number): Promise<void> {
-    const unwritten = this.#unwrittenBytes
-    if (unwritten > maxUnwrittenBytes) {
-      throw new SpoolError(`The disk is too slow: ${unwritten} bytes wait for it.`, { reason: 'disk' })
-    }
-    const { waitingBytes } = this.#measures
-    if (waitingBytes + unwritten > this.#maxBytes) {
-      throw new SpoolError(
-        `The spool is full: ${waitingBytes} bytes wait, and maxBytes is ${this.#maxBytes}.`,
-        { reason: 'full' },
-      )
-    }
-    const needed = this.#spareBytes + fileBytesPerByte * unwritten
-    if (await this.#file.growTo(this.#measures.endBytes + needed)) return
-    // The disk is full. Pages that became free in the file will do, where none have to be next to each other.
-    const { usedBytes, endBytes } = this.#measures
-    const isRoomInside = this.#file.size - usedBytes >= 2 * needed
-    const isRoomToRemove = this.#file.size - endBytes >= this.#spareBytes / 2
-    if (bytes <= maxInlineBytes && isRoomInside && isRoomToRemove) return
-    const cause = this.#file.failure
-    throw new SpoolError(
-      `The disk has no room for the spool (${messageOf(cause)}).`,
-      { reason: 'disk' },
-      { cause },
-    )
-  }
-
   /** @throws `SpoolError` with what LMDB says as its cause */
   async #write(write: () => Promise<unknown>): Promise<void> {
     try {
       await write()
-      this.#measured = undefined
+      this.#room.changed()
     } catch (error) {
       const { commitError } = Object(error)
       // Without `commitError` not the disk failed: the value cannot be stored.
@@ -283,15 +218,6 @@ export class SpoolStore {
       const message = `Writing to the disk failed (${messageOf(cause)}).`
       throw new SpoolError(message, { reason: 'disk' }, { cause })
     }
-  }
-
-  get #measures(): Measures {
-    this.#measured ??= this.#measure()
-    return this.#measured
-  }
-
-  #measure(): Measures {
-    return measure([this.#entries, this.#unreadable], [this.#invalid])
   }
 
   #nextId(): number {
