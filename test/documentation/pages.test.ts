@@ -39,6 +39,16 @@ describe('the tables of the pages', () => {
     expect(missingFrom('docs/receiver.md', expected)).toEqual([])
   })
 
+  test('name every option of the emulator, those of its page included', () => {
+    const options = propertiesOf('src/emulator/emulator-options.ts', 'EmulatorOptions')
+    expect(missingFrom('docs/emulator.md', [...options, 'page.port'])).toEqual([])
+  })
+
+  test('name every option of the spool', () => {
+    const options = propertiesOf('src/spool/spool-options.ts', 'DeliverySpoolOptions')
+    expect(missingFrom('docs/spool.md', options)).toEqual([])
+  })
+
   test('name every error, with its code', () => {
     const errors = Object.entries(client).filter(
       ([name]) => name.endsWith('Error') && name !== 'NotificationError',
@@ -98,7 +108,9 @@ function missingFrom(page: string, names: readonly string[]): string[] {
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .map((row) => row.split('|')[1] ?? '')
-  return names.filter((name) => !cells.some((cell) => cell.includes(`\`${name}\``)))
+  return names.filter(
+    (name) => !cells.some((cell) => cell.includes(`\`${name}\``) || cell.includes(`\`${name}(`)),
+  )
 }
 
 /** The names of the properties of an interface in the sources. */
