@@ -59,7 +59,10 @@ function basicSchema() {
   return z.strictObject({
     username: trimmed()
       .regex(...noControls)
-      .refine((name) => !name.includes(':'), 'must not contain a colon: it would end there'),
+      .refine(
+        (name) => !name.includes(':'),
+        'must not contain a colon: Basic credentials end the name there',
+      ),
     password: nonEmpty().regex(...noControls),
   })
 }

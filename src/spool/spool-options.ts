@@ -1,7 +1,7 @@
 /** How a spool is configured: the options and their validation. */
 import * as z from 'zod'
 import type { Logger } from '../logger.js'
-import { issuesOf } from '../shared/issues.js'
+import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
 import type { DeliveryParser } from '../webhooks/delivery/delivery-parser.js'
@@ -69,21 +69,28 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {
-  const { error } = optionsSchema().safeParse(options)
-  if (error) refuseOptions('The delivery spool', issuesOf(error))
+  validate(optionsSchema(), options, (issues) => refuseOptions('The delivery spool', issues))
 }
 
 // Made when a spool is opened, as a rule once per process.
 const optionsSchema = () =>
   z.strictObject({
-    path: z.string().min(1, 'must name a folder').refine(isWithoutNul, 'must not contain a NUL character'),
+    path: z
+      .string()
+      .min(1, 'is empty: name a folder')
+      .refine(isWithoutNul, 'must not contain a NUL character'),
     deliver: z.function(),
     parser: objectWith('safeParse').optional(),
     concurrency: z.int().min(1).max(1_000).optional(),
     deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),
     onStuck: z.function().optional(),
     maxBytes: z.int().min(0).optional(),
-    logger: z.union([z.literal(false), objectWith('debug', 'info', 'warn', 'error')]).optional(),
+    logger: z
+      .union(
+        [z.literal(false), objectWith('debug', 'info', 'warn', 'error')],
+        'must be a logger with debug, info, warn and error, or false',
+      )
+      .optional(),
   })
 
 function isWithoutNul(text: string): boolean {
@@ -93,6 +100,6 @@ function isWithoutNul(text: string): boolean {
 function objectWith(...methods: string[]) {
   return z.custom(
     (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
-    `must have the methods ${methods.join(', ')}`,
+    `must be an object with ${methods.join(', ')}`,
   )
 }

@@ -1,6 +1,6 @@
 /** What a caller gives to create a subscription (docs/service.md, Resources and Endpoints). */
 import * as z from 'zod'
-import { type NotificationType, notificationTypes } from '../notification-types.js'
+import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/url-problem.js'
 import {
   type AssociatedValues,
@@ -54,7 +54,7 @@ function createInputSchema({
     z
       .strictObject({
         notificationTypes: z
-          .array(z.enum(notificationTypes))
+          .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
           .min(1, 'must name at least one notification type')
           .check(refuseRepetitions),
         usernames: z

@@ -34,11 +34,11 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
     .check(refuseSharedNames)
     .refine(
       ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
-      'must change at least one parameter or header',
+      'at least one parameter or header must be given',
     ),
 )
 
 /** Validates a subscription id: the integer that creating returned (docs/service.md, Resources). */
 export const subscriptionIdSchema = z.lazy(() =>
-  z.int('must be the integer that createSubscription returned'),
+  z.int('the subscription id must be the integer that createSubscription returned'),
 )

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
-import { type NotificationType, notificationTypes } from '../../notification-types.js'
+import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../../notification-types.js'
 import { validate } from '../../shared/issues.js'
 
 /** Something that happened to a user. */
@@ -25,7 +25,7 @@ export interface EmulatedNotification {
 
 const notificationSchema = z.object({
   type: z.string().min(1),
-  category: z.enum(notificationTypes),
+  category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }),
   username: z.string().min(1),
   payload: z.record(z.string(), z.unknown()),
   id: z.string().min(1).optional(),

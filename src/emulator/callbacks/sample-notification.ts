@@ -2,10 +2,11 @@
 import { InvalidRequestError } from '../../errors.js'
 import {
   type DocumentedNotificationType,
-  documentedNotificationTypes,
   type NotificationType,
   notificationTypes,
+  typeThatBrings,
 } from '../../notification-types.js'
+import { formatIssues } from '../../shared/issues.js'
 import { documentedType } from '../../webhooks/delivery/payload-schemas.js'
 import type { EmulatedNotification } from './emulated-notification.js'
 
@@ -34,13 +35,13 @@ export function sampleNotification(
 }
 
 function categoryOf(type: string): NotificationType {
-  const category = notificationTypes.find((each) => {
-    const delivered: readonly string[] = documentedNotificationTypes[each]
-    return delivered.includes(type)
-  })
+  const category = typeThatBrings(type)
   if (category !== undefined) return category
-  const message = `is needed, because "${type}" is no documented type: ${notificationTypes.join(', ')}`
-  throw new InvalidRequestError(`There is no sample of this notification: category ${message}.`, {
-    issues: [{ path: ['category'], message }],
+  const issue = {
+    path: ['category'],
+    message: `is missing: it must be one of ${notificationTypes.join(', ')}, because "${type}" is no documented type`,
+  }
+  throw new InvalidRequestError(`There is no sample of this notification: ${formatIssues([issue])}.`, {
+    issues: [issue],
   })
 }

@@ -1,7 +1,7 @@
 /** What the page and the command line can do with the emulator: one POST for each. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
-import { formatIssues, issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 import type { Emulator } from '../emulator.js'
 import type { NotifyAnswer, RevealedCredentials, RevealedEntry, RevealedSubscription } from './feed.js'
 import type { Journal } from './journal.js'
@@ -98,8 +98,9 @@ function nothingThere(field: string, message: string): InvalidRequestError {
 }
 
 function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
-  const parsed = schema.safeParse(body)
-  if (parsed.success) return parsed.data
-  const issues = issuesOf(parsed.error)
-  throw new InvalidRequestError(`The request cannot be read: ${formatIssues(issues)}.`, { issues })
+  return validate(
+    schema,
+    body,
+    (issues, text) => new InvalidRequestError(`The request cannot be read: ${text}.`, { issues }),
+  )
 }

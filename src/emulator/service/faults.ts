@@ -97,7 +97,7 @@ const faultSchemas: Record<string, z.ZodType<Fault>> = {
   delayMs: delayed,
   reset: broken,
   malformedBody: z.strictObject({
-    malformedBody: z.union([z.string(), z.literal(true)], 'must be a text or true'),
+    malformedBody: z.union([z.string(), z.literal(true)], 'must be text or true'),
   }),
 }
 

@@ -1,7 +1,7 @@
 /** Callback bodies in, typed deliveries out (docs/service.md, Delivery). */
 import * as z from 'zod'
 import type { InvalidDeliveryError } from '../../errors.js'
-import { issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
 import { Failure } from './failure.js'
@@ -67,8 +67,9 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const { error } = z.object({ payloads: payloadsOptionSchema() }).safeParse(Object(options))
-  if (error) refuseOptions('The delivery parser', issuesOf(error))
+  validate(z.object({ payloads: payloadsOptionSchema() }), Object(options), (issues) =>
+    refuseOptions('The delivery parser', issues),
+  )
   return parserOf(options.payloads)
 }
 

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { messageOf } from '../../shared/excerpt.js'
 import { issuesOf } from '../../shared/issues.js'
+import { inOurWords } from '../../shared/wording.js'
 import { Failure } from './failure.js'
 
 /** Reads one value, or throws a {@link Failure}. */
@@ -21,7 +22,7 @@ export function validatingReader<Schema extends z.core.$ZodType>(
   let compiled: Schema | undefined
   return (value) => {
     compiled ??= z.compile(schema)
-    const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value).error
+    const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value, inOurWords).error
     if (error) throw new Failure(issuesOf(error, path))
     return value as z.input<Schema>
   }
@@ -34,7 +35,7 @@ export function transformingReader(type: string, schema: z.core.$ZodType): Reade
     let result: z.core.util.SafeParseResult<unknown>
     try {
       compiled ??= compiledIfPossible(schema)
-      result = z.safeParse(compiled, payload)
+      result = z.safeParse(compiled, payload, inOurWords)
     } catch (cause) {
       const message = `the schema for "${type}" is asynchronous or failed (${messageOf(cause)})`
       throw new Failure([{ path: payloadPath, message }], cause)

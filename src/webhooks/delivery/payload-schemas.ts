@@ -5,7 +5,7 @@ import * as z from 'zod'
 export const text = z.string()
 
 /** Any integer. Not `z.int()`, which refuses integers beyond 2^53: the service is free to send those. */
-export const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
+export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
 
 /** The value of `notification.type` whose payload is documented. */
 export const documentedType = 'lowEnergyAgentOpened'

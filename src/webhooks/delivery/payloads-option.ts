@@ -5,8 +5,8 @@ import * as z from 'zod'
 export function payloadsOptionSchema() {
   return z.record(
     z.string(),
-    z.custom(isZodSchema, 'expected a zod 4 schema'),
-    'expected zod schemas by notification type',
+    z.custom(isZodSchema, 'must be a zod 4 schema'),
+    'must be an object of zod schemas by notification type',
   )
 }
 

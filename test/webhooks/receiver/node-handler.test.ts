@@ -361,9 +361,9 @@ describe('after a body parser', () => {
 
   test.each<[unknown, string]>([
     [undefined, 'the body was read before, which left nothing in req.body'],
-    [null, 'expected object, received null'],
-    [5, 'expected object, received number'],
-    [[], 'expected object, received array'],
+    [null, 'an object is needed, not null'],
+    [5, 'an object is needed, not a number'],
+    [[], 'an object is needed, not a list'],
   ])('%j and a stream that was read: onInvalid, 204', async (body, problem) => {
     await using server = await serve(
       {},
