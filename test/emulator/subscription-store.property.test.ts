@@ -134,6 +134,9 @@ const command = fc.oneof(
   },
 )
 
+/** `npm run test:sequences` plays more than `npm test`. */
+const sequences = Number(process.env.RANDOM_SEQUENCES ?? 200)
+
 test('section 3: every sequence of requests and callbacks leads where a naive reading of the table leads', () => {
   const reached = new Set<string>()
   fc.assert(
@@ -179,7 +182,7 @@ test('section 3: every sequence of requests and callbacks leads where a naive re
         }
       }
     }),
-    { numRuns: 1_500 },
+    { numRuns: sequences },
   )
   // The property says nothing if its sequences never get to the interesting rows.
   expect([...reached].sort()).toEqual([
