@@ -17,7 +17,7 @@ export function authKind(auth: unknown): AuthKind {
   return 'username' in auth || 'password' in auth ? 'basic' : 'clientCredentials'
 }
 
-/** The schema of the option `auth`. */
+/** Of the option `auth`. */
 export function authSchema(kind: AuthKind, allowInsecureLoopback: boolean): z.ZodType<Auth> {
   switch (kind) {
     case 'none':
@@ -59,15 +59,12 @@ function basicSchema() {
   return z.strictObject({
     username: trimmed()
       .regex(...noControls)
-      .refine(
-        (name) => !name.includes(':'),
-        'must not contain a colon: Basic credentials end the name there',
-      ),
+      .refine((name) => !name.includes(':'), 'must not contain a colon: it would end there'),
     password: nonEmpty().regex(...noControls),
   })
 }
 
-/** Passes on the caller's own object: an instance of a class has other fields, too, and a prototype. */
+/** Gives out the very object: one of a caller's class has other fields, and a prototype. */
 function providedTokenSchema() {
   return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
     path: ['getAccessToken'],

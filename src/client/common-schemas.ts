@@ -7,7 +7,7 @@ export function timeoutSchema() {
   return z.number().positive().max(maxDelayMs)
 }
 
-/** The schema of `retry`. `false` is read as one attempt, because a union would report no problem inside the object. */
+/** Of `retry`: `false` is read as one attempt, because a union would tell none of a policy's problems. */
 export function retrySchema() {
   return z.preprocess(
     (retry) => (retry === false ? { maxAttempts: 1 } : retry),

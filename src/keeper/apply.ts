@@ -181,7 +181,9 @@ function applyConflict(
     return { mustSave: true }
   }
   learnt.takenTarget = target
-  const isProof = slot.id !== undefined && !slot.isGone && before.doubt !== 'unanswered'
+  // In doubt it may be another one that stands there: a proof by id tells, where there can be one.
+  const isDoubtful = before.doubt === 'unanswered' || (before.doubt === 'loaded' && facts.hasParameters)
+  const isProof = slot.id !== undefined && !slot.isGone && !isDoubtful
   if (isProof && !record.isRemoved && target === facts.target) {
     learnt.isProven = true
     slot.provenAt = times.sentAt

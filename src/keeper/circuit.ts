@@ -91,7 +91,7 @@ export class Circuit {
       kind,
       error: trouble.error,
       failures: 1,
-      nextTestAt: now + waitMs(1, trouble),
+      nextTestAt: now + retryWaitMs(1, trouble.retryAfterMs),
       isTesting: false,
       lastTester: username,
     }
@@ -110,7 +110,7 @@ export class Circuit {
       this.#onOutage(open)
     }
     open.error = trouble.error
-    open.nextTestAt = now + waitMs(open.failures, trouble)
+    open.nextTestAt = now + retryWaitMs(open.failures, trouble.retryAfterMs)
   }
 
   #recover(): void {
@@ -120,10 +120,4 @@ export class Circuit {
     this.#open = undefined
     this.#onRecovery(open)
   }
-}
-
-const longestWaitMs = 300_000
-
-function waitMs(failures: number, { retryAfterMs = 0 }: Trouble): number {
-  return Math.min(longestWaitMs, Math.max(retryWaitMs(failures), retryAfterMs))
 }

@@ -58,6 +58,8 @@ export interface Facts {
   readonly wantsProof: boolean
   /** Whether that proof is to go by id. */
   readonly wantsProofById: boolean
+  /** Whether it may have ended together with another one. */
+  readonly suspectsEnd: boolean
 }
 
 const done: Step = { kind: 'done' }
@@ -130,9 +132,10 @@ function prove(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts
   if (learnt.isProven || !facts.wantsProof) return done
   // A plain create would restore at once what has to wait: until then only a proof by id is possible.
   const mayRestore = facts.now >= record.restoreAllowedAt
-  if (facts.hasParameters && (slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore)) {
-    return update(slot, id)
-  }
+  // What has ended is restored by a single call.
+  const triesToRestore = facts.suspectsEnd && mayRestore && learnt.takenTarget !== slot.target
+  const isById = slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore
+  if (facts.hasParameters && isById && !triesToRestore) return update(slot, id)
   return mayRestore ? create(slot.target) : { kind: 'wait', until: record.restoreAllowedAt }
 }
 

@@ -1,11 +1,11 @@
-/** The types of the keeper that its users see: options, reports, gaps and problems. */
+/** What a user of the keeper sees: its options, its reports and what it tells of. */
 import type { NotificationClient } from '../client/notification-client.js'
 import type { Logger } from '../logger.js'
 import type { NotificationType } from '../notification-types.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import type { AssociatedValues } from '../subscriptions/associated-values.js'
 
-/** What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. */
+/** The calls that the keeper makes: a `NotificationClient`, or anything that has these three methods of it. */
 export type KeeperClient = Pick<
   NotificationClient,
   'tryCreateSubscription' | 'unsubscribe' | 'updateSubscriptionParameters'
@@ -16,7 +16,7 @@ export type Roster = readonly string[] | (() => readonly string[] | Promise<read
 
 /** What a `SubscriptionKeeper` needs: everything down to `callbackUrl`; the rest has defaults. */
 export interface SubscriptionKeeperOptions {
-  /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */
+  /** Makes the calls. The keeper repeats failed calls itself and asks for each with `retry: false`. */
   readonly client: KeeperClient
   /** Prefix of the keeper's keys in the store: one name for each roster, the same in all its processes. */
   readonly name: string
@@ -25,48 +25,36 @@ export interface SubscriptionKeeperOptions {
    * processes take turns; a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
    */
   readonly store: KeyValueStore
-  /** Who is to be subscribed. A function has 30 seconds to answer. */
+  /** Who is to be subscribed. A function is given 30 s. */
   readonly usernames: Roster
-  /** What every user is subscribed to. */
+  /** What they are subscribed to. */
   readonly notificationTypes: readonly NotificationType[]
-  /** Where the service sends the notifications; spelled as in `CreateSubscriptionInput`. */
+  /** Where the notifications go. */
   readonly callbackUrl: string | URL
-  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
+  /** Sent as fields of the form, and back as headers of every callback. */
   readonly parameters?: AssociatedValues | undefined
-  /**
-   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
-   * (docs/service.md, Endpoints). Default: none.
-   */
+  /** Sent as request headers, and back as headers of every callback. */
   readonly headers?: AssociatedValues | undefined
-  /**
-   * Gets each interval in which notifications of a user may have been lost. The function may be asynchronous. Default:
-   * a line to the logger, or to `console.error` if there is none.
-   */
+  /** A subscription was restored: notifications of this user may be missing. Default: a line in the log. */
   readonly onGap?: ((gap: KeeperGap) => unknown) | undefined
-  /**
-   * Gets each trouble: when it begins, when its users double, and when it is over. The function may be asynchronous.
-   * Default: a line to the logger, or to `console.error` if there is none.
-   */
+  /** A trouble began, doubled its users, or is over. Default: a line in the log. */
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
-  /** In what time each user is looked at once, in milliseconds. Default: 900,000 (15 minutes). */
+  /** In what time each user is looked at once, in milliseconds. Default: 900,000. */
   readonly sweepIntervalMs?: number | undefined
-  /** How many requests this process sends at most in any second; `Infinity` for no limit. Default: 50. */
+  /** Requests that this process sends in any second at most; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
-  /** How many requests of this process are in flight at most. Default: 8. */
+  /** Requests in flight at most. Default: 8. */
   readonly concurrency?: number | undefined
   /**
-   * What to do at the first meeting with a user who has such a subscription already: replace the subscription, because
-   * its id is not known, or leave it alone and report a `CONFLICT`. Default: `'replace'`.
+   * What to do at the first meeting with a user who has such a subscription already: replace it, because its id is
+   * not known, or leave it and report a `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
-  /** A roster that lacks a larger share than this of more than ten recorded users removes nobody. Default: 0.5. */
+  /** A roster that lacks a larger share of more than ten recorded users removes nobody. Default: 0.5. */
   readonly maxRemovedShare?: number | undefined
-  /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
+  /** Whether deliveries of unknown subscriptions are reported. Default: `true`; `false` if keepers share a receiver. */
   readonly reportStrays?: boolean | undefined
-  /**
-   * Gets a line for what the keeper does, never a secret; `false` silences the keeper. Default: gaps and problems alone
-   * go to `console.error`, see `onGap` and `onProblem`.
-   */
+  /** Gets what the keeper does. Default: losses on `console.error`, else silent; `false`: silent. */
   readonly logger?: Logger | false | undefined
 }
 
@@ -76,28 +64,25 @@ export interface KeeperGap {
   readonly username: string
   /** The subscription that exists now. */
   readonly subscriptionId: number
-  /**
-   * When the last proof of the earlier subscription was sent, in milliseconds since 1970; `undefined` if that is not
-   * known.
-   */
+  /** When the last proof that the earlier one existed was sent, in milliseconds since 1970; unknown: `undefined`. */
   readonly lastProvenAt: number | undefined
-  /** When the answer arrived that a subscription exists again, in milliseconds since 1970. */
+  /** When the answer arrived that says that one exists again, in milliseconds since 1970. */
   readonly restoredAt: number
   /**
-   * `ended`: the service had ended the subscription. `replaced`: the answer to an earlier create was lost, and the
-   * subscription was created anew to learn its id. `changed`: the configuration changed in a way that no update can
-   * bring about, or the roster lacked the user for a moment.
+   * `ended`: it had ended. `replaced`: the answer to an earlier create was lost, and it was created anew to learn its
+   * id. `changed`: the configuration changed in a way that no update can bring about, or the roster lost the user for
+   * a moment.
    */
   readonly cause: 'ended' | 'replaced' | 'changed'
 }
 
-/** The kinds of trouble (docs/keeper.md, Health check and alert). */
+/** What kind of trouble it is. */
 export type KeeperProblemCode =
   /** Subscriptions end: the receiver probably fails its callbacks. */
   | 'RECEIVER_SUSPECTED'
   /** Somebody else's subscription, or a forgotten one, stands in the way. */
   | 'CONFLICT'
-  /** The authorization server or the service refuses the credentials. */
+  /** The service or the authorization server refuses the credentials. */
   | 'CREDENTIALS'
   /** The service fails or cannot be reached. */
   | 'SERVICE'
@@ -116,29 +101,29 @@ export interface KeeperProblem {
   readonly code: KeeperProblemCode
   /** What happened, and what to do next. */
   readonly message: string
-  /** When the trouble began, in milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   readonly sinceAt: number
-  /** The users that the trouble concerns, unless it concerns everybody. */
+  /** The users concerned, where it is not everybody. */
   readonly usernames?: readonly string[] | undefined
-  /** With a `STRAY`: the subscription that the keeper does not know. */
+  /** The subscription, of a `STRAY`. */
   readonly subscriptionId?: number | undefined
   /** What was thrown, if something was. */
   readonly error?: unknown
-  /** Whether the trouble is over. */
+  /** Whether it is over. */
   readonly resolved: boolean
 }
 
 /** What a pass did. */
 export interface SweepReport {
-  /** How many users the roster has. */
+  /** Users of the roster. */
   readonly wanted: number
-  /** How many users of the roster are subscribed at the end, `created` and `restored` included. */
+  /** Users of the roster who are subscribed at the end, `created` and `restored` included. */
   readonly active: number
-  /** How many users were subscribed for the first time. */
+  /** Users subscribed for the first time. */
   readonly created: number
-  /** How many users had a subscription that had ended, or had to be made anew. */
+  /** Users whose subscription had ended, or had to be made anew. */
   readonly restored: number
-  /** How many users are no longer in the roster, and had their subscription ended. */
+  /** Users who are no longer in the roster and whose subscription was ended. */
   readonly removed: number
   /** Users with whom the pass did not come to an end. Later passes try again. */
   readonly failed: readonly {
@@ -147,31 +132,31 @@ export interface SweepReport {
     /** What the last call for this user failed with, or why there was none. */
     readonly error: unknown
   }[]
-  /** The troubles that there were at the end. */
+  /** The troubles that were there at the end. */
   readonly problems: readonly KeeperProblem[]
 }
 
 /** How far a pass is. */
 export interface SweepProgress {
-  /** How many users the pass is done with. */
+  /** Users who are done. */
   readonly done: number
-  /** How many users the pass visits, those to be removed included. */
+  /** Users there are to do, those to be removed included. */
   readonly total: number
-  /** How many of `done` were subscribed for the first time. */
+  /** Of those done: subscribed for the first time. */
   readonly created: number
-  /** How many of `done` were restored. */
+  /** Of those done: restored. */
   readonly restored: number
-  /** How many of `done` were removed. */
+  /** Of those done: removed. */
   readonly removed: number
-  /** How many of `done` failed. */
+  /** Of those done: failed. */
   readonly failed: number
 }
 
-/** What a caller may set on a pass. */
+/** What a caller sets on a pass. */
 export interface SweepOptions {
-  /** Ends the caller's wait, which then rejects with the signal's own reason; the pass goes on. Default: none. */
+  /** Ends the caller's wait; the pass goes on. */
   readonly signal?: AbortSignal | undefined
-  /** Called after every user. Default: none. */
+  /** Called after every user. */
   readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
   /** Removes users even if more than `maxRemovedShare` are missing from the roster. Default: `false`. */
   readonly allowRemovals?: boolean | undefined
@@ -181,24 +166,24 @@ export interface SweepOptions {
 export interface RotationReport {
   /** Users whose callbacks carry the new values. */
   readonly confirmed: readonly string[]
-  /** Users whose callbacks may still carry the old values; later passes go on with them. */
+  /** Users of whom that is not certain yet; later passes finish them. */
   readonly pending: readonly string[]
 }
 
-/** The subscription of one user, as far as the keeper knows. */
+/** How it stands with one user. */
 export interface KeptSubscription {
   /** The service's id, if known. */
   readonly subscriptionId: number | undefined
   /**
-   * `active`: proven to exist within the last two intervals. `unproven`: not proven, or not yet. `conflict`: another
-   * subscription is in the way. `failing`: the last attempt failed.
+   * `active`: proven within the last two intervals. `unproven`: not, or not yet. `conflict`: another subscription is
+   * in the way. `failing`: the last attempt failed.
    */
   readonly state: 'active' | 'unproven' | 'conflict' | 'failing'
-  /** When the last proof that the subscription exists was sent, in milliseconds since 1970; `undefined` without one. */
+  /** When the last proof that it exists was sent, in milliseconds since 1970. */
   readonly lastProvenAt: number | undefined
-  /** When the last delivery arrived, in milliseconds since 1970; `undefined` without one. */
+  /** When the last delivery arrived, in milliseconds since 1970. */
   readonly lastDeliveryAt: number | undefined
-  /** How often the subscription was restored. */
+  /** How often it was restored. */
   readonly restoredCount: number
 }
 
@@ -206,10 +191,7 @@ export interface KeptSubscription {
 export interface KeeperStatus {
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>
-  /**
-   * The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or nobody is
-   * kept.
-   */
+  /** The oldest of the users' last proofs, in milliseconds since 1970; `undefined` if one has none, or nobody is kept. */
   readonly oldestProofAt: number | undefined
   /** The troubles there are now. */
   readonly problems: readonly KeeperProblem[]

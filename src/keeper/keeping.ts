@@ -112,6 +112,7 @@ export class Keeping {
       log,
       sweepIntervalMs,
       onGap: (gap) => tellOfGap(gap, { onGap, log, lossLog }),
+      lastEndSince: () => this.incidents.lastEndSince,
       onEnd: (username) => {
         this.incidents.foundEnd(username)
         this.onNews('end')

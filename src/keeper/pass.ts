@@ -51,6 +51,7 @@ export async function runPass(parts: PassParts, options: PassOptions): Promise<S
     }
   }
   await Promise.all(Array.from({ length: Math.min(parts.concurrency, users.length) }, work))
+  for (const { username } of users.slice(next)) failed.push({ username, error: new Error(stoppedMessage) })
   return { wanted, active, ...counts, failed, problems: parts.problems() }
 }
 
@@ -64,6 +65,8 @@ async function visitOnce(
   absorb(record)
   return visitor.visit(record, { wantsProof: record.provenSince < provenSince, repeats: true })
 }
+
+const stoppedMessage = 'The keeper was stopped before the pass came to this user.'
 
 /** What stands between this user and a subscription, or the end of one. */
 function problemOf(record: UserRecord, visit: Visit, target: number | undefined): unknown {

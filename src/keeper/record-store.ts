@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { parseJson } from '../shared/parse-json.js'
 import { generationSchema, type StoredGeneration } from './configuration.js'
+import { Leftovers, leftoverSchema } from './handover.js'
 import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
 import {
   type Chunk,
@@ -25,17 +26,28 @@ const headSchema = generationSchema.extend({
   /** Whether that process has ended cleanly: everything it knew is written, and no call of it is unanswered. */
   isClosed: z.boolean(),
   chunks: z.int().nonnegative(),
+  /** What processes have learnt that were not at work any more. */
+  leftovers: z.array(leftoverSchema),
 })
 
 export type Head = z.output<typeof headSchema>
 
-const chunkSchema = z.object({ version: z.literal(1), records: storedRecordsSchema })
+const chunkSchema = z.object({
+  version: z.literal(1),
+  /** The epoch of the process that wrote it. */
+  by: z.string(),
+  records: storedRecordsSchema,
+})
 
 export class RecordStore {
   readonly #store: StoreAccess
   readonly users = new Map<string, UserRecord>()
   /** Every recorded id, also of subscriptions that are to be ended. */
   readonly byId = new Map<number, UserRecord>()
+  /** What this process knows of a time before another one was at work. */
+  readonly leftovers = new Leftovers()
+  /** How often all records were read: each time they are others. */
+  timesLoaded = 0
   #chunks: Chunk[] = []
   #head: Head | undefined
   #headText: string | undefined
@@ -58,7 +70,9 @@ export class RecordStore {
 
   /** Whether nobody else has written the chunks since this process did. */
   get isOwn(): boolean {
-    return this.#epoch !== undefined && this.#head?.epoch === this.#epoch
+    if (this.#epoch === undefined) return false
+    // A store that has lost everything knows of nobody.
+    return this.#head === undefined || this.#head.epoch === this.#epoch
   }
 
   /** @throws StoreFailure, also for a head that this version cannot read */
@@ -107,6 +121,7 @@ export class RecordStore {
       epoch: head?.epoch ?? '',
       isClosed: head?.isClosed ?? true,
       chunks: head?.chunks ?? 0,
+      leftovers: head?.leftovers ?? [],
       ...generation,
     }))
   }
@@ -125,8 +140,17 @@ export class RecordStore {
     const epoch = this.#epoch ?? randomUUID()
     const isNoted = await this.changeHead((present) => ({ ...(present ?? head), epoch, isClosed: false }))
     if (!isNoted) throw new Overtaken()
+    const isTakenOver = epoch !== this.#epoch && !head.isClosed
     this.#epoch = epoch
+    // With its mark on every chunk, a process that does not know yet that it lost its turn can write none any more.
+    if (isTakenOver) for (const chunk of this.#chunks) await this.save(chunk)
     return missing
+  }
+
+  /** Notes a clean end. @returns false if the head has changed meanwhile, or is lost. @throws StoreFailure */
+  async close(): Promise<boolean> {
+    const { head } = this
+    return head !== undefined && this.changeHead((present) => ({ ...(present ?? head), isClosed: true }))
   }
 
   /** Reads all records anew. What this process knew and had not written is forgotten. @throws StoreFailure */
@@ -136,17 +160,19 @@ export class RecordStore {
     let missing = 0
     for (let index = 0; index < count; index++) {
       const text = await this.#store.readOrProveEmpty(`chunk:${index}`)
-      const parsed = text === undefined ? undefined : chunkSchema.safeParse(parseJson(text))
-      if (parsed?.success !== true) missing++
+      const parsed = text === undefined ? undefined : parseChunk(text)
+      if (parsed === undefined) missing++
       chunks.push(
         newChunk(
           index,
           text,
-          parsed?.data?.records.map((stored) => fromStored(stored, facts)),
+          parsed?.records.map((stored) => fromStored(stored, facts)),
         ),
       )
     }
+    this.timesLoaded++
     const seenBefore = new Map(this.byId)
+    for (const record of this.users.values()) this.leftovers.note(record)
     this.#epoch = undefined
     this.#chunks = chunks
     this.users.clear()
@@ -171,7 +197,8 @@ export class RecordStore {
       chunk.text = await this.#store.read(`chunk:${chunk.index}`)
       await this.save(chunk)
     }
-    const head: Head = { version: 1, epoch, isClosed: false, chunks: this.#chunks.length, ...generation }
+    const chunks = this.#chunks.length
+    const head: Head = { version: 1, epoch, isClosed: false, chunks, leftovers: [], ...generation }
     if (!(await this.changeHead(() => head))) throw new Overtaken()
     this.#epoch = epoch
   }
@@ -246,7 +273,12 @@ export class RecordStore {
     if (this.#chunks[chunk.index] !== chunk) throw new Overtaken()
     const key = `chunk:${chunk.index}`
     const now = performance.now()
-    const text = JSON.stringify({ version: 1, records: chunk.records.map((each) => toStored(each, now)) })
+    const text = JSON.stringify({
+      version: 1,
+      by: this.#epoch ?? '',
+      records: chunk.records.map((each) => toStored(each, now)),
+    })
+    const unwritten = chunk.records.flatMap(({ slots }) => slots.filter((slot) => slot.isUnwritten))
     const { isReadBack } = chunk
     chunk.isStale = false
     chunk.isReadBack = false
@@ -257,6 +289,7 @@ export class RecordStore {
       if (isReadBack) await this.#store.verify(key, text)
       chunk.text = text
       await this.#count(chunk.index)
+      for (const slot of unwritten) slot.isUnwritten = false
     } catch (error) {
       chunk.isStale = true
       if (isReadBack) chunk.isReadBack = true
@@ -270,9 +303,15 @@ export class RecordStore {
   async #adopt(key: string, chunk: Chunk, text: string): Promise<void> {
     const present = await this.#store.read(key)
     if (present === text) return
-    const before = this.#epoch
+    const own = this.#epoch
     const head = await this.readHead()
-    if (before === undefined || head?.epoch !== before) throw new Overtaken()
+    if (own === undefined || head?.epoch !== own) throw new Overtaken()
+    const isCounted = chunk.index < head.chunks
+    if (isCounted && present !== undefined && parseChunk(present)?.by !== own) {
+      // By one that had lost its turn, after this process had read the chunk: all has to be read again.
+      this.disown()
+      throw new Overtaken()
+    }
     if (!(await this.#store.replace(key, present, text))) throw new Overtaken()
     chunk.text = text
   }
@@ -289,6 +328,10 @@ export class RecordStore {
     if (!this.isOwn) throw new Overtaken()
     return this.#count(index)
   }
+}
+
+function parseChunk(text: string): z.output<typeof chunkSchema> | undefined {
+  return chunkSchema.safeParse(parseJson(text)).data
 }
 
 /** Deliveries that arrived in this process count, whoever was at work. */

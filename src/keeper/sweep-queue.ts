@@ -31,6 +31,11 @@ export class SweepQueue {
     this.#run = run
   }
 
+  /** The passes that were asked for so far. */
+  get underWay(): Promise<unknown> {
+    return this.#last
+  }
+
   add(request: SweepRequest): Promise<SweepReport> {
     const { onProgress } = request
     const queued = this.#waiting.find((each) => canShare(each.request, request)) ?? this.#enqueue(request)

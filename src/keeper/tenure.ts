@@ -1,6 +1,7 @@
 /** Whether it is this process that works on the roster, and with which generation of the configuration. */
 import type { Log } from '../logger.js'
 import type { Configuration, StoredGeneration } from './configuration.js'
+import { passOn, takeOver } from './handover.js'
 import type { Lease } from './lease.js'
 import type { Problems } from './problems.js'
 import type { RecordStore } from './record-store.js'
@@ -87,17 +88,12 @@ export class Tenure {
   async leave(): Promise<void> {
     const { lease, log, records } = this.#parts
     const isForGood = this.#standing === 'superseded'
-    if (this.#standing !== 'at-work' && !isForGood) return
-    if (!isForGood) this.#standing = 'standing-by'
+    const wasAtWork = this.#standing === 'at-work'
+    if (wasAtWork) this.#standing = 'standing-by'
     try {
-      if (records.isOwn && lease.isHeld) {
-        await records.saveStale()
-        for (let round = 0; round < maxRounds && records.isOwn; round++) {
-          if (await records.changeHead((head) => ({ ...(head as NonNullable<typeof head>), isClosed: true })))
-            break
-          await records.readHead()
-        }
-      }
+      if (!wasAtWork) await passOn(records)
+      if (!wasAtWork && !isForGood) return
+      if (records.isOwn && lease.isHeld) await this.#close()
       if (isForGood) records.disown()
       await lease.release()
     } catch (error) {
@@ -106,6 +102,21 @@ export class Tenure {
         { error },
         'The store failed while the keeper stopped: the next start checks every subscription',
       )
+    }
+  }
+
+  /** Writes what is left, and that nothing is. */
+  async #close(): Promise<void> {
+    const { records } = this.#parts
+    for (let round = 0; round < maxRounds && records.isOwn; round++) {
+      try {
+        await this.#findGeneration()
+        await records.saveStale()
+        if (await records.close()) return
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw error
+      }
+      await records.readHead()
     }
   }
 
@@ -119,9 +130,11 @@ export class Tenure {
           if (!(await lease.take())) {
             if (this.#standing !== 'standing-by' || records.head?.chunks !== this.#loadedChunks)
               await this.#look()
+            await passOn(records)
             return this.#settle('standing-by')
           }
           if (!records.isOwn || records.head?.isClosed) await this.#open()
+          await takeOver(records)
           return this.#settle('at-work')
         } catch (error) {
           if (!(error instanceof Overtaken)) throw error

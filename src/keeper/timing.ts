@@ -31,9 +31,9 @@ export function restoreWaitMs(restoresSinceDelivery: number): number {
   return restoresSinceDelivery === 0 ? 0 : Math.min(15, 2 ** (restoresSinceDelivery - 1)) * minute
 }
 
-/** How long after the `failures`-th failure in a row the next attempt waits: from 5 s to 5 min. */
-export function retryWaitMs(failures: number): number {
-  return Math.min(5 * minute, 5_000 * 2 ** Math.min(failures - 1, 10))
+/** How long after the `failures`-th failure in a row the next attempt waits: from 5 s to 5 min, also if asked for more. */
+export function retryWaitMs(failures: number, retryAfterMs = 0): number {
+  return Math.min(5 * minute, Math.max(5_000 * 2 ** Math.min(failures - 1, 10), retryAfterMs))
 }
 
 /** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and it counts as none. */

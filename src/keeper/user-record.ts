@@ -28,6 +28,8 @@ export interface Slot {
   provenAt: number | undefined
   /** An update without an answer: should it take effect late, it undoes what others of later generations brought. */
   lateUpdate: LateUpdate | undefined
+  /** Whether this process alone knows the id, or the doubt, because the store failed. */
+  isUnwritten: boolean
 }
 
 export interface LateUpdate {
@@ -135,6 +137,7 @@ export function newSlot(target: number, generation: number): Slot {
     settlesAt: 0,
     provenAt: undefined,
     lateUpdate: undefined,
+    isUnwritten: false,
   }
 }
 
@@ -240,6 +243,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
       provenAt: slot.p,
       lateUpdate:
         lateGeneration === undefined ? undefined : { generation: lateGeneration, settlesAt: facts.settlesAt },
+      isUnwritten: false,
     }
   })
   return record

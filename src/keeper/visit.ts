@@ -51,6 +51,8 @@ export interface VisitorParts {
   readonly log: Log
   readonly sweepIntervalMs: number
   readonly onGap: (gap: KeeperGap) => void
+  /** When an end was found last; monotonic. */
+  readonly lastEndSince: () => number
   /** A subscription was found to have ended. */
   readonly onEnd: (username: string) => void
   /** An id is no longer in use. */
@@ -63,6 +65,8 @@ export interface VisitorParts {
 interface Chain {
   readonly record: UserRecord
   readonly wantsProof: boolean
+  /** Whether an end was found since the last proof: this subscription may have ended with that one. */
+  readonly suspectsEnd: boolean
   readonly learnt: Learnt
   readonly done: { created: boolean; restored: boolean }
 }
@@ -112,7 +116,8 @@ export class Visitor {
   async #visit(record: UserRecord, wantsProof: boolean, repeats: boolean): Promise<Visit> {
     const done = { created: false, restored: false }
     for (let attempt = 1; ; attempt++) {
-      const chain: Chain = { record, wantsProof, learnt: nothingLearnt(), done }
+      const suspectsEnd = record.provenSince < this.#parts.lastEndSince()
+      const chain: Chain = { record, wantsProof, suspectsEnd, learnt: nothingLearnt(), done }
       const end = await this.#runChain(chain)
       const isAgain = 'trouble' in end && isPassing(end.trouble) && repeats && attempt < attemptsPerVisit
       if (!isAgain) return this.#finish(chain, end)
@@ -149,7 +154,7 @@ export class Visitor {
     }
   }
 
-  #facts({ record, wantsProof }: Chain): Facts | undefined {
+  #facts({ record, wantsProof, suspectsEnd }: Chain): Facts | undefined {
     const { tenure, existing, store } = this.#parts
     const { generation } = tenure
     if (generation === undefined || tenure.standing !== 'at-work') return undefined
@@ -167,6 +172,7 @@ export class Visitor {
       isStoreWorking: store.isWorking,
       replacesExisting: existing === 'replace',
       wantsProof,
+      suspectsEnd,
       wantsProofById: record.probes % probesPerIdProof === probesPerIdProof - 1,
     }
   }
@@ -188,23 +194,26 @@ export class Visitor {
     let isInside = false
     let isSent = false
     try {
-      if (storage === 'read-back') await records.save(records.place(record))
-      if (storage === 'written') await this.#save(record)
+      let isNoted = storage === 'read-back'
+      if (isNoted) await records.save(records.place(record))
+      if (storage === 'written') isNoted = await this.#save(record)
+      if (!tenure.mayCall && (await tenure.enter()) !== 'at-work') throw new Overtaken()
       if (!(await gate.enter(record.username))) return { end: 'held', error: circuit.outage?.error }
       isInside = true
       try {
-        if (!tenure.mayCall && (await tenure.enter()) !== 'at-work') throw new Overtaken()
-        if (!this.#isCurrent(record)) throw new Overtaken()
+        if (!this.#isCurrent(record)) return { end: 'aborted' }
         // Meanwhile the roster may have brought the user back, or the store may have begun to fail.
         takeBack(record, call, before)
         const present = this.#facts(chain)
         if (present === undefined) return { end: 'aborted' }
-        if (!isThatCall(decide(record, learnt, present), call)) return undefined
+        if (!tenure.mayCall || !isThatCall(decide(record, learnt, present), call)) return undefined
         before = prepare(record, call, present)
         isSent = true
         const { answer, times, trouble } = await this.#send(record, call)
-        const idBefore = slotOf(record, call.target)?.id
+        const slot = slotOf(record, call.target)
+        const idBefore = slot?.id
         const effects = apply(record, call, answer, { learnt, facts: present, times, before })
+        if (slot && !isNoted) slot.isUnwritten ||= answer.kind === 'created' || isLostCreate(call, answer)
         this.#follow(chain, effects, idBefore)
         if (effects.mustSave) await this.#save(record)
         else if (record.chunk !== undefined) record.chunk.isStale = true
@@ -273,13 +282,21 @@ export class Visitor {
     if (effects.foundEnd) onEnd(record.username)
   }
 
-  /** A store that fails now learns of it later: the problem is told already. */
-  async #save(record: UserRecord): Promise<void> {
+  /**
+   * A store that fails now learns of it later: the problem is told already.
+   *
+   * @returns whether the store has it
+   */
+  async #save(record: UserRecord): Promise<boolean> {
     const { records } = this.#parts
     try {
       await records.save(records.place(record))
+      return true
     } catch (error) {
-      if (!(error instanceof StoreFailure)) throw error
+      if (error instanceof StoreFailure) return false
+      // A record in use is noted when others take its place.
+      if (!this.#isCurrent(record)) records.leftovers.note(record)
+      throw error
     }
   }
 
@@ -288,7 +305,7 @@ export class Visitor {
     return this.#parts.records.users.get(record.username) === record
   }
 
-  async #finish({ record, done, learnt }: Chain, chainEnd: ChainEnd): Promise<Visit> {
+  async #finish({ record, done, learnt, suspectsEnd }: Chain, chainEnd: ChainEnd): Promise<Visit> {
     const { records, log, sweepIntervalMs } = this.#parts
     const now = performance.now()
     record.isQuiet = false
@@ -307,9 +324,8 @@ export class Visitor {
     if (chainEnd.end === 'failed') {
       record.failures++
       record.error = chainEnd.error
-      const { kind, retryAfterMs = 0 } = chainEnd.trouble
-      record.dueAt =
-        now + (kind === 'NAME' ? sweepIntervalMs : Math.max(retryWaitMs(record.failures), retryAfterMs))
+      const { kind, retryAfterMs } = chainEnd.trouble
+      record.dueAt = now + (kind === 'NAME' ? sweepIntervalMs : retryWaitMs(record.failures, retryAfterMs))
       const { username, failures } = record
       log(
         'warn',
@@ -335,7 +351,7 @@ export class Visitor {
       return { end: 'conflict', error: new Error(conflictMessage), ...done, removed: false }
     }
     if (learnt.isProven) {
-      record.probes++
+      if (!suspectsEnd) record.probes++
       record.isQuiet = record.slots.length === 1 && record.slots[0]?.doubt !== 'unanswered'
       record.dueAt = Math.min(now + sweepIntervalMs, nextCheckAt(record, now))
     }
@@ -374,6 +390,10 @@ type ChainEnd =
   | { readonly end: 'waiting'; readonly until: number | 'store'; readonly error?: unknown }
   | { readonly end: 'held'; readonly error: unknown }
   | { readonly end: 'failed'; readonly error: unknown; readonly trouble: Trouble }
+
+function isLostCreate(call: Call, answer: Answer): boolean {
+  return call.kind === 'create' && answer.kind === 'lost'
+}
 
 function isThatCall(step: Step, call: Call): boolean {
   if (step.kind !== 'call' || step.call.kind !== call.kind || step.call.target !== call.target) return false

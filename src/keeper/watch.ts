@@ -15,8 +15,9 @@ export class Watch {
   #rosterTimer: NodeJS.Timeout | undefined
   #lastIncidentSince = Number.NEGATIVE_INFINITY
   #passes: Promise<unknown> = Promise.resolve()
-  /** Whether the users of this process have been met since it is at work. */
-  #isSettledIn = false
+  #passesUnderWay = 0
+  /** How often the records had been read when a pass over them was done last, since this process is at work. */
+  #timesLoadedThen: number | undefined
 
   /** @param passAll - queues a pass over everybody who was not proven since a time */
   constructor(keeping: Keeping, passAll: (provenSince: number) => Promise<unknown>) {
@@ -30,7 +31,7 @@ export class Watch {
 
   start(): void {
     this.#isRunning = true
-    this.#isSettledIn = false
+    this.#timesLoadedThen = undefined
     this.#keeping.isWatching = true
     this.#keeping.onNews = (news) => {
       if (news === 'recovery') this.#plan()
@@ -55,10 +56,10 @@ export class Watch {
   /** After a beat: another process may have gone, or taken over. */
   look(): void {
     if (!this.#isRunning) return
-    const isAtWork = this.#keeping.tenure.standing === 'at-work'
-    if (isAtWork && !this.#isSettledIn) this.#pass()
-    if (!isAtWork) this.#isSettledIn = false
-    this.#plan()
+    const { records, tenure } = this.#keeping
+    if (tenure.standing !== 'at-work') this.#timesLoadedThen = undefined
+    else if (this.#timesLoadedThen !== records.timesLoaded && this.#passesUnderWay === 0) this.#pass()
+    this.#queueEarlier()
   }
 
   /** The process has slept: anything may have happened. */
@@ -69,7 +70,7 @@ export class Watch {
   /** After a pass of somebody's own, too. */
   spread(startedSince: number): void {
     if (!this.#isRunning || this.#keeping.tenure.standing !== 'at-work') return
-    this.#isSettledIn = true
+    this.#timesLoadedThen = this.#keeping.records.timesLoaded
     const users = [...this.#keeping.records.users.values()]
     const now = performance.now()
     const { sweepIntervalMs } = this.#keeping.settings
@@ -82,8 +83,10 @@ export class Watch {
   }
 
   #pass(): void {
-    this.#isSettledIn = true
-    const pass = this.#passAll(performance.now())
+    this.#passesUnderWay++
+    const pass = this.#passAll(performance.now()).finally(() => {
+      this.#passesUnderWay--
+    })
     this.#passes = Promise.all([this.#passes, pass])
   }
 
@@ -114,8 +117,14 @@ export class Watch {
     const roster = await keeping.askRoster()
     if (roster === undefined || !this.#isRunning || keeping.tenure.standing !== 'at-work') return
     keeping.applyRoster(roster, false)
-    for (const record of keeping.records.users.values()) {
-      if (record.queuedAt > record.dueAt) this.#due.add(record)
+    this.#queueEarlier()
+  }
+
+  /** Users may have become due earlier than the queue knows. */
+  #queueEarlier(): void {
+    const { records, visitor } = this.#keeping
+    for (const record of records.users.values()) {
+      if (record.queuedAt > record.dueAt && !visitor.underWayOf(record)) this.#due.add(record)
     }
     this.#plan()
   }
@@ -153,11 +162,15 @@ export class Watch {
 
   /** A delivery has saved the probe of some who are due. */
   #takeNotDelivered(now: number): UserRecord | undefined {
+    const { users } = this.#keeping.records
     let record = this.#due.take(now)
     while (record !== undefined) {
-      this.#keeping.absorb(record)
-      if (record.dueAt <= now) return record
-      this.#due.add(record)
+      // One of a time before another process was at work has another in its place.
+      if (users.get(record.username) === record) {
+        this.#keeping.absorb(record)
+        if (record.dueAt <= now) return record
+        this.#due.add(record)
+      }
       record = this.#due.take(now)
     }
     return undefined

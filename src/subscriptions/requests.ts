@@ -4,22 +4,22 @@ import type { UnauthorizedRequest } from '../http/transport.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
 
-/** Method and path of one operation. */
+/** Method and path of one operation; `{subscriptionId}` in the path stands for the id. */
 export interface Route {
-  /** The HTTP method. Default: see {@link Routes}. */
+  /** Default: that of the operation, see {@link Routes}. */
   readonly method?: 'POST' | 'PUT' | 'DELETE' | undefined
-  /** Begins with `/`, is added to `baseUrl`, and holds `{subscriptionId}` for the id. Default: see {@link Routes}. */
+  /** Begins with `/` and is added to `baseUrl`. Default: that of the operation, see {@link Routes}. */
   readonly path?: string | undefined
 }
 
 /**
  * The operations whose method and path are not part of the service's interface document (docs/service.md, Endpoints).
- * The defaults come from the service's public developer pages.
+ * The defaults, `DELETE` and `PUT` of `/api/subscriptions/{subscriptionId}`, come from its public developer pages.
  */
 export interface Routes {
-  /** How a subscription is ended. Default: `DELETE /api/subscriptions/{subscriptionId}`. */
+  /** Default: `DELETE /api/subscriptions/{subscriptionId}`. */
   readonly unsubscribe?: Route | undefined
-  /** How parameters are changed. Default: `PUT /api/subscriptions/{subscriptionId}`. */
+  /** Default: `PUT /api/subscriptions/{subscriptionId}`. */
   readonly update?: Route | undefined
 }
 

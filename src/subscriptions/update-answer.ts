@@ -7,11 +7,7 @@ import { apiError, detailsOf, isSuccess, refuseForeignPage } from './any-answer.
 export const toUnsubscribe = 'unsubscribe'
 export const toUpdate = 'update the subscription'
 
-/**
- * Returns if the answer is a success.
- *
- * @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page
- */
+/** @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page. */
 export function readSubscriptionAnswer(
   answer: Answer,
   subscriptionId: number,

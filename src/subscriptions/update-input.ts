@@ -12,12 +12,9 @@ import {
  * (docs/service.md, Rules).
  */
 export interface UpdateSubscriptionParametersInput {
-  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
+  /** Sent as fields of the form. */
   readonly parameters?: AssociatedValues | undefined
-  /**
-   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
-   * (docs/service.md, Endpoints). Default: none.
-   */
+  /** Sent as request headers: the service must be configured to permit their names. */
   readonly headers?: AssociatedValues | undefined
 }
 
@@ -34,11 +31,11 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
     .check(refuseSharedNames)
     .refine(
       ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
-      'at least one parameter or header must be given',
+      'must change at least one parameter or header',
     ),
 )
 
 /** Validates a subscription id: the integer that creating returned (docs/service.md, Resources). */
 export const subscriptionIdSchema = z.lazy(() =>
-  z.int('the subscription id must be the integer that createSubscription returned'),
+  z.int('must be the integer that createSubscription returned'),
 )

@@ -1,5 +1,5 @@
 /**
- * The receiver alone, for an app that only receives callbacks. Loads no client code and no module of Node.js.
+ * For an app that receives callbacks. Loads no client code.
  *
  * @module notification-subscriber/webhooks
  */

@@ -4,7 +4,6 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Emulator } from 'notification-subscriber/emulator'
-import { listen } from '../support/listen.js'
 
 export interface Answer {
   status: number
@@ -149,7 +148,8 @@ export class Receiver {
   }
 
   static async #listen(server: ReturnType<typeof createServer>, protocol: string): Promise<Receiver> {
-    await listen(server)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
     return new Receiver(server, protocol)
   }
 

@@ -21,6 +21,7 @@ function facts(given: Partial<Facts> = {}): Facts {
     replacesExisting: true,
     wantsProof: true,
     wantsProofById: false,
+    suspectsEnd: false,
     ...given,
   }
 }
@@ -35,6 +36,7 @@ function slot(given: Partial<Slot> = {}): Slot {
     settlesAt: 0,
     provenAt: 500,
     lateUpdate: undefined,
+    isUnwritten: false,
     ...given,
   }
 }
@@ -300,6 +302,21 @@ describe('against every state of the service', () => {
     )
     expect(doubtful.length).toBeGreaterThan(0)
     expect(doubtful.filter(({ end }) => end !== 'conflict')).toEqual([])
+  })
+
+  test('what may have ended with another one is restored by a single call, even where a proof would go by id', () => {
+    for (const doubt of ['none', 'loaded'] as const) {
+      const given = facts({ wantsProofById: true, suspectsEnd: true })
+      const record = recordWith([slot({ doubt })])
+      expect(play(record, new NaiveService([]), given)).toMatchObject({ asked: ['create'] })
+    }
+  })
+
+  test('what may have ended with another one and was loaded from the store is not proven by a 409', () => {
+    const given = facts({ suspectsEnd: true })
+    const foreign = new NaiveService([{ id: 7, target: present, isForeign: true }])
+    const record = recordWith([slot({ doubt: 'loaded' })])
+    expect(play(record, foreign, given).asked.slice(0, 2)).toEqual(['create', 'update'])
   })
 
   test('in quiet a proof is a single call', () => {

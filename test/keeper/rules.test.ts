@@ -153,6 +153,29 @@ describe('a store that fails', () => {
     })
   }
 
+  test('and loses all while a pass is under way is written again by the process that remembers', async () => {
+    const world = await settledWorld({ users: 4 })
+    const { keeper, process } = nodeOf(world)
+    world.end(['agent0'])
+    process.receive(0, () => void keeper.sweep())
+    await world.time.advance(25)
+    world.store.forget()
+    await world.time.advance(2 * minute)
+    expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 4 })
+    expect(world.gaps.map(({ what }) => what.username)).toEqual(['agent0'])
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('and has lost all is written again by a process that stops', async () => {
+    const world = await settledWorld({ users: 4 })
+    const ids = world.service.active().map(({ id }) => id)
+    world.store.forget()
+    await world.stop(nodeOf(world))
+    world.start()
+    await world.time.advance(interval + minute)
+    expect(world.service.active().map(({ id }) => id)).toEqual(ids)
+  })
+
   test('and has lost all is written again by the process that remembers', async () => {
     const world = await settledWorld({ users: 4 })
     const ids = world.service.active().map(({ id }) => id)
@@ -189,6 +212,51 @@ describe('a create whose answer was never stored', () => {
     await world.time.advance(interval + 3 * minute)
     expect(lost).toHaveLength(1)
     expect(world.service.activeFor('agent0')).toEqual([])
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
+})
+
+describe('what a process learns while the store fails, and another one takes its turn before the store knows', () => {
+  const { parameters: _, ...configuration } = defaultConfiguration
+
+  async function afterTakeover({ isRemoved }: { isRemoved: boolean }): Promise<World> {
+    const world = await settledWorld({ users: 2, configuration })
+    const first = nodeOf(world)
+    const next = world.start()
+    await world.time.advance(minute)
+    world.store.mode = 'failing'
+    await world.time.advance(40 * second)
+    world.end(['agent0'])
+    await world.time.advance(second)
+    world.nextFates.push({ kind: 'answered' }, { kind: 'answered' })
+    world.nextFates.unshift({ kind: 'reset', effectAfterMs: 0 }, { kind: 'reset', effectAfterMs: 0 })
+    first.process.receive(0, () => void first.keeper.sweep())
+    await world.time.advance(second)
+    first.process.suspend()
+    await world.time.advance(30 * second)
+    world.store.mode = 'working'
+    if (isRemoved) world.wantNoLonger('agent0')
+    await world.time.advance(5 * minute)
+    expect(world.requests.at(-1)?.process).toBe(next.process)
+    expect(world.gaps).toEqual([])
+    first.process.resume()
+    await world.time.advance(5 * minute)
+    return world
+  }
+
+  test('is handed over, settled by a recreate, and told as a gap', async () => {
+    const world = await afterTakeover({ isRemoved: false })
+    expect(world.gaps.map(({ what }) => [what.username, what.cause])).toContainEqual(['agent0', 'replaced'])
+    expect(gapsNotReported(world)).toEqual([])
+    const [, { keeper, process } = nodeOf(world)] = world.nodes
+    const [real] = world.service.activeFor('agent0')
+    expect(process.run(() => keeper.subscription('agent0'))?.subscriptionId).toBe(real?.id)
+    expect(world.violations).toEqual([])
+  })
+
+  test('is handed over, and ended for a user who was removed and forgotten', async () => {
+    const world = await afterTakeover({ isRemoved: true })
     expect(problemsAtTheService(world)).toEqual([])
     expect(world.violations).toEqual([])
   })
@@ -663,6 +731,18 @@ describe('a rotation', () => {
     expect([...report.confirmed].sort()).toEqual(agents(5))
     expect(report.pending).toEqual([])
     expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('leaves everybody pending where a newer configuration is at work', async () => {
+    const world = await settledWorld({ users: 2 })
+    const [old] = world.nodes
+    world.start({ ...world.configuration, callbackUrl: 'https://app.example.com/elsewhere' })
+    await world.time.advance(3 * minute)
+    const parameters = { token: world.newSecret() }
+    const report = await world.settled(old ?? nodeOf(world), (keeper) =>
+      keeper.rotateParameters({ parameters }),
+    )
+    expect(report.confirmed).toEqual([])
   })
 
   test('leaves pending whom the service refuses, and a later pass finishes them', async () => {

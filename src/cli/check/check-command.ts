@@ -77,7 +77,7 @@ async function variablesIn(file: string | undefined): Promise<Environment> {
   return text === undefined ? {} : parseEnv(text)
 }
 
-/** Nothing for a file that cannot be read: the first step reports that. */
+/** Of a file that cannot be read the first step tells. */
 async function readableFile(file: string | undefined): Promise<string | undefined> {
   if (!file) return undefined
   try {

@@ -61,16 +61,12 @@ export class Activity {
     }
   }
 
-  /** Calls `watcher` with every change from now on, until the returned function is called. */
+  /** Every change from now on; the function that is returned stops it. */
   watch(watcher: (change: Change) => void): () => void {
     return addTo(this.#watchers, watcher)
   }
 
-  /**
-   * Calls `listener` at one kind of public event from now on, until the returned function is called.
-   *
-   * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
-   */
+  /** One public event from now on. Throws `InvalidRequestError` for one that does not exist. */
   on<Name extends keyof EmulatorEvents>(name: Name, listener: EmulatorListener<Name>): () => void {
     const names = Object.keys(this.#listeners)
     if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
@@ -93,7 +89,7 @@ function isOver(entry: RecordedRequest | RecordedCallback): boolean {
   return entry.durationMs !== undefined
 }
 
-/** Adds a function in an object of its own: one that is added twice is called twice, and each is stopped on its own. */
+/** In an object of its own: a function that is added twice is called twice, and each stops on its own. */
 function addTo<Call>(calls: Set<{ call: Call }>, call: Call): () => void {
   const added = { call }
   calls.add(added)

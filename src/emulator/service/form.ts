@@ -6,11 +6,7 @@ export function isFormContentType(contentType: string | null): boolean {
   return contentType?.split(';')[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded'
 }
 
-/**
- * The fields of a form.
- *
- * @throws `Refusal` (400) for bad percent-encoding, a missing name, or a name that is there twice
- */
+/** The fields of a form. Throws a `Refusal` (400) for bad percent-encoding, a missing name or a name twice. */
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
   for (const pair of body.split('&')) {

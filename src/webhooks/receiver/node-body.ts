@@ -3,6 +3,7 @@ import { isBytes } from '../delivery/body.js'
 import { type BodyRead, bodyTimeoutMs, failedBody, lateBody, unreadableBody } from './body-read.js'
 import { CollectedBytes } from './collected-bytes.js'
 import type { NodeRequest } from './node-messages.js'
+import { isOverWithin } from './time-limit.js'
 
 /** What something that ran before left; nothing if the stream is as it came. */
 export function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
@@ -25,55 +26,58 @@ function isEmpty(body: unknown): boolean {
 }
 
 /**
- * Reads the stream up to `maxBytes`, for a limited time. Never rejects. With listeners, because a request costs an async
- * iterator as much as the rest of its handling.
+ * Reads the stream up to `maxBytes`, for a limited time. Never rejects.
  *
- * @param declaredBytes The length of the body, where it is certain: HTTP/1 has no byte beyond it.
+ * @param declaredBytes The length of the body, where it is certain: HTTP/1 has no byte beyond it. Most bodies are
+ * complete in the turn of their head, while the stream says so only later.
  */
-export function readNodeStream(
+export async function readNodeStream(
   request: NodeRequest,
   maxBytes: number,
   declaredBytes: number | undefined,
 ): Promise<BodyRead<Uint8Array>> {
-  return new Promise((resolve) => {
-    const collected = new CollectedBytes(maxBytes)
-    let isOver = false
-    let timer: ReturnType<typeof setTimeout> | undefined
+  const collected = new CollectedBytes(maxBytes)
+  const reading = readInto(collected, request, declaredBytes)
+  const isInTime = await isOverWithin(reading, bodyTimeoutMs)
+  return isInTime ? await reading : lateBody(collected.bytes)
+}
 
-    /** The first to call it decides. */
-    function finish(read: BodyRead<Uint8Array>): void {
+/** Listeners, because a request costs an async iterator as much as the rest of its handling. The first to settle counts. */
+function readInto(
+  collected: CollectedBytes,
+  request: NodeRequest,
+  declaredBytes: number | undefined,
+): Promise<BodyRead<Uint8Array>> {
+  return new Promise((resolve) => {
+    let isOver = false
+    function finish(): void {
       isOver = true
-      clearTimeout(timer)
-      resolve(read)
-    }
-    function finishWhole(): void {
-      finish({ kind: 'body', body: collected.bytes })
+      resolve({ kind: 'body', body: collected.bytes })
     }
     function breakOff(cause?: Error): void {
-      finish(unreadableBody('broke off with the connection', collected.bytes, cause))
-    }
-    function waitForRest(): void {
-      timer = setTimeout(() => finish(lateBody(collected.bytes)), bodyTimeoutMs)
-      request.on('end', finishWhole)
-      request.on('error', breakOff)
       // Every request is closed in the end.
-      request.on('close', breakOff)
-      if (request.readableEnded) finishWhole()
-      else if (request.destroyed) breakOff()
+      if (!isOver) resolve(unreadableBody('broke off with the connection', collected.bytes, cause))
     }
-
     request.on('data', (chunk) => {
-      if (!collected.add(bytesOf(chunk, request))) finish({ kind: 'too-large' })
-      else if (collected.size === declaredBytes) finishWhole()
+      if (!collected.add(bytesOf(chunk, request))) resolve({ kind: 'too-large' })
+      else if (collected.size === declaredBytes) finish()
     })
     // Something before may have paused the stream.
     request.resume()
-    // A body of declared length mostly arrives with its head, before this turn is over, and needs neither a timer nor
-    // more listeners. A request of HTTP/1 emits no error that nobody listens to.
-    if (declaredBytes === undefined) waitForRest()
+
+    function watch(): void {
+      request.on('end', finish)
+      request.on('error', breakOff)
+      request.on('close', breakOff)
+      if (request.readableEnded) finish()
+      else if (request.destroyed) breakOff()
+    }
+    // A body of declared length is mostly complete before this turn is over, and needs none of these listeners: without
+    // them a request costs 2 of 28 µs less. A request of HTTP/1 emits no error that nobody listens to.
+    if (declaredBytes === undefined) watch()
     else
-      void Promise.resolve().then(() => {
-        if (!isOver) waitForRest()
+      queueMicrotask(() => {
+        if (!isOver) watch()
       })
   })
 }

@@ -7,13 +7,13 @@
 export interface NodeRequest {
   /** The HTTP method. */
   readonly method?: string | undefined
-  /** The headers, by lower-case name. */
+  /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Names and values of the headers in turn, as they were sent. */
+  /** Names and values in turn, as they were sent. */
   readonly rawHeaders?: readonly string[] | undefined
-  /** The major version of HTTP: 1 or 2. */
+  /** 1 or 2. */
   readonly httpVersionMajor?: number | undefined
-  /** The stream of the request, with `node:http2` only. */
+  /** Of `node:http2`. */
   readonly stream?:
     | {
         /** Closes the stream alone, with an error code (RFC 9113 section 7). */
@@ -28,7 +28,7 @@ export interface NodeRequest {
   readonly readableEnded?: boolean | undefined
   /** Whether something has begun to read the body. */
   readonly readableDidRead?: boolean | undefined
-  /** The encoding that `setEncoding` was called with, if it was. */
+  /** What `setEncoding` was called with. */
   readonly readableEncoding?: string | null | undefined
   /** A part of the body arrived. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown

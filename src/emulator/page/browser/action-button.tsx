@@ -7,7 +7,7 @@ import { Icon, type IconName } from './icon.js'
 export interface ActionButtonProps {
   readonly action: string
   readonly body: object
-  /** Shown for 3 seconds when the emulator has done it. */
+  /** Said for a moment when it is done. */
   readonly done: string
   readonly icon?: IconName
   readonly isDangerous?: boolean

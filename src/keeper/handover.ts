@@ -1,0 +1,118 @@
+/**
+ * What a process learnt while the store failed and could not write before another one took its turn: who may have a
+ * subscription whose id the store does not know. The head carries that to the one at work, which settles it like a
+ * create of its own without an answer.
+ */
+import * as z from 'zod'
+import type { RecordStore } from './record-store.js'
+import { Overtaken } from './store-access.js'
+import { settlingMs } from './timing.js'
+import { inFlight, newSlot, newUser, type Slot, slotOf, type UserRecord } from './user-record.js'
+
+/** Short names, as in the records. */
+export const leftoverSchema = z.object({
+  u: z.string(),
+  t: z.int(),
+  /** When the last proof of the subscription before was sent. */
+  p: z.number().optional(),
+})
+
+export type Leftover = z.output<typeof leftoverSchema>
+
+export class Leftovers {
+  readonly #byKey = new Map<string, Leftover>()
+
+  get isEmpty(): boolean {
+    return this.#byKey.size === 0
+  }
+
+  /** Notes what the store does not know of a record that goes out of use. */
+  note(record: UserRecord): void {
+    for (const slot of record.slots) {
+      if (slot.isUnwritten) this.add({ u: record.username, t: slot.target, p: slot.provenAt })
+    }
+  }
+
+  add(leftover: Leftover): void {
+    const key = keyOf(leftover)
+    const earlier = this.#byKey.get(key)
+    this.#byKey.set(key, { ...leftover, p: earlierStamp(leftover.p, earlier ? earlier.p : leftover.p) })
+  }
+
+  remove(leftover: Leftover): void {
+    this.#byKey.delete(keyOf(leftover))
+  }
+
+  list(): Leftover[] {
+    return [...this.#byKey.values()]
+  }
+}
+
+/** Of a process that does not work: leaves in the store what is left over. @throws StoreFailure */
+export async function passOn(records: RecordStore): Promise<void> {
+  const { head, leftovers } = records
+  if (leftovers.isEmpty || head === undefined) return
+  const own = leftovers.list()
+  const isNoted = await records.changeHead((present) => {
+    if (present === undefined) throw new Overtaken()
+    const all = new Leftovers()
+    for (const leftover of [...present.leftovers, ...own]) all.add(leftover)
+    return { ...present, leftovers: all.list() }
+  })
+  if (isNoted) for (const leftover of own) leftovers.remove(leftover)
+}
+
+/** Of the process at work: takes over what others, or it itself in an earlier turn, have left. @throws StoreFailure, Overtaken */
+export async function takeOver(records: RecordStore): Promise<void> {
+  const { head, leftovers } = records
+  if (head === undefined || (leftovers.isEmpty && head.leftovers.length === 0)) return
+  const taken = [...head.leftovers, ...leftovers.list()].filter((each) => putInDoubt(records, each))
+  const chunks = new Set(taken.map(({ u }) => records.users.get(u)?.chunk))
+  for (const chunk of chunks) if (chunk !== undefined) await records.save(chunk)
+  for (const leftover of taken) leftovers.remove(leftover)
+  const keys = new Set(taken.map(keyOf))
+  await records.changeHead((present) => {
+    if (present === undefined) throw new Overtaken()
+    return { ...present, leftovers: present.leftovers.filter((each) => !keys.has(keyOf(each))) }
+  })
+}
+
+/** @returns false if that has to wait for a create on its way */
+function putInDoubt(records: RecordStore, { u: username, t: target, p: provenAt }: Leftover): boolean {
+  const record = records.users.get(username) ?? removedUser(records, username)
+  let slot = slotOf(record, target)
+  if (slot === undefined) {
+    slot = newSlot(target, 0)
+    record.slots.push(slot)
+  }
+  if (slot.settlesAt === inFlight) return false
+  doubt(slot, provenAt)
+  record.isQuiet = false
+  record.dueAt = Math.min(record.dueAt, slot.settlesAt)
+  records.place(record)
+  return true
+}
+
+function doubt(slot: Slot, provenAt: number | undefined): void {
+  slot.doubt = 'unanswered'
+  slot.settlesAt = performance.now() + settlingMs
+  slot.provenAt = earlierStamp(slot.provenAt, provenAt)
+}
+
+/** Forgotten since by the one at work: what may be there has to be ended, unless the roster wants the user again. */
+function removedUser(records: RecordStore, username: string): UserRecord {
+  const record = newUser(username)
+  record.isRemoved = true
+  record.dueAt = Number.POSITIVE_INFINITY
+  records.users.set(username, record)
+  return record
+}
+
+/** Nothing is known of a time before which a proof is missing. */
+function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
+}
+
+function keyOf({ u, t }: Leftover): string {
+  return `${t} ${u}`
+}
