@@ -2,28 +2,23 @@
  * From a network that is left through a proxy only, to a service whose certificate a private authority signed.
  * The proxy and the service run in here; run it with `npx tsx examples/corporate-proxy.ts`.
  *
- * Without any code, the environment does the same for every client that is given no `dispatcher`:
+ * The proxy comes from the environment, which is set outside of the program:
  *
  *     HTTPS_PROXY=http://user:password@proxy.example.com:3128  NO_PROXY=localhost,.intern.example.com
- *     NODE_EXTRA_CA_CERTS=/etc/ssl/corporate-ca.pem
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { ConnectionError, NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
-import { ProxyAgent } from 'undici'
 
 await using emulator = await startEmulator()
+const { baseUrl, auth } = emulator.clientOptions
 const proxy = await startProxy('user:password')
+useProxy(`http://user:password@${proxy.host}`)
 
-// To copy: the dispatcher. In production `ca` is the text of the authority's PEM file, read at start-up.
-const dispatcher = new ProxyAgent({
-  uri: proxy.url,
-  token: `Basic ${Buffer.from('user:password').toString('base64')}`,
-  requestTls: { ca: emulator.ca },
-})
-const client = new NotificationClient({ ...emulator.clientOptions, dispatcher })
+// To copy: the authority. In production it is the text of a PEM file: `readFileSync('/etc/ssl/corporate-ca.pem', 'utf8')`.
+const client = new NotificationClient({ baseUrl, auth, ca: emulator.ca })
 
 const { subscriptionId } = await client.createSubscription({
   notificationTypes: ['behavioral'],
@@ -33,25 +28,27 @@ const { subscriptionId } = await client.createSubscription({
 console.log(
   `Subscription ${subscriptionId} was created through the proxy, which saw ${proxy.tunnels.join(', ')}`,
 )
+await client.close()
 
 // What it looks like when a part is missing: the messages say which one.
-await explain('no authority', new ProxyAgent({ uri: proxy.url, token: 'Basic dXNlcjpwYXNzd29yZA==' }))
-await explain('no password', new ProxyAgent({ uri: proxy.url, requestTls: { ca: emulator.ca } }))
-
-// A dispatcher belongs to whoever made it: the client does not close it.
-await client.close()
-await dispatcher.close()
+await explain('no authority', {})
+useProxy(`http://${proxy.host}`)
+await explain('no password', { ca: emulator.ca })
 proxy.close()
 
-async function explain(missing: string, dispatcher: ProxyAgent): Promise<void> {
-  await using client = new NotificationClient({ ...emulator.clientOptions, dispatcher, retry: false })
+/** As if it had been set outside. */
+function useProxy(address: string): void {
+  Object.assign(process.env, { HTTPS_PROXY: address })
+}
+
+async function explain(missing: string, trusted: { ca?: string }): Promise<void> {
+  await using client = new NotificationClient({ baseUrl, auth, ...trusted, retry: false })
   try {
     await client.getAccessToken()
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error
     console.log(`With ${missing}: ${error.message}`)
   }
-  await dispatcher.close()
 }
 
 /** A forward proxy for TLS: all that it ever sees is the host and the port of a tunnel. */
@@ -74,5 +71,5 @@ async function startProxy(credentials: string) {
   })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, tunnels, close: () => server.close() }
+  return { host: `127.0.0.1:${port}`, tunnels, close: () => server.close() }
 }

@@ -31,7 +31,7 @@ const { subscriptionId } = await client.createSubscription({
   usernames: ['alice'],
   callbackUrl,
   parameters: { token: callbackToken },
-  // The one of an earlier start has another token.
+  // A subscription that an earlier start left has another token.
   recreateIfExists: true,
 })
 console.log(`Subscription ${subscriptionId}: notifications of alice come to ${callbackUrl}. Ctrl-C ends it.`)

@@ -23,6 +23,7 @@ else await demonstrate()
 async function keepRoster(): Promise<void> {
   const { CALLBACK_TOKEN = '', KEEPER_NAME = 'coaching', REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
   const redis = new Redis(REDIS_URL)
+  redis.on('error', ({ message }) => console.error(`Redis: ${message}`))
   const client = NotificationClient.fromEnv()
   const keeper = new SubscriptionKeeper({
     client,
@@ -76,7 +77,7 @@ async function demonstrate(): Promise<void> {
   await stop(first)
   console.log(`It has stopped, and ${emulator.subscriptions.length} subscriptions stay`)
 
-  // Nobody tells that this one has ended; the second process, which is at work now, finds out.
+  // The service tells nobody that a subscription has ended; the second process, which is at work now, finds out.
   const bob = emulator.subscriptions.find(({ usernames }) => usernames.includes('bob'))
   created.clear()
   emulator.endSubscription(bob?.subscriptionId ?? 0)

@@ -3,7 +3,7 @@ import { createServer } from 'node:https'
 import { callbackToken, demonstrate, listen } from './support/demonstrate.js'
 import { functionUrl } from './support/function-url.js'
 
-// On AWS it is set in the configuration of the function, before this code is loaded.
+// On AWS the variable is set in the configuration of the function, before this code is loaded.
 Object.assign(process.env, { CALLBACK_TOKEN: callbackToken })
 const { handler, receiver } = await import('./lambda/handler.js')
 

@@ -5,7 +5,7 @@ import { callbackToken, demonstrate, listen } from './support/demonstrate.js'
 
 const receiver = new DeliveryReceiver({
   secrets: { token: callbackToken },
-  // The service is answered with 204 in either case, so this is where you learn of them.
+  // The service is answered with 204 in either case, so only these two tell you of a body or a notification that is lost.
   onInvalid: (error) => console.error(error.message),
   onError: (error, { id }) => console.error(`Notification ${id} was not handled:`, error),
 }).on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {

@@ -31,7 +31,7 @@ async function ensureSubscription(
     const { subscriptionId } = await client.createSubscription(wanted)
     return subscriptionId
   } catch (error) {
-    // It may exist (its answer was lost), or it exists for certain (from an earlier start): either way, replace it.
+    // The subscription may exist (the answer was lost), or does for certain (from an earlier start): either way, replace it.
     if (error instanceof OutcomeUnknownError || error instanceof SubscriptionConflictError) {
       say(error.code, error.message)
       return replaceSubscription(client, wanted, previousId)

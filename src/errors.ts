@@ -1,5 +1,5 @@
 /**
- * Every error this package throws, one hierarchy.
+ * Every error that this package throws, in one hierarchy (docs/errors.md).
  *
  * Each class has a literal `code`, so `switch (error.code)` narrows, and `instanceof` holds even when the
  * ESM and the CommonJS build are both loaded. No error ever contains a secret: no credentials, tokens or
@@ -10,11 +10,11 @@
 export interface Issue {
   /** Where the value stands, e.g. `['usernames', 0]`; empty for the whole input. */
   readonly path: readonly PropertyKey[]
-  /** What is wrong with it, as a sentence. */
+  /** What is wrong with the value, as the rest of a sentence that begins with its path. */
   readonly message: string
 }
 
-/** The subscription that a failed call asked for. Parameter and header values are left out: they may be secrets. */
+/** The subscription that a failed call asked for. Parameters and headers are left out: their values may be secrets. */
 export interface SubscriptionRequestSummary {
   /** The notification types that were asked for. */
   readonly notificationTypes: readonly string[]
@@ -33,7 +33,7 @@ export type AnyNotificationError =
   | ClosedError
   | TokenRequestError
   | (ApiError & {
-      /** Of the class itself, not of one that extends it. */
+      /** The code of the class itself, not of one that extends it. */
       readonly code: 'API'
     })
   | SubscriptionConflictError
@@ -90,7 +90,7 @@ export abstract class NotificationError extends Error {
 
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)
-    // The class's own name rather than the constructor's, which a minifier may rename; kept off the instance.
+    // The class's own name rather than the constructor's, which a minifier may rename. Not enumerable.
     Object.defineProperty(this, 'name', {
       value: new.target.nsErrorName,
       configurable: true,
@@ -119,8 +119,9 @@ function ownName(ctor: unknown): unknown {
 }
 
 /**
- * The options of a client, receiver, parser or emulator cannot work: wrong, missing or contradictory.
- * `issues` lists every problem; fix the configuration, nothing was sent.
+ * The options of a client, keeper, receiver, parser, spool, store or emulator cannot work: they are wrong, missing or
+ * contradictory, or need what is not there (a file, a free port, a package). `issues` lists every problem; nothing was
+ * sent.
  */
 export class ConfigurationError extends NotificationError {
   /** @internal */
@@ -137,8 +138,8 @@ export class ConfigurationError extends NotificationError {
 }
 
 /**
- * The arguments of a call cannot be sent: `issues` lists every problem with its path.
- * Nothing was sent, not even a token request.
+ * The arguments of a call cannot be sent: `issues` lists every problem with its path. Nothing was sent, not even a
+ * token request.
  */
 export class InvalidRequestError extends NotificationError {
   /** @internal */
@@ -163,9 +164,9 @@ export class ClosedError extends NotificationError {
 }
 
 /**
- * The authorization server refused to issue an access token (RFC 6749 section 5.2).
- * Usually the client ID, the secret, their encoding or the domain is wrong: `error` and `errorDescription`
- * are the server's own words, where it sent any. No subscription call was made.
+ * The authorization server refused to issue an access token (RFC 6749 section 5.2). Usually the client ID, the secret,
+ * their encoding or the domain is wrong: `error` and `errorDescription` are the server's own words, where it sent any.
+ * No subscription call was made.
  */
 export class TokenRequestError extends NotificationError {
   /** @internal */
@@ -178,7 +179,7 @@ export class TokenRequestError extends NotificationError {
   readonly url: string | undefined
   /** OAuth error code, e.g. `invalid_client`. */
   readonly error: string | undefined
-  /** What the server says about it, as text for people. */
+  /** What the server says about the refusal, as text for people. */
   readonly errorDescription: string | undefined
   /** How long the server asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
@@ -203,7 +204,7 @@ export class TokenRequestError extends NotificationError {
   }
 }
 
-/** What an answer with an error status carried. */
+/** What the constructors of {@link ApiError} and of the classes that extend it take. */
 export interface ApiErrorDetails {
   /** HTTP status of the answer. */
   readonly status: number
@@ -216,10 +217,10 @@ export interface ApiErrorDetails {
 }
 
 /**
- * The service answered a subscription call with an error status; the call had no effect, unless the message says
- * that it may have had one: after 500, 502 and 504, and after an earlier attempt whose answer was lost.
- * 401 means that the credentials are not accepted, 403 that they may not do this, 429 and 503 that the
- * service is busy: `retryAfterMs` says for how long, where it was told.
+ * The service answered a subscription call with an error status. The call had no effect, unless the message says that
+ * it may have had one: after 500, 502 and 504, and after an earlier attempt whose answer was lost. 401 means that the
+ * credentials are not accepted, 403 that they do not permit this, 429 and 503 that the service is busy: `retryAfterMs`
+ * says for how long, where the service does.
  */
 export class ApiError extends NotificationError {
   /** @internal */
@@ -246,9 +247,9 @@ export class ApiError extends NotificationError {
 
 /** Why a subscription could not be created next to one that exists (docs/service.md, States). */
 export type ConflictReason =
-  /** It shares some, but not all, users or types with an existing one: `recreateIfExists` cannot replace that. */
+  /** An existing subscription shares some, but not all, users or types: `recreateIfExists` cannot replace it. */
   | 'partial-overlap'
-  /** `recreateIfExists` was not set, and then the service does not tell a duplicate from a partial overlap. */
+  /** `recreateIfExists` was not set, and without it the service does not tell a duplicate from a partial overlap. */
   | 'duplicate-or-overlap'
 
 /**
@@ -263,7 +264,7 @@ export class SubscriptionConflictError extends ApiError {
   override readonly code = 'SUBSCRIPTION_CONFLICT'
   /** What kind of conflict it can be. */
   readonly reason: ConflictReason
-  /** What was asked for, without parameter values. */
+  /** What was asked for, without parameters and headers. */
   readonly request: SubscriptionRequestSummary
 
   constructor(
@@ -278,8 +279,8 @@ export class SubscriptionConflictError extends ApiError {
 }
 
 /**
- * 404 on unsubscribe or update: no active subscription has this id. It was unsubscribed before, replaced by
- * `recreateIfExists`, or ended by the service after three failed callbacks in a row.
+ * 404 on unsubscribe or update: no active subscription has this id. The subscription was unsubscribed before, replaced
+ * by `recreateIfExists`, or ended by the service after three failed callbacks in a row.
  */
 export class SubscriptionNotFoundError extends ApiError {
   /** @internal */
@@ -300,8 +301,9 @@ export class SubscriptionNotFoundError extends ApiError {
 }
 
 /**
- * The network failed: no connection, or one that broke. `requestSent` tells whether the server may have seen
- * the request: after `false` it surely did not, and repeating is safe. `cause` is the network's own error.
+ * The network failed: no connection, or one that broke. `requestSent` tells whether the server may have seen the
+ * request: with `false` it surely has not, and repeating is safe. `cause` is the network's own error, its words and its
+ * `code` only.
  */
 export class ConnectionError extends NotificationError {
   /** @internal */
@@ -329,8 +331,8 @@ export class ConnectionError extends NotificationError {
 export type TimeoutPhase = 'connection' | 'token' | 'answer' | 'backoff'
 
 /**
- * The call took longer than `timeoutMs`, token and retries included. Repeating it is safe. `phase` says what the call
- * was waiting for, the message what to do about that; `cause` is how the last attempt before failed, if there was one.
+ * The call took longer than `timeoutMs`, token and retries included. Repeating the call is safe. `phase` says what the
+ * call was waiting for, the message what to do about that; `cause` is how the last attempt before failed, if one did.
  */
 export class TimeoutError extends NotificationError {
   /** @internal */
@@ -354,16 +356,16 @@ export class TimeoutError extends NotificationError {
 }
 
 /**
- * A create was sent and its answer was lost: the subscription may or may not exist. Settle it by creating
- * again with `recreateIfExists: true`, which gives one subscription and its id either way. `cause` is what
- * happened to the answer.
+ * A create was sent and its answer was lost: the subscription may or may not exist. Creating again with
+ * `recreateIfExists: true` settles that: it gives one subscription and its id either way. `cause` is what happened to
+ * the answer.
  */
 export class OutcomeUnknownError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'OutcomeUnknownError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
-  /** What was asked for, without parameter values: enough to create it again. */
+  /** What was asked for, without parameters and headers: add those to create it again. */
   readonly request: SubscriptionRequestSummary
 
   constructor(
@@ -377,8 +379,8 @@ export class OutcomeUnknownError extends NotificationError {
 }
 
 /**
- * The server reported success with a body that cannot be used (docs/service.md, Resources). `body` is that body as
- * text (after a 201 the new id may be in it), blanked out if credentials are in it; `issues` says what is wrong.
+ * A server reported success with a body that cannot be used (docs/service.md, Resources). `body` is that body as text
+ * (after a 201 the new id may be in it); `issues` says what is wrong with it.
  */
 export class ResponseValidationError extends NotificationError {
   /** @internal */
@@ -455,9 +457,9 @@ function jsonTextOf(value: unknown): string {
   }
 }
 
-/** Why a spool could not keep something. */
+/** Why a spool could not keep a delivery or a body. */
 export type SpoolErrorReason =
-  /** What waits takes as much room as it may. */
+  /** What waits takes as much room as `maxBytes` allows, or a single body more than 16 MiB. */
   | 'full'
   /** The disk is full, fails, or is too slow. */
   | 'disk'
@@ -471,7 +473,7 @@ export class SpoolError extends NotificationError {
   protected static override readonly nsErrorName = 'SpoolError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SPOOL'
-  /** Why it could not be kept. */
+  /** Why the spool could not keep it. */
   readonly reason: SpoolErrorReason
 
   constructor(message: string, details: { reason: SpoolErrorReason }, options?: { cause?: unknown }) {

@@ -1,5 +1,5 @@
 /**
- * Everything but the emulator. Loads undici at the first request only.
+ * The client, the keeper and the receiver, with their errors and schemas. Loads undici at the first request only.
  *
  * @module notification-subscriber
  */

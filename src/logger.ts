@@ -1,25 +1,25 @@
-/** What the client tells a log: one structured line per request, retry, refresh and failure, without secrets. */
+/** What the package tells a log: structured lines, without secrets. */
 import { callSafely } from './shared/call-safely.js'
 
 /**
- * A log in the shape of `console` and of pino: each method takes fields, then a message.
- * Silent by default.
+ * A log in the shape of `console` and of pino: each method takes fields, then a message. Neither ever holds a
+ * credential, a token or a parameter value.
  */
 export interface Logger {
-  /** Every request that was answered. */
+  /** For every request that was answered, and every delivery. */
   debug(fields: object, message: string): void
-  /** A token was obtained, a request will be repeated. */
+  /** For what is worth knowing: a token was obtained, a request will be repeated. */
   info(fields: object, message: string): void
-  /** A request got no answer, a callback was refused, a token cache failed. */
+  /** For what may be a trouble: a request got no answer, a callback was refused, a store failed. */
   warn(fields: object, message: string): void
-  /** What somebody should look at: a handler that failed, a body that is no delivery. */
+  /** For what somebody should look at: a handler failed, a body is no delivery. */
   error(fields: object, message: string): void
 }
 
-/** Writes a line: a broken log must not break a call. */
+/** Writes a line. Never throws, because a broken log must not break a call. */
 export type Log = (level: keyof Logger, fields: object, message: string) => void
 
-/** Wraps a caller's logger, or none. What it throws is ignored: nowhere is left to report it. */
+/** Wraps a caller's logger, or none. What the logger throws is ignored: there is no place left to report it. */
 export function logOf(logger: Logger | false | undefined): Log {
   return (level, fields, message) => {
     if (!logger) return

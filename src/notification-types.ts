@@ -1,9 +1,9 @@
 /** The names of what can be subscribed to, and of what is known to be delivered. */
 
-/** The types a subscription can ask for (docs/service.md, Resources and Notification types). */
+/** The types that a subscription can ask for (docs/service.md, Notification types). */
 export const notificationTypes = ['behavioral', 'call-score', 'conversation-ai'] as const
 
-/** A type that a subscription can ask for (docs/service.md, Resources and Notification types). */
+/** A type that a subscription can ask for (docs/service.md, Notification types). */
 export type NotificationType = (typeof notificationTypes)[number]
 
 /**
@@ -36,6 +36,20 @@ export const documentedNotificationTypes = {
  * normal: see {@link documentedNotificationTypes}.
  */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
+
+/** The type to subscribe to for a documented value of `notification.type`. */
+export function typeThatBrings(delivered: unknown): NotificationType | undefined {
+  return notificationTypes.find((type) => {
+    const brought: readonly unknown[] = documentedNotificationTypes[type]
+    return brought.includes(delivered)
+  })
+}
+
+/** Why a value is none of {@link notificationTypes}, if it is one that these bring: the rest of a sentence. */
+export function deliveredTypeProblem(value: unknown): string | undefined {
+  const type = typeThatBrings(value)
+  return type && `is delivered, not subscribed to: the type that brings it is \`${type}\``
+}
 
 /** Literal types again: editors suggest the names, and handlers are typed by them. */
 type OpenedAndClosed<Names extends readonly string[]> = Names extends readonly [

@@ -1,4 +1,4 @@
-/** Callbacks in a Fastify app that validates with JSON Schema, as its other routes may do: with the file of the package. */
+/** Callbacks in a Fastify app that validates with JSON Schema, as its other routes may do: the package ships the schema. */
 import { timingSafeEqual } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { Ajv2020 } from 'ajv/dist/2020.js'

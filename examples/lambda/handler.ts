@@ -12,7 +12,7 @@ export const receiver = new DeliveryReceiver({
   console.log(`Subscription ${subscriptionId}: ${payload.username} sounds tired on ${payload.callId}`)
 })
 
-/** What is used of an event in payload format 2.0. */
+/** The parts of an event in payload format 2.0 that the handler uses. */
 export interface FunctionUrlEvent {
   readonly requestContext: { readonly http: { readonly method: string } }
   readonly headers: Readonly<Record<string, string | undefined>>

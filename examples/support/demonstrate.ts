@@ -6,7 +6,7 @@ import { NotificationClient } from 'notification-subscriber'
 import { type KeyAndCertificate, startEmulator } from 'notification-subscriber/emulator'
 import type { DeliveryReceiver } from 'notification-subscriber/webhooks'
 
-/** In an app it comes from the configuration, like any other secret. */
+/** In an app the token comes from the configuration, like any other secret. */
 export const callbackToken = randomBytes(24).toString('base64url')
 
 export interface RunningServer {

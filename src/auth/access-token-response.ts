@@ -19,7 +19,7 @@ export const accessTokenResponseSchema = z.object({
   access_token: z
     .string()
     .regex(accessTokenPattern, 'must be visible ASCII characters: nothing else can be sent in a header'),
-  /** Bearer, in any case. Spelled out, because JSON Schema has no flags. */
+  /** Bearer, in any case: letter by letter, because a pattern in JSON Schema has no flags. */
   token_type: z
     .string()
     .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
@@ -36,7 +36,9 @@ const oauthErrorSchema = z.lazy(() => {
 })
 
 /**
- * @throws `TokenRequestError` for an error status, `ResponseValidationError` for a success that is none
+ * The access token in an answer of the token endpoint.
+ *
+ * @throws `TokenRequestError` for any status but 200; `ResponseValidationError` for a 200 whose body is no access token
  */
 export function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
   if (answer.status !== 200) throw tokenRequestError(answer)
@@ -58,7 +60,7 @@ function unusableToken(answer: Answer, issues: readonly Issue[]): ResponseValida
 export function tokenRequestError(answer: Answer): TokenRequestError {
   const { status, url, retryAfterMs } = answer
   const sent = oauthErrorSchema.safeParse(parseJson(answer.body)).data
-  // After parsing: a secret may stand escaped in the JSON text.
+  // Redacted after parsing, because a secret may stand escaped in the JSON text.
   const shown = (text: string | undefined) => text && redactTokens(answer.redact(text))
   const error = shown(sent?.error)
   const errorDescription = shown(sent?.error_description)

@@ -9,17 +9,17 @@ import { type TokenRequestBudget, TokenSource } from './token-source.js'
 
 /** User name and password, sent on every subscription call (docs/service.md, Authentication). */
 export interface BasicAuth {
-  /** Without a colon, which would end it (RFC 7617 section 2). */
+  /** The user name; without a colon, which ends a user name in Basic credentials (RFC 7617 section 2). */
   readonly username: string
-  /** The password that belongs to it. */
+  /** The password that belongs to `username`. Never printed: not in errors, logs or `console.log(client)`. */
   readonly password: string
 }
 
 /** Access tokens from the caller, who also keeps them fresh (docs/service.md, Authentication). */
 export interface ProvidedTokenAuth {
   /**
-   * Returns the token alone, without the prefix `Bearer`. Called for every request, and again after a 401. What it
-   * throws reaches the caller of the client's method.
+   * Returns the token alone, without the prefix `Bearer`. Called for every request, and again after a 401. What this
+   * function throws reaches the caller of the client's method as it is.
    */
   readonly getAccessToken: () => string | Promise<string>
 }
@@ -27,7 +27,7 @@ export interface ProvidedTokenAuth {
 /** One of the three ways to authenticate (docs/service.md, Authentication). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
-/** How token requests are sent. Each has its own time limit, because no single caller owns it. */
+/** How token requests are sent. Each has a time limit of its own, because no single caller owns a token request. */
 export interface TokenRequests extends Pick<SendOptions, 'transport' | 'retry' | 'log'> {
   readonly timeoutMs: number
 }
@@ -46,11 +46,15 @@ function tokenAuthorizerFor(
   const request = tokenRequest(auth)
   let deadlineInFlight: Deadline | undefined
 
-  async function issue({ limitMs, repeat }: TokenRequestBudget) {
+  async function issue({ limitMs, mayRepeat }: TokenRequestBudget) {
     const deadline = new Deadline(limitMs, { what: 'The token request' })
     deadlineInFlight = deadline
     try {
-      return await requestAccessToken(request, { ...options, deadline, retry: repeat ? retry : noRetries })
+      return await requestAccessToken(request, {
+        ...options,
+        deadline,
+        retry: mayRepeat ? retry : noRetries,
+      })
     } finally {
       deadline.end()
       if (deadlineInFlight === deadline) deadlineInFlight = undefined
@@ -62,11 +66,7 @@ function tokenAuthorizerFor(
     new SharedTokenCache({ store: auth.tokenCache, ...cacheKeys(auth, request.address.url), log })
   return new TokenAuthorizer(new TokenSource({ request: issue, timeoutMs, shared, log }), {
     endpoint: request.address,
-    tokenRequest: {
-      get lastFailure() {
-        return deadlineInFlight?.lastFailure
-      },
-    },
+    tokenRequest: () => deadlineInFlight,
   })
 }
 
@@ -76,6 +76,6 @@ function cacheKeys(
   endpoint: string,
 ): { key: string; lockKey: string } {
   const token = [endpoint, clientId, scope].join(' ')
-  // No key of a token begins like that of a lock: an address follows the name of this package there.
+  // The two kinds of keys cannot meet: in a token's key an address follows the package's name, never the word `lock`.
   return { key: `notification-subscriber ${token}`, lockKey: `notification-subscriber lock ${token}` }
 }

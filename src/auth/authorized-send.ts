@@ -3,7 +3,7 @@ import { type Answer, type SendOptions, send } from '../http/send.js'
 import type { HttpRequest, UnauthorizedRequest } from '../http/transport.js'
 import type { Authorization, Authorizer } from './authorizer.js'
 
-/** @param options - whose deadline is ended, however the call ends: it is that of this call alone */
+/** @param options - `deadline` belongs to this call alone, and is ended when the call is over, however that ends */
 export async function sendAuthorized(
   request: UnauthorizedRequest,
   authorizer: Authorizer,
@@ -17,7 +17,7 @@ export async function sendAuthorized(
     const second = await authorizer.reauthorize(first, deadline)
     if (second === undefined) return answer
     options.log('info', { method: request.method }, 'Access token rejected; repeating with a new one')
-    // Waited for here, because the deadline ends below.
+    // Awaited here and not by the caller, because `finally` ends the deadline.
     return await send(withAuthorization(request, second, first.secrets), options)
   } finally {
     deadline.end()
@@ -39,7 +39,7 @@ function withAuthorization(
   }
 }
 
-/** Every answer is JSON (docs/service.md, Endpoints). */
+/** Every answer with a body is JSON (docs/service.md, Endpoints). */
 const accept = 'application/json'
 const form = 'application/x-www-form-urlencoded'
 

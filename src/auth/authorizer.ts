@@ -1,7 +1,7 @@
 /** The Authorization header of subscription calls (docs/service.md, Authentication), by kind of credentials. */
 import { ConfigurationError } from '../errors.js'
 import type { Address } from '../http/address.js'
-import type { Deadline, LastFailure } from '../http/deadline.js'
+import type { Deadline } from '../http/deadline.js'
 import { untilAborted } from '../http/waits.js'
 import { accessTokenPattern } from './access-token-response.js'
 import { basicCredentials } from './basic-credentials.js'
@@ -26,11 +26,11 @@ export interface Authorizer {
 interface BearerAuthorization extends Authorization {
   readonly accessToken: string
   /** Issued during this very call: if it is rejected, another one would be too. */
-  readonly fresh: boolean
+  readonly isFresh: boolean
 }
 
-function bearer(accessToken: string, fresh: boolean): BearerAuthorization {
-  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, fresh }
+function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh }
 }
 
 /** One authorization per token rather than per call: its header is checked and encoded once. */
@@ -47,16 +47,16 @@ class HeldBearer {
 export class TokenAuthorizer implements Authorizer {
   readonly #source: TokenSource
   readonly #endpoint: Address
-  readonly #tokenRequest: LastFailure
+  readonly #tokenRequest: () => Deadline | undefined
   readonly #held = new HeldBearer()
 
   /**
    * @param options.endpoint - where the source's tokens come from
-   * @param options.tokenRequest - the source's request in flight, if there is one
+   * @param options.tokenRequest - the time limit of the source's request in flight, if there is one
    */
   constructor(
     source: TokenSource,
-    { endpoint, tokenRequest }: { endpoint: Address; tokenRequest: LastFailure },
+    { endpoint, tokenRequest }: { endpoint: Address; tokenRequest: () => Deadline | undefined },
   ) {
     this.#source = source
     this.#endpoint = endpoint
@@ -73,7 +73,7 @@ export class TokenAuthorizer implements Authorizer {
     deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
     this.#source.invalidate(rejected.accessToken)
-    return rejected.fresh ? undefined : this.authorize(deadline)
+    return rejected.isFresh ? undefined : this.authorize(deadline)
   }
 
   heldAccessToken(): Promise<string> | undefined {

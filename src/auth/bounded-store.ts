@@ -86,7 +86,7 @@ export class BoundedStore {
 
   async #within(operation: string, run: () => unknown): Promise<unknown> {
     const limitMs = this.#time.leftMs()
-    // Not logged: whatever used the time up was.
+    // Not logged: the operations that used the time up have been.
     if (limitMs < shortestMs) throw new StoreUnavailable()
     const startedAt = performance.now()
     let timer: NodeJS.Timeout | undefined
@@ -97,7 +97,7 @@ export class BoundedStore {
       })
       return await Promise.race([run(), late])
     } catch (error) {
-      // Its name only: what else a store's error carries is unknown, and may be the token.
+      // The error's name only: what else a store's error carries is unknown, and may be the token.
       const reason = error instanceof Error ? error.name : typeof error
       this.#log('warn', { operation, reason }, 'Token cache failed; going on without it')
       throw new StoreUnavailable()
@@ -108,7 +108,7 @@ export class BoundedStore {
   }
 }
 
-/** Redis refuses a time that is no integer. Rounded up, because one of 0 is refused, too. */
+/** Redis refuses a time that is no integer, and a time of 0: hence an integer, and rounded up. */
 function wholeMs(ttlMs: number): number {
   return Math.ceil(ttlMs)
 }

@@ -37,7 +37,7 @@ export class RequestLock {
     return new WatchedLock(this.#options, {
       held: () => this.#newValue(this.#holder),
       free: () => this.#newValue(free),
-      // Also one that this client holds for a request that hangs, or took by a write whose answer was lost.
+      // Also a lock that this client holds for a request that hangs, or took by a write whose answer was lost.
       isForTheTaking: (value) => value.startsWith(`${free} `) || value.startsWith(`${this.#holder} `),
     })
   }
@@ -120,7 +120,7 @@ export class HeldLock {
     const next = this.#values.held()
     try {
       if (await this.#replaceBy(next)) this.#value = next
-      // Taken by another process, which thought this one gone.
+      // Another process has taken the lock, because it thought this one gone.
       else clearInterval(this.#timer)
     } catch {
       // The store is away. Should it come back in time, the next renewal finds the lock as it was.

@@ -7,9 +7,7 @@ import { accessTokenPattern } from './access-token-response.js'
 import { BoundedStore, backgroundTime, StoreUnavailable, WaitingTime } from './bounded-store.js'
 import { type HeldLock, RequestLock } from './request-lock.js'
 
-/**
- * Where processes share an access token. A store that throws or hangs is treated as empty.
- */
+/** Where processes share an access token: any {@link KeyValueStore}. A store that throws or hangs is treated as empty. */
 export type TokenCache = KeyValueStore
 
 /** A token with the wall-clock time of its end: a monotonic clock means nothing to another process. */
@@ -36,7 +34,7 @@ export interface SharedToken {
   readonly remainingMs: number
 }
 
-/** What a process finds that needs a token: another's, or that it is its own turn to request one. */
+/** What a process that needs a token finds: one of another process, or that it is its own turn to request one. */
 export type Found<Token> =
   | { readonly kind: 'token'; readonly token: Token }
   /** Without a lock where the store has none to give: then every process requests its own. */
@@ -44,9 +42,9 @@ export type Found<Token> =
 
 export interface SharedTokenCacheOptions {
   readonly store: TokenCache
-  /** Of the token: two clients with the same key would request the same one. Has no secret in it. */
+  /** The token's key in the store: two clients with the same key would request the same token. Has no secret in it. */
   readonly key: string
-  /** Of the lock that a process holds while it requests the token. */
+  /** The key of the lock that a process holds while it requests the token. */
   readonly lockKey: string
   readonly log: Log
 }
@@ -84,7 +82,7 @@ export class SharedTokenCache {
     const waitsUntil = performance.now() + patienceMs
     try {
       for (;;) {
-        // Before the token: its holder stores that first, and frees the lock then.
+        // The lock is looked at before the token, because its holder stores the token before it frees the lock.
         await lock?.look()
         const stored = await this.#read(this.#waiting)
         const token = stored && accept(stored)
@@ -126,18 +124,18 @@ export class SharedTokenCache {
     if (entry === undefined) return undefined
     const { accessToken, expiresAtMs, lifetimeMs } = entry
     const remainingMs = expiresAtMs - Date.now()
-    // Far more left than it ever had: some process's wall clock is wrong, so the time is worth nothing.
+    // A token with far more time left than it ever had: some process's wall clock is wrong, so the time tells nothing.
     if (remainingMs <= 0 || remainingMs > lifetimeMs * (1 + toleratedClockDifference)) return undefined
     return { accessToken, lifetimeMs, remainingMs }
   }
 
-  /** The write of a token, which may have to wait its turn: its time counts from now. */
+  /** The write of a token. The write may have to wait its turn; the token's remaining time counts from now. */
   #writeOf({ accessToken, lifetimeMs, remainingMs }: SharedToken): () => Promise<void> {
     const expiresAtMs = Date.now() + remainingMs
     const entry = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs })
     return async () => {
       await this.#background.set(this.#key, entry, remainingMs)
-      // Asked, because a store may say that it has written what it has not: Keyv does while its Redis is down.
+      // Read back, because a store may say that it has written what it has not: Keyv does while its Redis is down.
       const isKept = (await this.#read(this.#background)) !== undefined || Date.now() >= expiresAtMs
       if (!isKept && !this.#saidNotKept) this.#log('warn', {}, notKept)
       this.#saidNotKept = !isKept

@@ -19,11 +19,11 @@ export interface ClientCredentialsAuth {
   readonly clientId: string
   /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
   readonly clientSecret: string
-  /** OAuth scope to ask for. From the service's public developer pages. */
+  /** OAuth scope to ask for, as the service's public developer pages have it. Default: none. */
   readonly scope?: string | undefined
-  /** How ID and secret are written before base64. Default: `raw`. */
+  /** How ID and secret are written before base64. Default: `'raw'`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
-  /** Shares one token between processes, e.g. `redisStore(redis)`. Default: each client has its own. */
+  /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
   readonly tokenCache?: TokenCache | undefined
 }
 
@@ -34,7 +34,7 @@ export interface IssuedToken {
   readonly requestedAt: number
 }
 
-/** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or the deadline's reason. */
+/** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError`, or the deadline's reason */
 export async function requestAccessToken(
   request: HttpRequest,
   options: Omit<SendOptions, 'repeatable' | 'progress' | 'errorOf'>,

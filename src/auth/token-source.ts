@@ -1,4 +1,4 @@
-/** Holds the current access token: one request at a time, refreshed ahead of its end (docs/service.md, Authentication). */
+/** Holds the current access token: one request at a time, refreshed ahead of its end (docs/client.md, Tokens). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
@@ -22,7 +22,7 @@ export interface HeldToken {
 export interface TokenRequestBudget {
   readonly limitMs: number
   /** Whether failed attempts are repeated within the limit. */
-  readonly repeat: boolean
+  readonly mayRepeat: boolean
 }
 
 export interface TokenSourceOptions {
@@ -53,7 +53,7 @@ interface PendingRequest {
   readonly startedAt: number
   readonly limitMs: number
   /** A refresh: nobody waits for it, because the current token serves meanwhile. It makes one attempt only. */
-  readonly background: boolean
+  readonly isBackground: boolean
 }
 
 export class TokenSource {
@@ -92,13 +92,13 @@ export class TokenSource {
    * @param limitMs - how long this caller would wait for a request of its own
    */
   async next(limitMs: number): Promise<HeldToken> {
-    const own = { limitMs: Math.max(limitMs, this.#timeoutMs), background: false }
+    const own = { limitMs: Math.max(limitMs, this.#timeoutMs), isBackground: false }
     const joined = this.#pendingToJoin()
     try {
       return await this.#joinOrBegin(own)
     } catch (error) {
       // We joined somebody else's request and it failed on their terms: try once on ours.
-      if (joined?.background || (joined && error instanceof TimeoutError)) return this.#joinOrBegin(own)
+      if (joined?.isBackground || (joined && error instanceof TimeoutError)) return this.#joinOrBegin(own)
       throw error
     }
   }
@@ -112,7 +112,7 @@ export class TokenSource {
 
   #pendingToJoin(): PendingRequest | undefined {
     const pending = this.#pending
-    if (!pending?.background) return pending
+    if (!pending?.isBackground) return pending
     const ageMs = performance.now() - pending.startedAt
     if (ageMs <= this.#lastRequestMs * hung.factor + hung.graceMs) return pending
     // Left alone rather than aborted: should it be answered after all, its token counts.
@@ -120,7 +120,7 @@ export class TokenSource {
     return undefined
   }
 
-  async #joinOrBegin(own: Pick<PendingRequest, 'limitMs' | 'background'>): Promise<HeldToken> {
+  async #joinOrBegin(own: Pick<PendingRequest, 'limitMs' | 'isBackground'>): Promise<HeldToken> {
     this.#pending ??= { startedAt: performance.now(), ...own }
     const pending = this.#pending
     try {
@@ -133,8 +133,8 @@ export class TokenSource {
   async #refresh(token: HeldToken): Promise<void> {
     token.refreshAt = Number.POSITIVE_INFINITY
     try {
-      // Short: who joins it has time left for a request of its own, should this one hang.
-      await this.#joinOrBegin({ limitMs: this.#timeoutMs / 3, background: true })
+      // A third of the time, so that a caller who joins has time left for a request of its own, should this one hang.
+      await this.#joinOrBegin({ limitMs: this.#timeoutMs / 3, isBackground: true })
     } catch (error) {
       const delayMs = refreshDelayMs(this.#failedRefreshes++, token.lifetimeMs)
       token.refreshAt = performance.now() + delayMs
@@ -156,7 +156,7 @@ export class TokenSource {
     let shareable: SharedToken | undefined
     try {
       const issued = await this.#issue(pending)
-      // One that is not held is over on arrival, or ends before the one in the store.
+      // A token that is not held was over on arrival, or ends before the one in the store.
       if (issued === this.#current) shareable = sharedToken(issued)
       return issued
     } finally {
@@ -164,9 +164,9 @@ export class TokenSource {
     }
   }
 
-  async #issue({ limitMs, background }: PendingRequest): Promise<HeldToken> {
+  async #issue({ limitMs, isBackground }: PendingRequest): Promise<HeldToken> {
     const startedAt = performance.now()
-    const token = heldToken(await this.#request({ limitMs, repeat: !background }), true)
+    const token = heldToken(await this.#request({ limitMs, mayRepeat: !isBackground }), true)
     this.#lastRequestMs = performance.now() - startedAt
     const remainingMs = token.expiresAt - performance.now()
     // Over on arrival: those who waited for it use it once, and nobody else is given it.
@@ -183,7 +183,7 @@ export class TokenSource {
     if (accessToken === this.#rejected || accessToken === this.#current?.accessToken) return undefined
     const requestedAt = performance.now() - (lifetimeMs - remainingMs)
     const token = heldToken({ accessToken, lifetimeMs, requestedAt }, false)
-    // Due for a refresh itself: fetching a new one now serves every process.
+    // A token that is due for a refresh is left alone: fetching a new one now serves every process.
     return this.#isBetter(token) && performance.now() < token.refreshAt ? token : undefined
   }
 

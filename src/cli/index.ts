@@ -23,7 +23,7 @@ const help = `Usage: notification-subscriber <command> [flags]
 
 Exit codes: 0 all is well, 1 something is not, 2 the command was called in a way that cannot work.`
 
-// Without a top-level `await`, which the build's minifier does not read. What is rejected ends the process with its stack.
+// No top-level `await`, which the build's minifier does not read. A rejection ends the process and shows its stack.
 void main(process.argv.slice(2)).then((code) => {
   process.exitCode = code
 })

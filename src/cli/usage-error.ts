@@ -13,7 +13,7 @@ export function readFlags<Flags>(command: string, read: () => Flags): Flags {
   }
 }
 
-/** Of what Node.js says the first sentence, without advice that leads nowhere here. */
+/** What is wrong with the flags. Of Node.js' own message the first line only: its advice leads nowhere here. */
 function problemOf(code: string, message: string): string {
   const [, given = ''] = /'([^']*)'/.exec(message) ?? []
   switch (code) {
@@ -26,7 +26,11 @@ function problemOf(code: string, message: string): string {
   }
 }
 
-/** The port in a flag's text. */
+/**
+ * The port that a flag names, or nothing where the flag was not given.
+ *
+ * @throws `UsageError` for a text that is no port
+ */
 export function portOf(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)

@@ -17,7 +17,7 @@ export function authKind(auth: unknown): AuthKind {
   return 'username' in auth || 'password' in auth ? 'basic' : 'clientCredentials'
 }
 
-/** Of the option `auth`. */
+/** The schema of the option `auth`. */
 export function authSchema(kind: AuthKind, allowInsecureLoopback: boolean): z.ZodType<Auth> {
   switch (kind) {
     case 'none':
@@ -59,12 +59,15 @@ function basicSchema() {
   return z.strictObject({
     username: trimmed()
       .regex(...noControls)
-      .refine((name) => !name.includes(':'), 'must not contain a colon: it would end there'),
+      .refine(
+        (name) => !name.includes(':'),
+        'must not contain a colon: Basic credentials end the name there',
+      ),
     password: nonEmpty().regex(...noControls),
   })
 }
 
-/** Gives out the very object: one of a caller's class has other fields, and a prototype. */
+/** Passes on the caller's own object: an instance of a class has other fields, too, and a prototype. */
 function providedTokenSchema() {
   return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
     path: ['getAccessToken'],

@@ -4,7 +4,7 @@ import { InvalidRequestError } from '../errors.js'
 import { compileOnce } from '../shared/compile-once.js'
 import { validate } from '../shared/issues.js'
 
-/** @throws `InvalidRequestError` that lists everything that is wrong with the input. */
+/** @throws `InvalidRequestError` that lists everything that is wrong with the input */
 export function validInput<Output>(method: string, schema: z.ZodType<Output>, input: unknown): Output {
   return validate(
     compileOnce(schema),

@@ -1,22 +1,22 @@
-/** What a caller may set on each call. */
+/** The options of a single call, and their schema. */
 import * as z from 'zod'
 import type { RetryOptions } from '../http/retry.js'
 import { retrySchema, timeoutSchema } from './common-schemas.js'
 
 /** What a caller may set on each call. */
 export interface CallOptions {
-  /** Aborts the call: it rejects with the signal's own reason. */
+  /** Aborts the call, which then rejects with the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined
   /** Limit for the whole call, token and retries included, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined
   /**
-   * How failed attempts of this call are repeated; `false` for not at all. Default: the client's, for each field that
-   * is left out. Token requests serve many calls and follow the client's.
+   * How failed attempts of this call are repeated; `false` for not at all. Default: as the client's option says, for
+   * each field that is left out. Token requests serve many calls, so they follow the client's option alone.
    */
   readonly retry?: RetryOptions | false | undefined
 }
 
-/** Of {@link CallOptions}. Lazy, because most calls have none. */
+/** The schema of {@link CallOptions}. Lazy, because most calls have no options. */
 export const callOptionsSchema = z.lazy(() =>
   z.strictObject({
     signal: z.custom<AbortSignal>(isAbortSignal, 'must be an AbortSignal').optional(),
@@ -25,7 +25,7 @@ export const callOptionsSchema = z.lazy(() =>
   }),
 )
 
-/** By shape: a signal may come from another realm, or from a polyfill. */
+/** By shape and not by `instanceof`: a signal may come from another realm, or from a polyfill. */
 function isAbortSignal(value: unknown): boolean {
   return typeof Object(value).aborted === 'boolean' && typeof Object(value).addEventListener === 'function'
 }

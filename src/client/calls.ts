@@ -31,7 +31,7 @@ export class Calls {
   readonly #timeoutMs: number
   readonly #log: Log
   readonly #inFlight = inFlight()
-  #closed = false
+  #isClosed = false
 
   constructor({ auth, ca, dispatcher, fetch, logger, retry, timeoutMs }: ValidClientOptions) {
     this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport({ dispatcher, ca })
@@ -59,7 +59,7 @@ export class Calls {
     { attempt, ...details }: Pick<SendOptions, 'repeatable' | 'progress'> & { attempt: string },
   ): Promise<Answer> {
     const { deadline, retry } = this.#begin(method, options)
-    // Ends the deadline.
+    // `sendAuthorized` ends the deadline.
     return sendAuthorized(request, this.#authorizer, {
       transport: this.#transport,
       log: this.#log,
@@ -72,7 +72,7 @@ export class Calls {
 
   /** An access token that needs no waiting, as a promise made beforehand. */
   heldAccessToken(): Promise<string> | undefined {
-    return this.#closed ? undefined : this.#authorizer.heldAccessToken()
+    return this.#isClosed ? undefined : this.#authorizer.heldAccessToken()
   }
 
   async accessToken(method: string, options: CallOptions | undefined): Promise<string> {
@@ -86,7 +86,7 @@ export class Calls {
 
   /** Refuses further calls, waits for those in flight, and closes the connections that were opened for them. */
   async close(): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     await new Promise<void>(this.#inFlight.whenOver)
     await this.#transport.close()
   }
@@ -95,7 +95,7 @@ export class Calls {
   #begin(method: string, options: CallOptions | undefined): Call {
     const { signal, timeoutMs, retry } =
       options === undefined ? {} : validInput(method, callOptionsSchema, options)
-    if (this.#closed) {
+    if (this.#isClosed) {
       throw new ClosedError(
         `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
       )

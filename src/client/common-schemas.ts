@@ -7,7 +7,7 @@ export function timeoutSchema() {
   return z.number().positive().max(maxDelayMs)
 }
 
-/** Of `retry`: `false` is read as one attempt, because a union would tell none of a policy's problems. */
+/** The schema of `retry`. `false` is read as one attempt, because a union would report no problem inside the object. */
 export function retrySchema() {
   return z.preprocess(
     (retry) => (retry === false ? { maxAttempts: 1 } : retry),

@@ -11,16 +11,16 @@ type Environment = Readonly<Record<string, string | undefined>>
 interface Variable {
   /** The option that the variable sets. */
   readonly option: string
-  /** Of a variable that must be set: what is missing without it. */
+  /** Of a variable that must be set: to what. */
   readonly missing?: string
 }
 
 const variables: Readonly<Record<string, Variable>> = {
-  NOTIFICATION_BASE_URL: { option: 'baseUrl', missing: 'base address of the notification service' },
-  NOTIFICATION_AUTH_URL: { option: 'auth.authUrl', missing: 'base address of the authorization server' },
+  NOTIFICATION_BASE_URL: { option: 'baseUrl', missing: 'the base address of the notification service' },
+  NOTIFICATION_AUTH_URL: { option: 'auth.authUrl', missing: 'the base address of the authorization server' },
   NOTIFICATION_DOMAIN: { option: 'auth.domain', missing: "the tenant's name" },
-  NOTIFICATION_CLIENT_ID: { option: 'auth.clientId', missing: 'client ID' },
-  NOTIFICATION_CLIENT_SECRET: { option: 'auth.clientSecret', missing: 'client secret' },
+  NOTIFICATION_CLIENT_ID: { option: 'auth.clientId', missing: 'the client ID' },
+  NOTIFICATION_CLIENT_SECRET: { option: 'auth.clientSecret', missing: 'the client secret' },
   NOTIFICATION_SCOPE: { option: 'auth.scope' },
   NOTIFICATION_CREDENTIALS_ENCODING: { option: 'auth.credentialsEncoding' },
   NOTIFICATION_CA_FILE: { option: 'ca' },
@@ -69,7 +69,7 @@ function misplacedIn(options: unknown): Issue[] {
 
 function missingFrom(env: Environment): Issue[] {
   return Object.entries(variables).flatMap(([name, { missing }]) =>
-    missing === undefined || env[name] ? [] : [{ path: [name], message: `is not set (${missing})` }],
+    missing === undefined || env[name] ? [] : [{ path: [name], message: `is missing: set it to ${missing}` }],
   )
 }
 

@@ -33,8 +33,7 @@ import { validOptions } from './valid-options.js'
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
  *
  * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with what the
- * caller's own `auth.getAccessToken` threw.
- * Errors and logs never contain credentials, tokens or parameter values.
+ * caller's own `auth.getAccessToken` threw. Errors and logs never contain credentials, tokens or parameter values.
  *
  * @example
  * ```ts
@@ -56,7 +55,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #inputSchema: typeof createSubscriptionInputSchema
   readonly #calls: Calls
 
-  /** @throws `ConfigurationError` listing everything that is wrong with the options; nothing is sent. */
+  /** @throws `ConfigurationError` that lists everything that is wrong with the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
     const valid = validOptions(options)
     this.#baseUrl = valid.baseUrl
@@ -73,9 +72,9 @@ export class NotificationClient implements AsyncDisposable {
    * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`; where they are set, also from `NOTIFICATION_SCOPE`,
    * `NOTIFICATION_CREDENTIALS_ENCODING` and `NOTIFICATION_CA_FILE`, the name of a file with certificates in PEM.
    *
-   * @param options - everything else
-   * @param env - where to read the variables; default `process.env`
-   * @throws `ConfigurationError` naming every variable that is missing, or whose value cannot work
+   * @param options - every option that the environment does not set
+   * @param env - where to read the variables. Default: `process.env`
+   * @throws `ConfigurationError` that names every variable that is missing, or whose value cannot work
    */
   static fromEnv(
     options?: Omit<NotificationClientOptions, 'baseUrl' | 'auth'>,
@@ -87,11 +86,11 @@ export class NotificationClient implements AsyncDisposable {
   /**
    * Creates a subscription (docs/service.md, States and Endpoints).
    *
-   * @throws `SubscriptionConflictError` on 409: one exists for some of these types, users and callback URL.
-   * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it.
+   * @throws `SubscriptionConflictError` on 409: a subscription exists for some of these types, users and callback URL
+   * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
    * `ConnectionError`, `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no
-   * usable id.
+   * usable id, or something else than the service wrote it
    */
   async createSubscription(
     input: CreateSubscriptionInput,
@@ -103,8 +102,9 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Like {@link NotificationClient.createSubscription}, but a conflict is a result and not an error. Other failures
-   * still throw.
+   * Like {@link NotificationClient.createSubscription}, but a conflict is a result and not an error.
+   *
+   * @throws what {@link NotificationClient.createSubscription} throws, but for `SubscriptionConflictError`
    *
    * @example
    * ```ts
@@ -120,12 +120,12 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Ends a subscription. Its method and path come from the service's public developer pages (docs/service.md,
-   * Endpoints); see the `routes` option.
+   * Ends a subscription. Method and path come from the service's public developer pages (docs/service.md, Endpoints);
+   * see the `routes` option.
    *
-   * @throws `SubscriptionNotFoundError` when there is none with this id.
+   * @throws `SubscriptionNotFoundError` when no active subscription has this id
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
-   * `ConnectionError`, `TimeoutError`: repeating the call is safe.
+   * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    */
   async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
     const method = 'unsubscribe'
@@ -137,19 +137,19 @@ export class NotificationClient implements AsyncDisposable {
       progress,
       attempt: toUnsubscribe,
     })
-    // An earlier attempt of this call, whose answer was lost, has done it.
+    // An earlier attempt of this call, whose answer was lost, has ended the subscription.
     if (answer.status === 404 && progress.lostAttempts > 0) return
     readSubscriptionAnswer(answer, id, toUnsubscribe, progress)
   }
 
   /**
    * Changes parameters of a subscription: later callbacks carry the new values (docs/service.md, Rules). Pairs that
-   * are not named keep their values. Method and path come from the service's public developer pages; see the `routes`
-   * option.
+   * are not named keep their values. Method and path come from the service's public developer pages (docs/service.md,
+   * Endpoints); see the `routes` option.
    *
-   * @throws `SubscriptionNotFoundError` when there is none with this id.
+   * @throws `SubscriptionNotFoundError` when no active subscription has this id
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
-   * `ConnectionError`, `TimeoutError`: repeating the call is safe.
+   * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    *
    * @example
    * ```ts
@@ -175,11 +175,12 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * The bearer token that the client uses, for a caller's own requests: from memory while it is valid, with a
-   * refresh in the background when its end is near.
+   * The bearer token that the client uses, for a caller's own requests: from memory while the token is valid, with a
+   * refresh in the background when its end is near (docs/client.md, Tokens).
    *
-   * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError`, `TimeoutError`, `ClosedError`;
-   * `ConfigurationError` when the client authenticates with user name and password.
+   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`,
+   * `ResponseValidationError`, `ConnectionError`, `TimeoutError`; `ConfigurationError` when the client authenticates
+   * with user name and password
    */
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for everybody.
@@ -189,7 +190,7 @@ export class NotificationClient implements AsyncDisposable {
 
   /**
    * Lets the calls in flight finish and closes the connections that the client opened itself, never a dispatcher
-   * that it was given. Later calls are refused with a `ClosedError`. A script that forgets it still exits.
+   * that it was given. Later calls are refused with a `ClosedError`. A script that never closes its client still exits.
    */
   close(): Promise<void> {
     return this.#calls.close()

@@ -22,7 +22,7 @@ export type ValidClientOptions = z.output<OptionsSchema>
 
 type OptionsSchema = ReturnType<typeof makeSchema>
 
-/** By what they depend on: making one takes a millisecond, and there are ten at most. */
+/** Schemas by the kind of `auth` and by `allowInsecureLoopback`: ten at most, and making one takes a millisecond. */
 const schemas = new Map<string, OptionsSchema>()
 
 /** @param options - what the caller gave, which may be anything: the schema depends on what kind of `auth` it has */

@@ -4,7 +4,7 @@ import { validate } from '../shared/issues.js'
 import type { NotificationClientOptions } from './client-options.js'
 import { optionsSchema, type ValidClientOptions } from './option-schemas.js'
 
-/** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
+/** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validOptions(options: NotificationClientOptions): ValidClientOptions {
   return validate(
     optionsSchema(options),

@@ -1,6 +1,6 @@
 /** Waits on the global timer, which tests replace, unlike that of `node:timers/promises`. */
 
-/** Resolves after so many milliseconds; rejects with the reason of `signal` when that is aborted. */
+/** Resolves after `delayMs`; rejects with the reason of `signal` when that is aborted. */
 export function delay(delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

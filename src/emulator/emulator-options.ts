@@ -11,39 +11,45 @@ import type { KeyAndCertificate } from './https/certificate.js'
 
 /** Options of `startEmulator`. Each has a default: none is needed to begin with. */
 export interface EmulatorOptions {
-  /** The tenant name in the token endpoint's path (docs/service.md, Endpoints). Default `emulator`. */
+  /** The tenant name in the token endpoint's path (docs/service.md, Endpoints). Default: `'emulator'`. */
   readonly domain?: string | undefined
-  /** The client ID that the token endpoint accepts. Default `emulator-client`. */
+  /** The client ID that the token endpoint accepts. Default: `'emulator-client'`. */
   readonly clientId?: string | undefined
   /** The client secret that belongs to `clientId`. Default: a new random one for each start. */
   readonly clientSecret?: string | undefined
-  /** User name for Basic authorization on the subscription calls (docs/service.md, Authentication). Default `emulator-user`. */
+  /**
+   * User name for Basic authorization on the subscription calls (docs/service.md, Authentication). Default:
+   * `'emulator-user'`.
+   */
   readonly username?: string | undefined
-  /** Password that belongs to `username`. Default: a new random one for each start. */
+  /** The password that belongs to `username`. Default: a new random one for each start. */
   readonly password?: string | undefined
   /**
-   * How the token endpoint decodes the Basic credentials: `raw` takes them as they are (docs/service.md, Endpoints),
-   * `form-urlencoded` decodes each first, as RFC 6749 section 2.3.1 has it. Default `raw`.
+   * How the token endpoint decodes client ID and secret: `raw` takes them as they are (docs/service.md,
+   * Authentication), `form-urlencoded` decodes each first (RFC 6749 section 2.3.1). Default: `'raw'`.
    */
   readonly credentialsEncoding?: 'raw' | 'form-urlencoded' | undefined
-  /** Lifetime of access tokens in seconds; 0 issues tokens that are over at once. Default 3600. */
+  /** Lifetime of access tokens in seconds; 0 issues tokens that are over at once. Default: 3,600. */
   readonly tokenLifetimeSeconds?: number | undefined
   /**
    * Names of request headers that create and update associate with the subscription (docs/service.md, Endpoints), in
-   * any case; callbacks carry them as spelled here. Default `['UserData']`.
+   * any case; callbacks carry them as spelled here. Default: `['UserData']`.
    */
   readonly permittedHeaders?: readonly string[] | undefined
-  /** How long a callback may take, connecting and answer included, before it has failed. Default 5,000. */
+  /**
+   * How long a callback may take, connecting and answer included, before it has failed, in milliseconds. Default:
+   * 5,000.
+   */
   readonly callbackTimeoutMs?: number | undefined
-  /** PEM certificates to trust on callbacks, besides the public authorities and the emulator's own. */
+  /** Certificates as text in PEM, to trust on callbacks besides the public ones and the emulator's own. Default: none. */
   readonly callbackCa?: string | undefined
-  /** Accept callback URLs with `http:` when their host is loopback. Default false. */
+  /** Accepts callback URLs with `http:` on loopback hosts, too. Default: `false`. */
   readonly allowInsecureLoopback?: boolean | undefined
-  /** Port to listen on. Default 0: any free one. */
+  /** Port to listen on. Default: 0, any free one. */
   readonly port?: number | undefined
   /**
-   * Also serve a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, on
-   * any free port or on this one. Default false.
+   * Also serves a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, with
+   * `true` on any free port (docs/emulator.md, The page). Default: `false`.
    */
   readonly page?:
     | boolean
@@ -53,23 +59,26 @@ export interface EmulatorOptions {
       }
     | undefined
   /**
-   * Address to listen on; the certificate is for this one, too. `0.0.0.0` or `::` for all of them, e.g. in a
-   * container: then everybody in the network can reach the emulator. Default `127.0.0.1`.
+   * Address to listen on, for which the certificate is made, too. `0.0.0.0` or `::` for all addresses, e.g. in a
+   * container: then everybody in the network can reach the emulator. Default: `'127.0.0.1'`.
    */
   readonly host?: string | undefined
   /**
    * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
-   * only once; or one for other names than loopback's. Together with `ca`. Default: made now.
+   * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
    */
   readonly tls?: KeyAndCertificate | undefined
-  /** PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. */
+  /**
+   * Certificate in PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. Together with `tls`.
+   * Default: made at the start.
+   */
   readonly ca?: string | undefined
 }
 
 /** Every option with its value. */
 export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
 
-// It becomes part of header values and of a path, so only what both can carry.
+// Domain and client ID become parts of header values and of a path, so they hold only what both can carry.
 const printable = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII and not empty')
 
 const notACertificate = 'is not a PEM certificate'
@@ -132,7 +141,11 @@ const optionsSchema = z
     error: 'and `ca` belong together: give both or neither',
   })
 
-/** Fills in the defaults. Throws `ConfigurationError` with every problem. */
+/**
+ * Fills in the defaults.
+ *
+ * @throws `ConfigurationError` with every problem found
+ */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
   return validate(
     optionsSchema,
@@ -147,7 +160,7 @@ function randomSecret(): string {
 }
 
 function isCertificate(pem: string): boolean {
-  // Of several certificates it reads the first.
+  // Of several certificates in one text, `X509Certificate` reads the first.
   return isReadable(() => new X509Certificate(pem))
 }
 
@@ -160,7 +173,7 @@ function isStillValid(cert: string): boolean {
 }
 
 function belongTogether({ key, cert }: KeyAndCertificate): boolean {
-  // What cannot be read is told of already.
+  // A key or certificate that cannot be read has an issue of its own already.
   if (!isCertificate(cert) || !isPrivateKey(key)) return true
   return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
 }

@@ -30,42 +30,42 @@ export interface EmulatorClientOptions {
   readonly baseUrl: string
   /** Client credentials that the emulator's token endpoint accepts. */
   readonly auth: {
-    /** Address of the token endpoint's server, which is the same. */
+    /** Base address of the token endpoint: the same as `baseUrl`. */
     readonly authUrl: string
-    /** The tenant name. */
+    /** The tenant name in the token endpoint's path. */
     readonly domain: string
-    /** The client ID. */
+    /** The client ID that the token endpoint accepts. */
     readonly clientId: string
-    /** The client secret. */
+    /** The client secret that belongs to `clientId`. */
     readonly clientSecret: string
-    /** How the token endpoint decodes them. */
+    /** How the token endpoint decodes client ID and secret. */
     readonly credentialsEncoding: 'raw' | 'form-urlencoded'
   }
-  /** Trusts the emulator's certificate; the emulator closes it. */
+  /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */
   readonly dispatcher: Dispatcher
 }
 
 /** A running emulator, from `startEmulator`. */
 export class Emulator {
-  /** `https://127.0.0.1:<port>`, or at the `host` that was given; the token endpoint and the subscription calls share it. */
+  /** Base address of the subscription calls: `https://127.0.0.1:<port>`, or with the `host` that was given. */
   readonly baseUrl: string
-  /** The same address: the token endpoint's server (docs/service.md, Endpoints). */
+  /** Base address of the token endpoint (docs/service.md, Endpoints): the same as `baseUrl`. */
   readonly authUrl: string
   /** The tenant name in the token endpoint's path. */
   readonly domain: string
   /** The client ID that the token endpoint accepts. */
   readonly clientId: string
-  /** The client secret that belongs to it; another one at each start, unless it was set. */
+  /** The client secret that belongs to `clientId`; another one at each start, unless it was set. */
   readonly clientSecret: string
   /** User name for Basic credentials on the subscription calls (docs/service.md, Authentication). */
   readonly username: string
-  /** Password that belongs to `username`; another one at each start, unless it was set. */
+  /** The password that belongs to `username`; another one at each start, unless it was set. */
   readonly password: string
-  /** PEM of the authority to trust, for `baseUrl` and for servers that use `tls`. */
+  /** Certificate in PEM of the authority to trust, for `baseUrl` and for servers that use `tls`. */
   readonly ca: string
   /** For a test's own receiver, at `localhost`, `127.0.0.1` or `::1`: `https.createServer(emulator.tls, handler)`. */
   readonly tls: KeyAndCertificate
-  /** `new NotificationClient(emulator.clientOptions)` is ready to use. */
+  /** Options for a client of this emulator: `new NotificationClient(emulator.clientOptions)`. */
   readonly clientOptions: EmulatorClientOptions
 
   readonly #server: HttpsServer
@@ -133,11 +133,12 @@ export class Emulator {
   }
 
   /**
-   * Answers a request without any network; of its URL only the path counts. Rejects with a `TypeError`, as a
-   * global `fetch` does, where a fault breaks the connection. `emulatorHandlers` builds on it.
+   * Answers a request without any network; of its URL only the path counts. `emulatorHandlers` builds on this method.
    *
    * Statuses and bodies that docs/service.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
    * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
+   *
+   * @throws a `TypeError`, as a global `fetch` does, where a fault breaks the connection
    */
   fetch(request: Request): Promise<Response> {
     return this.#service.handle(request)
@@ -145,11 +146,11 @@ export class Emulator {
 
   /**
    * Sends a notification to every subscription for its user and category (docs/service.md, Delivery), and
-   * resolves with one result for each when all callbacks were answered or failed. It does not reject for a
-   * failed callback: the result has its `error`. Three failures in a row, in the order in which callbacks
-   * complete, end a subscription; nothing is retried.
+   * resolves with one result for each when all callbacks were answered or failed. A callback that fails is no
+   * rejection: its result has the `error`. Three failures in a row, in the order in which callbacks complete, end a
+   * subscription; nothing is retried.
    *
-   * Rejects with `InvalidRequestError` for a notification that docs/service.md, Resources, does not allow, and after `close`.
+   * @throws `InvalidRequestError` for a notification that the service could not deliver, and after `close`
    */
   async notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]> {
     if (this.#closed !== undefined) {
@@ -180,9 +181,11 @@ export class Emulator {
   }
 
   /**
-   * Calls the listener at each such event from now on, right after what it tells of and before the answer goes out;
-   * for `request` and `callback` when they are over. The function that is returned stops it. What a listener throws
+   * Calls the listener at each such event from now on, until the returned function is called: right after what
+   * happened and before the answer goes out, for `request` and `callback` when they are over. What a listener throws
    * or rejects with is written to `console.error` and changes nothing.
+   *
+   * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
    *
    * @example
    * ```ts
@@ -194,16 +197,20 @@ export class Emulator {
   }
 
   /**
-   * Ends a subscription without a word to anybody, as the service does after three failures in a row. False if no
-   * active subscription has this id.
+   * Ends a subscription without a word to anybody, as the service does after three failures in a row.
+   *
+   * @returns `false` if no active subscription has this id
    */
   endSubscription(subscriptionId: number): boolean {
     return this.#store.end(subscriptionId, 'by-request')
   }
 
   /**
-   * Makes the next `times` answers of an endpoint go wrong (default 1). Faults of one endpoint happen in the
-   * order in which they were injected. Throws `InvalidRequestError` for one that could never happen.
+   * Makes the next `times` answers of an endpoint go wrong. Faults of one endpoint happen in the order in which they
+   * were injected (docs/emulator.md, Faults).
+   *
+   * @param options - `times`: how many answers. Default: 1
+   * @throws `InvalidRequestError` for a fault that could never happen
    *
    * @example
    * ```ts
@@ -211,10 +218,16 @@ export class Emulator {
    * emulator.injectFault('create', { reset: 'after-processing' })
    * ```
    */
-  injectFault(operation: EmulatorOperation, fault: Fault, options?: { times?: number }): void
+  injectFault(
+    operation: EmulatorOperation,
+    fault: Fault,
+    options?: { readonly times?: number | undefined },
+  ): void
   /**
-   * Makes the next `times` callbacks fail (default 1), of all subscriptions or of one. Each counts as a failure of
-   * its subscription. Throws `InvalidRequestError` for a fault that could never happen.
+   * Makes the next `times` callbacks go wrong, of all subscriptions or of one. One that fails counts as a failure of
+   * its subscription (docs/emulator.md, Faults).
+   *
+   * @throws `InvalidRequestError` for a fault that could never happen
    *
    * @example
    * ```ts
@@ -235,7 +248,7 @@ export class Emulator {
     this.#faults.clear()
   }
 
-  /** Every access token issued so far is refused with 401 from now on. */
+  /** Refuses every access token issued so far with 401 from now on. */
   revokeTokens(): void {
     this.#tokens.revokeAll()
     this.#activity.tell({ kind: 'tokens-revoked' })
@@ -243,7 +256,7 @@ export class Emulator {
 
   /**
    * Address of the page that shows what happens here, if `page` was asked for: on loopback, and with a secret of its
-   * own in the path. Whoever knows it can do all that the page can (docs/emulator.md, The page).
+   * own in the path. Whoever knows the address can do all that the page can (docs/emulator.md, The page).
    */
   get pageUrl(): string | undefined {
     return this.#page?.url
@@ -258,7 +271,7 @@ export class Emulator {
     this.#page = await startPageServer({ emulator: this, plannedFaults, watch }, { port })
   }
 
-  /** Stops: delayed answers and callbacks under way are aborted, every connection is closed. */
+  /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -274,7 +287,7 @@ export class Emulator {
     ])
   }
 
-  /** The same as {@link close}, for `await using`. */
+  /** Same as {@link Emulator.close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

@@ -5,7 +5,7 @@
  */
 
 export type { EmulatorEvents, EmulatorListener } from './activity/activity.js'
-export type { Recorded } from './activity/history.js'
+export type { RecordedEntry } from './activity/history.js'
 export type { RecordedCallback } from './callbacks/callback-log.js'
 export type { EmulatedNotification } from './callbacks/emulated-notification.js'
 export type { CallbackResult } from './callbacks/notifier.js'

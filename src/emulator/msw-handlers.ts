@@ -5,7 +5,7 @@ import { urlProblem } from '../shared/url-problem.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './service/faults.js'
 
-/** The part of msw's `http` that is used; its handlers, whatever their type, are what comes back. */
+/** The part of msw's `http` that {@link emulatorHandlers} uses. */
 export interface MswHttp<Handler> {
   /** Handles requests of any method whose address matches. */
   all(address: RegExp, resolver: (info: { request: Request }) => Promise<Response>): Handler
@@ -13,9 +13,9 @@ export interface MswHttp<Handler> {
 
 /** Addresses of an app's production configuration that the emulator is to answer for. */
 export interface EmulatorHandlersOptions {
-  /** Base address of the notification service, as the app has it. */
+  /** Base address of the notification service, as the app has it. Default: only the emulator's own. */
   readonly baseUrl?: string | undefined
-  /** Base address of the authorization server, as the app has it. */
+  /** Base address of the authorization server, as the app has it. Default: only the emulator's own. */
   readonly authUrl?: string | undefined
 }
 
@@ -25,7 +25,8 @@ export interface EmulatorHandlersOptions {
  * undici. Domain, client ID and secret of an app's configuration are options of `startEmulator`.
  *
  * @param http - `http` of msw, in whatever way the tests import it
- * @throws `ConfigurationError` without `http`, or for an address that is none.
+ * @returns one handler for each address, of the type that `http` makes
+ * @throws `ConfigurationError` without `http`, or for a `baseUrl` or `authUrl` that cannot be one
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** What the page in the browser may see and do: more than the public emulator, and nothing that it has to guess. */
+/** What the page in the browser may see and do: the public emulator, planned faults, and every change. */
 import type { Change } from './activity/activity.js'
 import type { Emulator } from './emulator.js'
 import type { PlannedFault } from './service/faults.js'
@@ -8,6 +8,6 @@ export interface PageControls {
   readonly emulator: Emulator
   /** The faults that are still to happen, in the order in which they were asked for. */
   plannedFaults(): readonly PlannedFault[]
-  /** Every change from now on, told of before the next one can happen; the function that is returned stops it. */
+  /** Calls `watcher` with each change before the next one can happen, until the returned function is called. */
   watch(watcher: (change: Change) => void): () => void
 }

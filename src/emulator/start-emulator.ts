@@ -6,9 +6,9 @@ import { HttpsServer } from './https/https-server.js'
 
 /**
  * Starts the notification service in this process, by default on a free port of 127.0.0.1: HTTPS with a certificate
- * made now, signed access tokens, real callbacks. Close it when the test is over.
+ * made now, signed access tokens, real callbacks. Close the emulator when the test is over.
  *
- * @throws `ConfigurationError` for options that cannot work, also for a port that is taken.
+ * @throws `ConfigurationError` for options that cannot work, also for a port that is taken
  *
  * @example
  * ```ts

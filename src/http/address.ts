@@ -1,21 +1,21 @@
 /** Where a request goes, parsed once: in the parts that undici, fetch, errors and logs ask for. */
 
 export interface Address {
-  /** The whole of it, for fetch. */
+  /** The whole address, for fetch. */
   readonly url: string
   readonly origin: string
   /** Path and query, as they stand in the request. */
   readonly path: string
   /** Host and port, for messages. */
   readonly host: string
-  /** Without the query, which may hold what is secret: for errors and logs. */
+  /** The address without its query, in which a secret may stand: for errors and logs. */
   readonly shown: string
 }
 
 /**
  * The address of a path under a base address.
  *
- * @param base - its query and fragment are left out, and the slashes at its end
+ * @param base - query, fragment and slashes at the end are left out
  * @param path - begins with a slash; may have a query
  */
 export function addressBelow(base: URL, path: string): Address {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 
 /**
- * The authorities that Node.js trusts, and one's own: a list given to TLS replaces its defaults.
+ * The authorities that Node.js trusts, and one more: a list that is given to TLS replaces the defaults.
  *
  * @param ca - certificates in PEM
  */

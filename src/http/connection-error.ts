@@ -23,7 +23,7 @@ const transientFailures: Readonly<Record<string, string>> = {
     'no connection could be made in time. Check the network, or whether a proxy is needed.',
 }
 
-/** The same, but another attempt fails just alike. */
+/** Codes after which the server never saw the request either, and another attempt would fail alike. */
 const permanentFailures: Readonly<Record<string, string>> = {
   UND_ERR_CLOSED: 'the dispatcher was closed. Make a new one.',
   DEPTH_ZERO_SELF_SIGNED_CERT: selfSigned,
@@ -40,7 +40,7 @@ const permanentFailures: Readonly<Record<string, string>> = {
 
 const explanations = { ...transientFailures, ...permanentFailures }
 
-/** Errors that another attempt at the same address would meet again, whatever their code. */
+/** Errors of this module that another attempt at the same address would meet again. */
 const permanentErrors = new WeakSet<ConnectionError>()
 
 /**
@@ -95,7 +95,7 @@ function proxyError(failure: ProxyFailure, host: string, secrets: readonly strin
 
 /** A certificate stays what it is, and so does a port that does not speak TLS. */
 function isPermanent({ code = '' }: NetworkError): boolean {
-  // An alert `internal error` is what a server sends that is being set up.
+  // A server that is being set up sends the TLS alert `internal error`: that passes.
   if (code.includes('INTERNAL_ERROR')) return false
   return Object.hasOwn(permanentFailures, code) || code.startsWith('ERR_SSL_') || code === 'EPROTO'
 }
@@ -105,11 +105,11 @@ function isMocked(failure: unknown): boolean {
   return stringProperty(failure, 'code') === 'ECONNRESET' && stringProperty(failure, 'syscall') === undefined
 }
 
-/** What the failure itself proves, where the transport cannot tell. */
+/** Whether the failure itself proves that the request was not sent, where the transport cannot tell. */
 function isBeforeSending(failure: unknown, explanation: string | undefined): boolean {
   const syscall = stringProperty(failure, 'syscall')
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true
-  // A connection that stands can lose its route, too.
+  // On a connection that stands: EHOSTUNREACH and the like then mean that it lost its route.
   if (syscall === 'read' || syscall === 'write') return false
   const text = stringProperty(failure, 'message') ?? ''
   return explanation !== undefined || text.includes('before secure TLS connection')
@@ -119,7 +119,7 @@ function isAboutTls({ code, message }: NetworkError): boolean {
   return code?.startsWith('ERR_SSL_') || code === 'EPROTO' || message.includes('TLS')
 }
 
-/** Fetch wraps the network's error in a TypeError; trying several addresses wraps one error for each. */
+/** The network's own error: fetch wraps it in a TypeError, and trying several addresses wraps one for each. */
 function innermost(error: unknown): unknown {
   if (typeof error !== 'object' || error === null || error instanceof ProxyFailure) return error
   if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) {
@@ -134,7 +134,7 @@ interface NetworkError extends Error {
   code?: string
 }
 
-/** Its words only: what else it carries is unknown, and may be the answer's bytes or the request's headers. */
+/** A copy of an error's words: what else an error carries is unknown, and may be bytes or headers with a secret. */
 function copyWithout(secrets: readonly string[], failure: unknown): NetworkError {
   const copied = (name: string) => {
     const text = stringProperty(failure, name)

@@ -2,26 +2,21 @@
 import { TimeoutError, type TimeoutPhase } from '../errors.js'
 import type { Address } from './address.js'
 
-/** Tells how the last attempt at something failed, if one did. */
-export interface LastFailure {
-  readonly lastFailure: Error | undefined
-}
-
 export interface DeadlineOptions {
   /** What takes the time, as the first words of the error: the name of a method. */
   readonly what: string
-  /** The caller's: its abort ends the call with its own reason. */
+  /** The caller's signal: aborting it ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined
   /** Called when the call is over. */
   readonly onEnd?: (() => void) | undefined
 }
 
 /**
- * What is left of a call's time. It aborts once, when that is over or when the caller aborts.
+ * What is left of a call's time. A deadline aborts once: when the time is over, or when the caller aborts.
  *
- * Not an AbortSignal: measured with undici on loopback, one for each call costs a fifth of the throughput.
+ * Not an AbortSignal: measured with undici on loopback, an AbortSignal for each call costs a fifth of the throughput.
  */
-export class Deadline implements LastFailure {
+export class Deadline {
   /** When the time is over at the latest, on the monotonic clock. */
   readonly endsAt: number
   aborted = false
@@ -31,13 +26,15 @@ export class Deadline implements LastFailure {
   reason: unknown
   /** How the last attempt failed, while another one follows. */
   lastFailure: Error | undefined
+  /** Set by a transport that goes through proxies: which of them has not made a tunnel to this host yet. */
+  awaitedProxy: ((host: string) => string | undefined) | undefined
   #phase: TimeoutPhase = 'connection'
   #address: Address | undefined
-  #tokenRequest: LastFailure | undefined
+  #tokenRequest: (() => Deadline | undefined) | undefined
   readonly #timer: NodeJS.Timeout
   readonly #stopFollowing: (() => void) | undefined
   readonly #onEnd: (() => void) | undefined
-  /** Replaced, not changed: there is one listener, as a rule, and a list that grows keeps room for many. */
+  /** Replaced, not changed: as a rule there is one listener, and an array that grew would keep room for many. */
   #listeners: readonly (() => void)[] = none
 
   /** @throws the reason of a signal that is aborted already */
@@ -49,14 +46,18 @@ export class Deadline implements LastFailure {
     this.#onEnd = onEnd
   }
 
-  /** An attempt begins, or the wait before one: nothing of it has left. */
+  /** An attempt begins, or the wait before one: nothing of this attempt has left. */
   waitFor(phase: 'connection' | 'backoff', address: Address): void {
     this.#phase = phase
     this.#address = address
   }
 
-  /** The call needs an access token first: from this endpoint, or from a function of the caller's. */
-  waitForToken(endpoint: Address | undefined, tokenRequest?: LastFailure): void {
+  /**
+   * The call needs an access token first: from this endpoint, or from a function of the caller's.
+   *
+   * @param tokenRequest - the time limit of the request to the endpoint that is in flight, if there is one
+   */
+  waitForToken(endpoint: Address | undefined, tokenRequest?: () => Deadline | undefined): void {
     this.#phase = 'token'
     this.#address = endpoint
     this.#tokenRequest = tokenRequest
@@ -77,7 +78,7 @@ export class Deadline implements LastFailure {
     for (const listener of listeners) listener()
   }
 
-  /** Calls `listener` once: now, if this is aborted, or when it is. */
+  /** Calls `listener` once: now, if the deadline is aborted already, or as soon as it is. */
   onAbort(listener: () => void): void {
     if (this.aborted) listener()
     else this.#listeners = this.#listeners.length === 0 ? [listener] : [...this.#listeners, listener]
@@ -95,11 +96,22 @@ export class Deadline implements LastFailure {
     this.#onEnd?.()
   }
 
+  /** Says what the connection of the current attempt waits for, if that is a proxy. */
+  missingTunnel(): string | undefined {
+    if (this.#phase !== 'connection' || this.#address === undefined) return undefined
+    const { host } = this.#address
+    const proxy = this.awaitedProxy?.(host)
+    return proxy && `the proxy ${proxy} had made no tunnel to ${host}. Is it a proxy, and does it work?`
+  }
+
   #timeoutError(timeoutMs: number, what: string): TimeoutError {
     const phase = this.#phase
-    const cause = (phase === 'token' ? this.#tokenRequest : this)?.lastFailure
+    const waiting = phase === 'token' ? this.#tokenRequest?.() : this
+    const cause = waiting?.lastFailure
+    const missingTunnel = waiting?.missingTunnel()
     const message =
-      `${what} took longer than ${Math.round(timeoutMs)} ms: ${whatWasMissing(phase, this.#address)}` +
+      `${what} took longer than ${Math.round(timeoutMs)} ms: ` +
+      whatWasMissing(phase, this.#address, missingTunnel) +
       (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
     return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
   }
@@ -108,19 +120,27 @@ export class Deadline implements LastFailure {
 const none: readonly (() => void)[] = []
 
 /** What the call was waiting for when its time was over, and what to do about it. */
-function whatWasMissing(phase: TimeoutPhase, address: Address | undefined): string {
+function whatWasMissing(
+  phase: TimeoutPhase,
+  address: Address | undefined,
+  missingTunnel: string | undefined,
+): string {
   switch (phase) {
     case 'connection':
+      if (missingTunnel !== undefined) return `this attempt was not sent, because ${missingTunnel}`
       return (
         `this attempt was not sent, because no connection to ${address?.host} was made or became free. ` +
         'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
         'if not, check the network, or whether a proxy is needed.'
       )
     case 'token':
-      return address === undefined
-        ? '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
-        : `there was no access token from ${address.shown} yet. ` +
+      if (address === undefined) {
+        return '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
+      }
+      return missingTunnel === undefined
+        ? `there was no access token from ${address.shown} yet. ` +
             'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.'
+        : `there was no access token from ${address.shown} yet, because ${missingTunnel}`
     case 'answer':
       return `the request to ${address?.shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
     case 'backoff':
@@ -128,7 +148,7 @@ function whatWasMissing(phase: TimeoutPhase, address: Address | undefined): stri
   }
 }
 
-/** The deadlines that end with a caller's signal. One listener serves all: many on a signal are warned of as a leak. */
+/** The deadlines that end with a caller's signal. One listener serves all: Node.js takes many on a signal for a leak. */
 const followers = new WeakMap<AbortSignal, Set<Deadline>>()
 
 function follow(signal: AbortSignal, deadline: Deadline): () => void {

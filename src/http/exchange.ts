@@ -4,11 +4,11 @@ import type { Deadline } from './deadline.js'
 import { BodyText, type HttpRequest, type HttpResponse, isBodyNeeded } from './transport.js'
 
 /**
- * Undici starts a handler as soon as a connection stands, and neither while it is being made nor while all are
- * busy: before that the server has surely not seen the request.
+ * Undici starts a handler as soon as a connection stands, and neither while the connection is being made nor while all
+ * are busy: until then the server has surely not seen the request.
  *
- * A handler rather than `dispatcher.request`, which costs a fifth of the throughput: it makes a stream of every
- * body. Its methods are those that undici 6 asks for and that 7 calls without a detour.
+ * A handler rather than `dispatcher.request`, which makes a stream of every body and thereby costs a fifth of the
+ * throughput. The methods are those that undici 6 asks for and that 7 calls without a detour.
  */
 export class Exchange {
   readonly #request: HttpRequest
@@ -96,7 +96,7 @@ export class Exchange {
   }
 }
 
-/** The same for a dispatcher of any version: undici 8 has other names, and 7 knows both. */
+/** An exchange over a dispatcher of any version: undici 8 calls methods of other names, and 7 knows both. */
 export class AnyVersionExchange extends Exchange {
   onRequestStart(controller: { abort(reason: Error): void }): void {
     this.onConnect((reason) => controller.abort(reason))
@@ -124,7 +124,7 @@ export class AnyVersionExchange extends Exchange {
   }
 }
 
-/** The reason that undici is given for an abort. Nobody sees it, because the exchange is over by then. */
+/** The reason that undici is given for an abort. Nobody sees this error, because the exchange is over by then. */
 function abandoned(): Error {
   return new Error('the request is abandoned')
 }

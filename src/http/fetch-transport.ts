@@ -39,9 +39,9 @@ export class FetchTransport implements Transport {
   }
 
   async send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
-    // When a connection stands is not to be seen from here: what was handed over counts as sent.
+    // Whether a connection stands cannot be seen from here: a request that was handed over counts as sent.
     deadline.requestLeft()
-    // Called without a receiver: a browser's fetch refuses any but its window.
+    // Called as a function and not as a method: a browser's `fetch` refuses any `this` but its window.
     const fetch = this.#fetch
     try {
       return await withSignal(deadline, async (signal) => {

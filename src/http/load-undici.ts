@@ -9,7 +9,7 @@ import { messageOf } from '../shared/excerpt.js'
 export async function loadUndici(): Promise<typeof import('undici')> {
   try {
     const undici = await import('undici')
-    // A module whose first loading failed may be handed out half made the second time.
+    // A module that failed to load may be handed out half made at the second `import`.
     if (typeof undici.Agent === 'function') return undici
     throw new Error('it has no Agent')
   } catch (error) {

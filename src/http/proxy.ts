@@ -1,4 +1,4 @@
-/** A proxy from the environment: made so that what fails at the proxy itself can be told from what fails behind it. */
+/** A proxy from the environment: what fails at the proxy itself is told from what fails behind it. */
 import type { Dispatcher, Pool } from 'undici'
 import { ConfigurationError } from '../errors.js'
 
@@ -19,10 +19,9 @@ export class ProxyFailure extends Error {
   /** What the proxy answered instead of making a tunnel. */
   readonly status: number | undefined
 
-  constructor({ host }: URL, details: { status: number } | { cause: unknown }) {
+  constructor(proxy: URL, details: { status: number } | { cause: unknown }) {
     super('the proxy failed', 'cause' in details ? details : undefined)
-    const variable = variables.find((name) => hostIn(process.env[name]) === host)
-    this.proxy = variable === undefined ? host : `${host}, which ${variable} names`
+    this.proxy = nameOf(proxy)
     this.status = 'status' in details ? details.status : undefined
     if ('status' in details) this.cause = new Error(`it answered ${details.status}`)
   }
@@ -32,7 +31,11 @@ export class ProxyFailure extends Error {
     return this.status === 403 || this.status === 407
   }
 
-  /** @param code - of the error that the network had, if it was the network's */
+  /**
+   * What went wrong and what to do, as the rest of a sentence.
+   *
+   * @param code - the code of the network's error, if the network failed
+   */
   explain(host: string, code: string | undefined): string {
     switch (this.status) {
       case 407:
@@ -52,16 +55,50 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** The client of undici's proxy agent for the connections to the proxy itself, with failures that say so. */
-export function proxyPool(UndiciPool: typeof Pool, proxy: URL, options: object): Dispatcher {
+/** The tunnels that were asked for and do not stand yet. */
+export class PendingTunnels {
+  readonly #pending = new Set<{ readonly target: string; readonly proxy: URL }>()
+
+  /** The proxy that has not made its tunnel to this host yet, as {@link ProxyFailure} names it. */
+  awaitedProxy(host: string): string | undefined {
+    for (const { target, proxy } of this.#pending) {
+      // The target of a tunnel always has its port, a host only one that is not the protocol's own.
+      if (target === host || target === `${host}:443` || target === `${host}:80`) return nameOf(proxy)
+    }
+    return undefined
+  }
+
+  /** Remembers a tunnel for as long as it is being made. */
+  async during<Result>(target: string, proxy: URL, making: Promise<Result>): Promise<Result> {
+    const tunnel = { target, proxy }
+    this.#pending.add(tunnel)
+    try {
+      return await making
+    } finally {
+      this.#pending.delete(tunnel)
+    }
+  }
+}
+
+/**
+ * The connections of undici's proxy agent to the proxy itself; what fails there is a {@link ProxyFailure}.
+ *
+ * @param tunnels - where those are found that wait for the proxy
+ */
+export function proxyPool(
+  UndiciPool: typeof Pool,
+  proxy: URL,
+  { tunnels, ...options }: { tunnels: PendingTunnels },
+): Dispatcher {
   const pool = new UndiciPool(proxy, { ...options, headersTimeout: answerTimeoutMs })
   const connect = pool.connect.bind(pool) as (
     options: Dispatcher.ConnectOptions,
   ) => Promise<Dispatcher.ConnectData>
   const naming = async (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
-    const answer = await connect(target).catch((cause: unknown) => {
+    const making = connect(target).catch((cause: unknown) => {
       throw new ProxyFailure(proxy, { cause })
     })
+    const answer = await tunnels.during(target.path ?? '', proxy, making)
     if (answer.statusCode === 200) return answer
     answer.socket.on('error', () => {}).destroy()
     throw new ProxyFailure(proxy, { status: answer.statusCode })
@@ -69,12 +106,18 @@ export function proxyPool(UndiciPool: typeof Pool, proxy: URL, options: object):
   return Object.assign(pool, { connect: naming })
 }
 
-/** @returns the error for a variable that names no proxy, without its value, which may hold a password */
+/** The error for a variable that names no proxy. Without the variable's value, which may hold a password. */
 export function proxyAddressError(): ConfigurationError {
   const message = 'must be the URL of a proxy'
   return new ConfigurationError(`HTTPS_PROXY or HTTP_PROXY in the environment ${message}.`, {
     issues: [{ path: ['HTTPS_PROXY'], message }],
   })
+}
+
+/** Host and port, and the variable that names them; never the credentials. */
+function nameOf({ host }: URL): string {
+  const variable = variables.find((name) => hostIn(process.env[name]) === host)
+  return variable === undefined ? host : `${host}, which ${variable} names`
 }
 
 function hostIn(address = ''): string | undefined {

@@ -33,7 +33,7 @@ export function redactTokens(text: string): string {
     .replace(/eyJ[\w-]*(?:\.[\w-]*){1,4}/g, blank)
 }
 
-/** A text as it stands, and with one layer of escapes after the other undone; in bytes of UTF-8, one a character. */
+/** The text as it stands, and with one layer of escapes after the other undone. One character for each byte of UTF-8. */
 function readings(text: string): string[] {
   const found = [bytesOf(text)]
   for (let depth = 0; depth < maxNesting; depth++) {
@@ -68,7 +68,7 @@ function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-/** Whether a text ends with the beginning of a secret, even if an escape broke off after that. */
+/** Whether a text ends with the beginning of a secret, also if an escape broke off behind that beginning. */
 function endsInside(text: string, secret: string): boolean {
   const brokenEscape = /(?:%[0-9a-f]?|&[#\w;]{0,9}|u[0-9a-f]{0,3})$/i.exec(text)?.[0].length ?? 0
   return [text.length, text.length - brokenEscape].some((end) => {

@@ -40,7 +40,7 @@ export function backoffMs(
 /** Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. */
 export function parseRetryAfterMs(value: string | undefined): number | undefined {
   if (value === undefined) return undefined
-  // More digits than this are no time that anybody waits.
+  // A number with more digits is no time that anybody waits.
   if (/^\s*\d{1,10}\s*$/.test(value)) return Number(value) * 1_000
   // An HTTP date begins with the day's name; Date.parse alone would also take "1.5" or "-1" for years.
   if (!/^\s*[A-Z][a-z]{2,8},? /.test(value)) return undefined

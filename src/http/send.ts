@@ -19,14 +19,14 @@ export interface SendOptions {
   readonly retry: RetryPolicy
   readonly log: Log
   readonly deadline: Deadline
-  /** Whether a second time does no harm after a first one whose fate is unknown. */
+  /** Whether repeating does no harm after an attempt whose outcome is unknown. */
   readonly repeatable: boolean
   readonly progress: Progress
-  /** The error that an answer with an error status means, for a timeout that comes after it. */
+  /** The error that an answer with an error status means: the `cause` of a timeout that comes after it. */
   readonly errorOf: (answer: Answer) => NotificationError
 }
 
-/** The last answer, whatever its status. */
+/** The answer to the last attempt, whatever its status. */
 export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
   /** Where it came from, without the query. */
   readonly url: string
@@ -36,8 +36,9 @@ export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
 }
 
 /**
- * @throws `ConnectionError` when the last attempt got no answer, or the deadline's reason. The caller decides
- * what an answer's status means.
+ * Sends a request, and repeats it as the options say. The caller decides what an answer's status means.
+ *
+ * @throws `ConnectionError` when the last attempt got no answer, or the deadline's reason
  */
 export async function send(request: HttpRequest, options: SendOptions): Promise<Answer> {
   const { deadline } = options
@@ -64,7 +65,7 @@ export async function send(request: HttpRequest, options: SendOptions): Promise<
   }
 }
 
-/** @throws the deadline's reason, or what went wrong in this package or in a caller's function. */
+/** @throws the deadline's reason, or what went wrong in this package or in a caller's function */
 async function sendOnce(
   request: HttpRequest,
   { deadline, progress, transport }: SendOptions,
@@ -130,7 +131,7 @@ function isLost(outcome: HttpResponse | ConnectionError): boolean {
   return isAnswered(outcome) ? isOutcomeOpen(outcome.status) : outcome.requestSent
 }
 
-/** Of an attempt that is not lost. */
+/** Whether another attempt is worth it after one that had no effect. */
 function isWorthAnother(outcome: HttpResponse | ConnectionError): boolean {
   return isAnswered(outcome) ? isTurnedAway(outcome.status) : isTransient(outcome)
 }

@@ -7,7 +7,7 @@ export interface HttpRequest {
   readonly address: Address
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
-  /** Everything in it that must not appear in what an error shows, should the server send it back. */
+  /** Everything in the request that must not appear in what an error shows, should the server send it back. */
   readonly secrets: () => readonly string[]
 }
 
@@ -19,7 +19,7 @@ export interface UnauthorizedRequest {
   readonly body?: string
   /** Headers of the caller's. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** See {@link HttpRequest}. */
+  /** As in {@link HttpRequest}, but for the authorization. */
   readonly secrets: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export interface Transport {
    * Sends once and reads the whole answer, whatever its status; redirects are not followed. Calls
    * `deadline.requestLeft` when the request leaves: until then the server has surely not seen it.
    *
-   * @throws `ConnectionError` when there is no answer, or the deadline's reason as soon as it is aborted.
+   * @throws `ConnectionError` when there is no answer, or the deadline's reason as soon as the deadline is aborted
    */
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse>
   /** Closes the connections that the transport opened itself. */
@@ -66,7 +66,7 @@ export class BodyText {
   }
 }
 
-/** A body that breaks off is an error after a success, whose content is needed; else the status is the answer. */
+/** Whether a body that breaks off is an error: after a success, whose content is needed. Else the status is enough. */
 export function isBodyNeeded(status: number): boolean {
   return status >= 200 && status <= 299
 }

@@ -7,18 +7,18 @@ import { toConnectionError } from './connection-error.js'
 import type { Deadline } from './deadline.js'
 import { AnyVersionExchange, Exchange } from './exchange.js'
 import { loadUndici } from './load-undici.js'
-import { isProxyConfigured, proxyAddressError, proxyPool } from './proxy.js'
+import { isProxyConfigured, PendingTunnels, proxyAddressError, proxyPool } from './proxy.js'
 import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
 import { untilAborted, withSignal } from './waits.js'
 
 /**
- * The part of an undici `Dispatcher` that the client uses. Written out, so that dispatchers of undici 6, 7 and 8 all
- * fit, whichever version this package was compiled with.
+ * The part of an undici `Dispatcher` that the client uses. Its type is written out here, so that dispatchers of undici
+ * 6, 7 and 8 all fit, whichever version this package was compiled with.
  */
 export interface DispatcherLike {
   /**
-   * Sends a request and resolves with the head of the answer. Used where there is no `dispatch`; then every
-   * request that gets no answer counts as one that may have been sent.
+   * Sends a request and resolves with the head of the answer. Used where there is no `dispatch`: then every request
+   * without an answer counts as one that may have been sent.
    */
   request(options: {
     origin: string
@@ -30,7 +30,7 @@ export interface DispatcherLike {
   }): Promise<{
     /** HTTP status. */
     statusCode: number
-    /** By lower-case name. */
+    /** The headers, by lower-case name. */
     headers: Record<string, string | string[] | undefined>
     /** The body, as it arrives. */
     body: AsyncIterable<Uint8Array>
@@ -52,12 +52,14 @@ export class UndiciTransport implements Transport {
   readonly #closing = new AbortController()
   readonly #exchangeClass: typeof Exchange
   readonly #ca: string | undefined
+  readonly #tunnels = new PendingTunnels()
+  readonly #awaitedProxy = (host: string) => this.#tunnels.awaitedProxy(host)
   #dispatcher: DispatcherLike | undefined
   #own: Promise<OwnDispatcher> | undefined
 
   /**
    * @param options.dispatcher - used as it is and never closed; without one, the transport opens and closes its own
-   * @param options.ca - certificates that its own one trusts besides the public authorities
+   * @param options.ca - certificates that the transport's own dispatcher trusts besides the public authorities
    */
   constructor({ dispatcher, ca }: { dispatcher?: DispatcherLike | undefined; ca?: string | undefined }) {
     this.#dispatcher = dispatcher
@@ -67,6 +69,7 @@ export class UndiciTransport implements Transport {
 
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
     const dispatcher = this.#dispatcher
+    deadline.awaitedProxy = this.#awaitedProxy
     return dispatcher === undefined
       ? untilAborted(this.#open(), deadline).then((own) => this.#sendOver(own, request, deadline))
       : this.#sendOver(dispatcher, request, deadline)
@@ -80,7 +83,7 @@ export class UndiciTransport implements Transport {
     await dispatcher?.destroy()
   }
 
-  /** The dispatcher's own methods: undici's module-level `request` refuses dispatchers of other versions. */
+  /** Sends by the dispatcher's own methods: undici's `request` function refuses dispatchers of other versions. */
   #sendOver(dispatcher: DispatcherLike, request: HttpRequest, deadline: Deadline): Promise<HttpResponse> {
     const { method, address, headers, body = null } = request
     const options = { origin: address.origin, path: address.path, method, headers, body }
@@ -88,7 +91,7 @@ export class UndiciTransport implements Transport {
     return new Promise((resolve, reject) => {
       const exchange = new this.#exchangeClass(request, deadline, resolve, reject)
       try {
-        // The versions' types for these differ, and what they have in common does not.
+        // The types of these two differ between the versions of undici; what is used of them does not.
         dispatcher.dispatch?.(options as never, exchange as never)
       } catch (error) {
         exchange.onError(error)
@@ -97,16 +100,20 @@ export class UndiciTransport implements Transport {
   }
 
   async #open(): Promise<DispatcherLike> {
-    this.#own ??= openDispatcher(this.#closing.signal, this.#ca)
+    this.#own ??= openDispatcher(this.#closing.signal, this.#ca, this.#tunnels)
     this.#dispatcher ??= await this.#own
     return this.#dispatcher
   }
 }
 
 /** @param closing - destroys every socket, also one that is still connecting, which undici would wait for */
-async function openDispatcher(closing: AbortSignal, ca: string | undefined): Promise<OwnDispatcher> {
+async function openDispatcher(
+  closing: AbortSignal,
+  ca: string | undefined,
+  tunnels: PendingTunnels,
+): Promise<OwnDispatcher> {
   const { Agent, EnvHttpProxyAgent, Pool } = await loadUndici()
-  // Every socket listens to it; that is no leak.
+  // Every socket listens to this signal, which is no leak.
   setMaxListeners(0, closing)
   // One context for all connections: with a list of authorities, each connection would read all of them anew.
   const secureContext = ca === undefined ? undefined : createSecureContext({ ca: trustedWith(ca) })
@@ -115,7 +122,8 @@ async function openDispatcher(closing: AbortSignal, ca: string | undefined): Pro
   const options = { connections: maxConnections, connect: tls, headersTimeout: 0, bodyTimeout: 0 }
   // Without a proxy, the agent that looks for one at each request is left out.
   if (!isProxyConfigured()) return new Agent(options)
-  const clientFactory = (proxy: URL, proxyOptions: object) => proxyPool(Pool, proxy, proxyOptions)
+  const clientFactory = (proxy: URL, proxyOptions: object) =>
+    proxyPool(Pool, proxy, { ...proxyOptions, tunnels })
   try {
     return new EnvHttpProxyAgent({ ...options, proxyTls: tls, requestTls: tls, clientFactory })
   } catch {
@@ -129,7 +137,7 @@ async function sendByRequest(
   request: HttpRequest,
   deadline: Deadline,
 ): Promise<HttpResponse> {
-  // When a connection stands is not to be seen from here: what was handed over counts as sent.
+  // Whether a connection stands cannot be seen from here: a request that was handed over counts as sent.
   deadline.requestLeft()
   try {
     return await withSignal(deadline, async (signal) => {

@@ -19,7 +19,7 @@ export function untilAborted<T>(promise: Promise<T>, deadline: Deadline): Promis
   })
 }
 
-/** Runs `work` with a real AbortSignal, and does not wait for it beyond the deadline even if it ignores that. */
+/** Runs `work` with a real AbortSignal. Waits for it until the deadline at most, even if `work` ignores the signal. */
 export async function withSignal<T>(
   deadline: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
@@ -34,7 +34,7 @@ export async function withSignal<T>(
   }
 }
 
-/** Resolves after `ms` milliseconds, or rejects with the deadline's reason as soon as it aborts. */
+/** Resolves after `ms` milliseconds, or rejects with the deadline's reason as soon as the deadline is aborted. */
 export async function sleep(ms: number, deadline: Deadline): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const slept = new Promise<void>((resolve) => {

@@ -1,11 +1,11 @@
-/** What a user of the keeper sees: its options, its reports and what it tells of. */
+/** The types of the keeper that its users see: options, reports, gaps and problems. */
 import type { NotificationClient } from '../client/notification-client.js'
 import type { Logger } from '../logger.js'
 import type { NotificationType } from '../notification-types.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import type { AssociatedValues } from '../subscriptions/associated-values.js'
 
-/** The calls that the keeper makes: a `NotificationClient`, or anything that has these three methods of it. */
+/** What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. */
 export type KeeperClient = Pick<
   NotificationClient,
   'tryCreateSubscription' | 'unsubscribe' | 'updateSubscriptionParameters'
@@ -16,7 +16,7 @@ export type Roster = readonly string[] | (() => readonly string[] | Promise<read
 
 /** What a `SubscriptionKeeper` needs: everything down to `callbackUrl`; the rest has defaults. */
 export interface SubscriptionKeeperOptions {
-  /** Makes the calls. The keeper repeats failed calls itself and asks for each with `retry: false`. */
+  /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */
   readonly client: KeeperClient
   /** Prefix of the keeper's keys in the store: one name for each roster, the same in all its processes. */
   readonly name: string
@@ -25,36 +25,48 @@ export interface SubscriptionKeeperOptions {
    * processes take turns; a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
    */
   readonly store: KeyValueStore
-  /** Who is to be subscribed. A function is given 30 s. */
+  /** Who is to be subscribed. A function has 30 seconds to answer. */
   readonly usernames: Roster
-  /** What they are subscribed to. */
+  /** What every user is subscribed to. */
   readonly notificationTypes: readonly NotificationType[]
-  /** Where the notifications go. */
+  /** Where the service sends the notifications; spelled as in `CreateSubscriptionInput`. */
   readonly callbackUrl: string | URL
-  /** Sent as fields of the form, and back as headers of every callback. */
+  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
   readonly parameters?: AssociatedValues | undefined
-  /** Sent as request headers, and back as headers of every callback. */
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
   readonly headers?: AssociatedValues | undefined
-  /** A subscription was restored: notifications of this user may be missing. Default: a line in the log. */
+  /**
+   * Gets each interval in which notifications of a user may have been lost. The function may be asynchronous. Default:
+   * a line to the logger, or to `console.error` if there is none.
+   */
   readonly onGap?: ((gap: KeeperGap) => unknown) | undefined
-  /** A trouble began, doubled its users, or is over. Default: a line in the log. */
+  /**
+   * Gets each trouble: when it begins, when its users double, and when it is over. The function may be asynchronous.
+   * Default: a line to the logger, or to `console.error` if there is none.
+   */
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
-  /** In what time each user is looked at once, in milliseconds. Default: 900,000. */
+  /** In what time each user is looked at once, in milliseconds. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
-  /** Requests that this process sends in any second at most; `Infinity` for no limit. Default: 50. */
+  /** How many requests this process sends at most in any second; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
-  /** Requests in flight at most. Default: 8. */
+  /** How many requests of this process are in flight at most. Default: 8. */
   readonly concurrency?: number | undefined
   /**
-   * What to do at the first meeting with a user who has such a subscription already: replace it, because its id is
-   * not known, or leave it and report a `CONFLICT`. Default: `'replace'`.
+   * What to do at the first meeting with a user who has such a subscription already: replace the subscription, because
+   * its id is not known, or leave it alone and report a `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
-  /** A roster that lacks a larger share of more than ten recorded users removes nobody. Default: 0.5. */
+  /** A roster that lacks a larger share than this of more than ten recorded users removes nobody. Default: 0.5. */
   readonly maxRemovedShare?: number | undefined
-  /** Whether deliveries of unknown subscriptions are reported. Default: `true`; `false` if keepers share a receiver. */
+  /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined
-  /** Gets what the keeper does. Default: losses on `console.error`, else silent; `false`: silent. */
+  /**
+   * Gets a line for what the keeper does, never a secret; `false` silences the keeper. Default: gaps and problems alone
+   * go to `console.error`, see `onGap` and `onProblem`.
+   */
   readonly logger?: Logger | false | undefined
 }
 
@@ -64,25 +76,28 @@ export interface KeeperGap {
   readonly username: string
   /** The subscription that exists now. */
   readonly subscriptionId: number
-  /** When the last proof that the earlier one existed was sent, in milliseconds since 1970; unknown: `undefined`. */
+  /**
+   * When the last proof of the earlier subscription was sent, in milliseconds since 1970; `undefined` if that is not
+   * known.
+   */
   readonly lastProvenAt: number | undefined
-  /** When the answer arrived that says that one exists again, in milliseconds since 1970. */
+  /** When the answer arrived that a subscription exists again, in milliseconds since 1970. */
   readonly restoredAt: number
   /**
-   * `ended`: it had ended. `replaced`: the answer to an earlier create was lost, and it was created anew to learn its
-   * id. `changed`: the configuration changed in a way that no update can bring about, or the roster lost the user for
-   * a moment.
+   * `ended`: the service had ended the subscription. `replaced`: the answer to an earlier create was lost, and the
+   * subscription was created anew to learn its id. `changed`: the configuration changed in a way that no update can
+   * bring about, or the roster lacked the user for a moment.
    */
   readonly cause: 'ended' | 'replaced' | 'changed'
 }
 
-/** What kind of trouble it is. */
+/** The kinds of trouble (docs/keeper.md, Health check and alert). */
 export type KeeperProblemCode =
   /** Subscriptions end: the receiver probably fails its callbacks. */
   | 'RECEIVER_SUSPECTED'
   /** Somebody else's subscription, or a forgotten one, stands in the way. */
   | 'CONFLICT'
-  /** The service or the authorization server refuses the credentials. */
+  /** The authorization server or the service refuses the credentials. */
   | 'CREDENTIALS'
   /** The service fails or cannot be reached. */
   | 'SERVICE'
@@ -101,29 +116,29 @@ export interface KeeperProblem {
   readonly code: KeeperProblemCode
   /** What happened, and what to do next. */
   readonly message: string
-  /** When it began, in milliseconds since 1970. */
+  /** When the trouble began, in milliseconds since 1970. */
   readonly sinceAt: number
-  /** The users concerned, where it is not everybody. */
+  /** The users that the trouble concerns, unless it concerns everybody. */
   readonly usernames?: readonly string[] | undefined
-  /** The subscription, of a `STRAY`. */
+  /** With a `STRAY`: the subscription that the keeper does not know. */
   readonly subscriptionId?: number | undefined
   /** What was thrown, if something was. */
   readonly error?: unknown
-  /** Whether it is over. */
+  /** Whether the trouble is over. */
   readonly resolved: boolean
 }
 
 /** What a pass did. */
 export interface SweepReport {
-  /** Users of the roster. */
+  /** How many users the roster has. */
   readonly wanted: number
-  /** Users of the roster who are subscribed at the end, `created` and `restored` included. */
+  /** How many users of the roster are subscribed at the end, `created` and `restored` included. */
   readonly active: number
-  /** Users subscribed for the first time. */
+  /** How many users were subscribed for the first time. */
   readonly created: number
-  /** Users whose subscription had ended, or had to be made anew. */
+  /** How many users had a subscription that had ended, or had to be made anew. */
   readonly restored: number
-  /** Users who are no longer in the roster and whose subscription was ended. */
+  /** How many users are no longer in the roster, and had their subscription ended. */
   readonly removed: number
   /** Users with whom the pass did not come to an end. Later passes try again. */
   readonly failed: readonly {
@@ -132,31 +147,31 @@ export interface SweepReport {
     /** What the last call for this user failed with, or why there was none. */
     readonly error: unknown
   }[]
-  /** The troubles that were there at the end. */
+  /** The troubles that there were at the end. */
   readonly problems: readonly KeeperProblem[]
 }
 
 /** How far a pass is. */
 export interface SweepProgress {
-  /** Users who are done. */
+  /** How many users the pass is done with. */
   readonly done: number
-  /** Users there are to do, those to be removed included. */
+  /** How many users the pass visits, those to be removed included. */
   readonly total: number
-  /** Of those done: subscribed for the first time. */
+  /** How many of `done` were subscribed for the first time. */
   readonly created: number
-  /** Of those done: restored. */
+  /** How many of `done` were restored. */
   readonly restored: number
-  /** Of those done: removed. */
+  /** How many of `done` were removed. */
   readonly removed: number
-  /** Of those done: failed. */
+  /** How many of `done` failed. */
   readonly failed: number
 }
 
-/** What a caller sets on a pass. */
+/** What a caller may set on a pass. */
 export interface SweepOptions {
-  /** Ends the caller's wait; the pass goes on. */
+  /** Ends the caller's wait, which then rejects with the signal's own reason; the pass goes on. Default: none. */
   readonly signal?: AbortSignal | undefined
-  /** Called after every user. */
+  /** Called after every user. Default: none. */
   readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
   /** Removes users even if more than `maxRemovedShare` are missing from the roster. Default: `false`. */
   readonly allowRemovals?: boolean | undefined
@@ -166,24 +181,24 @@ export interface SweepOptions {
 export interface RotationReport {
   /** Users whose callbacks carry the new values. */
   readonly confirmed: readonly string[]
-  /** Users of whom that is not certain yet; later passes finish them. */
+  /** Users whose callbacks may still carry the old values; later passes go on with them. */
   readonly pending: readonly string[]
 }
 
-/** How it stands with one user. */
+/** The subscription of one user, as far as the keeper knows. */
 export interface KeptSubscription {
   /** The service's id, if known. */
   readonly subscriptionId: number | undefined
   /**
-   * `active`: proven within the last two intervals. `unproven`: not, or not yet. `conflict`: another subscription is
-   * in the way. `failing`: the last attempt failed.
+   * `active`: proven to exist within the last two intervals. `unproven`: not proven, or not yet. `conflict`: another
+   * subscription is in the way. `failing`: the last attempt failed.
    */
   readonly state: 'active' | 'unproven' | 'conflict' | 'failing'
-  /** When the last proof that it exists was sent, in milliseconds since 1970. */
+  /** When the last proof that the subscription exists was sent, in milliseconds since 1970; `undefined` without one. */
   readonly lastProvenAt: number | undefined
-  /** When the last delivery arrived, in milliseconds since 1970. */
+  /** When the last delivery arrived, in milliseconds since 1970; `undefined` without one. */
   readonly lastDeliveryAt: number | undefined
-  /** How often it was restored. */
+  /** How often the subscription was restored. */
   readonly restoredCount: number
 }
 
@@ -191,7 +206,10 @@ export interface KeptSubscription {
 export interface KeeperStatus {
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>
-  /** The oldest of the users' last proofs, in milliseconds since 1970; `undefined` if one has none, or nobody is kept. */
+  /**
+   * The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or nobody is
+   * kept.
+   */
   readonly oldestProofAt: number | undefined
   /** The troubles there are now. */
   readonly problems: readonly KeeperProblem[]

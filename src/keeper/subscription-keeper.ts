@@ -1,4 +1,4 @@
-/** A roster of users who stay subscribed, whatever the service ends. */
+/** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
 import { InvalidRequestError } from '../errors.js'
 import { formatIssues, issuesOf } from '../shared/issues.js'
 import {
@@ -48,7 +48,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   readonly #heartbeat: Heartbeat
   #stopping: Promise<void> | undefined
 
-  /** @throws `ConfigurationError` listing everything that is wrong with the options. */
+  /** @throws `ConfigurationError` that lists everything that is wrong with the options */
   constructor(options: SubscriptionKeeperOptions) {
     validateKeeperOptions(options)
     this.#keeping = new Keeping(options)
@@ -77,17 +77,17 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Handles a delivery: proof that its subscription exists. Bound, synchronous, and never throws; to be registered with
-   * `receiver.onAny(keeper.observe)`.
+   * Takes in a delivery as proof that its subscription exists. A handler for every notification, bound to its keeper:
+   * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
     this.#keeping.deliver(context?.subscriptionId)
   }
 
   /**
-   * One pass over the roster at full rate: afterwards all that is wanted exists, but for what the report names. Joins
-   * a pass that has not begun yet, if its options are equal. Where another process keeps the roster, nothing is done.
-   * Never rejects for single users.
+   * Makes one pass over the roster at full rate: afterwards all that is wanted exists, but for what the report names.
+   * Calls with equal options share a pass that has not begun yet. Where another process keeps the roster, nothing is
+   * done. Users who fail are no rejection: the report has them in `failed`.
    *
    * @throws the reason of `signal`, which ends this wait and not the pass
    */
@@ -97,8 +97,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Keeps watch from now on: a pass at once, then everybody once per `sweepIntervalMs`. Holds the process until
-   * {@link SubscriptionKeeper.stop}. Does nothing if it is keeping watch already.
+   * Keeps watch from now on: a pass at once, then everybody once per `sweepIntervalMs`. A keeper on watch keeps the
+   * process running until {@link SubscriptionKeeper.stop}. Does nothing if the watch has begun already.
    */
   start(): void {
     if (this.#watch.isRunning) return
@@ -107,7 +107,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Ends the watch, and a sweep before its next user: finishes what is under way, and lets another process take over.
+   * Ends the watch, and a sweep before its next user: finishes what is in flight, and lets another process take over.
    * Subscriptions stay.
    */
   stop(): Promise<void> {
@@ -123,11 +123,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Gives every subscription new parameters or headers; those that are not named keep their values. The old secret can
-   * go when `pending` is empty. Restart the processes with the new values before long: one that starts with the old
-   * ones brings them back.
+   * Gives every subscription new parameters or headers; those that are not named keep their values. The receiver may
+   * forget the old secret when `pending` is empty. Deploy the new values before long: a process that starts with the
+   * old ones brings them back (docs/keeper.md, Rotating the token).
    *
-   * @throws `InvalidRequestError` before anything is sent; the reason of `signal`, which ends this wait only
+   * @throws `InvalidRequestError` before anything is sent; the reason of `signal`, which ends this wait and not the pass
    */
   async rotateParameters(
     values: UpdateSubscriptionParametersInput,
@@ -161,20 +161,21 @@ export class SubscriptionKeeper implements AsyncDisposable {
     return { confirmed, pending }
   }
 
-  /** What a health check shows. */
+  /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
   status(): KeeperStatus {
     return statusOf(this.#keeping)
   }
 
-  /** How it stands with one user; `undefined` for one who is not kept. */
+  /** The subscription of one user, from memory; `undefined` for a user who is not kept. */
   subscription(username: string): KeptSubscription | undefined {
     return keptSubscriptionOf(this.#keeping, username)
   }
 
   /**
-   * Ends the watch, and then every subscription that the keeper made. What is not done is in `failed`: call it again.
+   * Ends the watch, and then every subscription that the keeper made. Users with whom that failed are in `failed` of the
+   * report: call the method again.
    *
-   * @throws the reason of `signal`, which ends this wait only
+   * @throws the reason of `signal`, which ends this wait and not the pass
    */
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
     await this.stop()

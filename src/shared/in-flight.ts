@@ -10,7 +10,7 @@ export interface InFlight {
   whenOver(onOver: () => void): void
 }
 
-/** A count that starts with none. Its functions work without it. */
+/** A count that starts at 0. Its functions do not use `this`, so they can be handed out alone. */
 export function inFlight(): InFlight {
   let count = 0
   const waiting: (() => void)[] = []

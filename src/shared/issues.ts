@@ -3,6 +3,7 @@ import type * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import type { Issue, NotificationError } from '../errors.js'
 import { excerpt } from './excerpt.js'
+import { inOurWords } from './wording.js'
 
 const shownIssues = 5
 
@@ -17,27 +18,40 @@ export function validate<Output>(
   value: unknown,
   refuse: (issues: readonly Issue[], text: string) => NotificationError,
 ): Output {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, inOurWords)
   if (result.success) return result.data
   const issues = issuesOf(result.error)
   throw refuse(issues, formatIssues(issues))
 }
 
-/** Zod's issues without its internals, and without the offending values, which may be secrets; `below` a path. */
+/**
+ * Zod's issues without its internals, and without the values, which may be secrets.
+ *
+ * @param error - of a check that was made {@link inOurWords}
+ * @param below - is put before each path
+ */
 export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Issue[] {
-  return error.issues.map(({ path, message }) => ({
-    path: [...below, ...path],
-    message: message.replace(/^Invalid input: /, ''),
+  return error.issues.map((issue) => ({
+    path: [...below, ...issue.path],
+    message:
+      'input' in issue && issue.input === undefined
+        ? issue.message.replace(/^must be /, 'is missing: it must be ')
+        : issue.message.replace(/^Invalid input: /, ''),
   }))
 }
 
-/** The first few issues on one line of bounded length: `usernames[1]: must not be empty; and 7 more`. */
+/** The first few issues on one line of bounded length: `` `usernames[1]` must not be empty; and 7 more ``. */
 export function formatIssues(issues: readonly Issue[]): string {
   const shown = issues.slice(0, shownIssues).map(sentenceOf)
   if (issues.length > shownIssues) shown.push(`and ${issues.length - shownIssues} more`)
   return shown.join('; ')
 }
 
+/** Our own messages go on where the place ends. Those of a schema of the user's stand for themselves. */
+const goesOn = /^(?:is|are|has|must|cannot|contains|names|belongs|and) /
+
 function sentenceOf({ path, message }: Issue): string {
-  return (path.length > 0 ? `${excerpt(toDotPath(path), 150)}: ` : '') + excerpt(message, 300)
+  const words = excerpt(message, 300)
+  if (path.length === 0) return words
+  return `\`${excerpt(toDotPath(path), 150)}\`${goesOn.test(message) ? '' : ':'} ${words}`
 }

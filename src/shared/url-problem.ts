@@ -6,7 +6,7 @@ const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 const templateMark = /\$\{|\{\{|\$%7B|%7B%7B/i
 const templateLabels = new Set(['undefined', 'null'])
 
-/** An address in numbers, or labels of which none is left of a template. */
+/** A host that raises no question: an IPv6 address, or labels none of which is `undefined`, `null` or empty. */
 const usualHost = /^\[|^(?!(?:.+\.)?(?:undefined|null)(?:\.|$))(?:[\w-]+\.)*[\w-]+\.?$/
 
 /** What is wrong with an address that requests are to go to, or `undefined`. */
@@ -16,8 +16,8 @@ export function urlProblem(value: string | URL, allowInsecureLoopback: boolean):
 }
 
 /**
- * The same for an address that the service compares with others: there must be one way only to write it, so that a
- * text and a `URL` of the same address name the same subscription.
+ * What is wrong with a callback URL, or `undefined`. Beyond {@link urlProblem}, there must be one way only to write it:
+ * the service compares callback URLs as text, so a text and a `URL` of the same address must name the same subscription.
  */
 export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
   const text = String(value)
@@ -29,7 +29,7 @@ export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: b
     : `must be written \`${usable.href}\`: in another spelling it would be another callback URL to the service`
 }
 
-/** The address, or what is wrong with it. */
+/** The parsed address, or what is wrong with it. */
 function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
   const url = parsed(text)
   return (

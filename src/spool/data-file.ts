@@ -17,7 +17,7 @@ export class DataFile {
   #size: number
   #growing: Promise<void> | undefined
   #failedAt = Number.NEGATIVE_INFINITY
-  /** What the disk said at last. */
+  /** What the last attempt to make the file longer failed with, if one did. */
   failure: unknown
 
   private constructor(handle: FileHandle, size: number) {
@@ -35,7 +35,7 @@ export class DataFile {
     return this.#size
   }
 
-  /** Makes the file at least so long, and resolves with whether it is. */
+  /** Makes the file at least `size` bytes long, and resolves with whether it is. */
   async growTo(size: number): Promise<boolean> {
     while (this.#size < size && performance.now() - this.#failedAt >= retryMs) {
       this.#growing ??= this.#grow(size).finally(() => (this.#growing = undefined))
@@ -52,7 +52,7 @@ export class DataFile {
       this.failure = error
       this.#failedAt = performance.now()
     }
-    // Also a part of it is room.
+    // Also after a failure: what the disk did take is room.
     this.#size = (await this.#handle.stat()).size
   }
 

@@ -21,19 +21,19 @@ export interface DelivererOptions<Payloads extends PayloadSchemas> {
   readonly deliverTimeoutMs: number
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly onStuck: (stuck: StuckDelivery<Payloads>) => unknown
-  /** For each failed attempt. */
+  /** Gets a line for each failed attempt. */
   readonly log: Log
-  /** For what somebody should look at. */
+  /** Gets a line for what somebody should look at. */
   readonly lossLog: Log
 }
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
   readonly #options: DelivererOptions<Payloads>
-  /** What it has at the moment, by id: at most `concurrency`. Each stays until what became of it is on the disk. */
+  /** The entries in flight, by id: at most `concurrency`. Each stays until what became of it is on the disk. */
   readonly #running = new Map<number, Promise<void>>()
   #repetitions = 0
-  /** At most half: deliveries that fail again and again, even by never ending, must not hold up others. */
+  /** Half of `concurrency`: deliveries that fail again and again, even by never ending, must not hold up others. */
   readonly #maxRepetitions: number
   readonly #startedAt: number
   #timer: NodeJS.Timeout | undefined
@@ -45,11 +45,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#store = store
     this.#options = options
     this.#maxRepetitions = Math.max(1, Math.floor(options.concurrency / 2))
-    // A clock that only goes forward, also from one process to the next. If the time of day has been set back since
-    // the last process, nothing waits longer than the longest backoff.
+    // The deliverer's clock only goes forward, also from one process to the next. If the time of day was set back
+    // meanwhile, no entry waits longer than the longest backoff.
     const latest = Math.max(Date.now(), store.lastDueAt - maxBackoffMs)
     this.#startedAt = latest - performance.now()
-    // One for each delivery that is running: more than Node.js takes for a leak.
+    // One listener for each delivery in flight: Node.js takes so many for a leak.
     setMaxListeners(0, this.#ending.signal)
   }
 
@@ -57,7 +57,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     return Math.floor(this.#startedAt + performance.now())
   }
 
-  /** To be called when something was kept. Soon, and once for all that is kept in this turn, `deliver` is called. */
+  /** To be called when something was kept: looks for work soon, once for all that is kept in this turn. */
   wakeUp(): void {
     if (this.#isAwake) return
     this.#isAwake = true
@@ -82,7 +82,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
   }
 
-  /** An entry to begin with; if there is none, the timer is set for the first that will be. */
+  /** An entry that is due; if there is none, sets the timer for the next one. */
   #next(): Entry | undefined {
     if (this.#repetitions < this.#maxRepetitions) {
       const dueAt = this.#store.nextDueAt(this.#running)
@@ -111,14 +111,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#running.set(entry.id, over)
   }
 
-  /** Never rejects: whatever happens, the entry is on the disk until it is done. */
+  /** Delivers an entry once. Never rejects: whatever happens, the entry is on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
     const { data, error } = this.#read(entry.text)
     if (error) return this.#setAside(entry, error)
     try {
       await this.#limited((signal) => this.#options.deliver(data, { signal }))
     } catch (reason) {
-      // Ended by close: nothing is known of the attempt, so it does not count.
+      // `close` has ended the attempt: nothing is known of its outcome, so it does not count.
       if (this.#ending.signal.aborted) return
       return this.#fail(entry, data, reason)
     }
@@ -129,7 +129,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     try {
       return this.#options.parser.safeParse(text)
     } catch (thrown) {
-      // Of a parser that was not made by createDeliveryParser.
+      // A parser that was not made by `createDeliveryParser` may throw.
       return { success: false, error: invalidDelivery(text, Failure.of(thrown)) }
     }
   }
@@ -172,7 +172,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     return withTimeLimit(this.#options.deliverTimeoutMs, this.#ending.signal, call)
   }
 
-  /** Writes what became of an entry. While the disk fails the entry keeps its place, and is not delivered again. */
+  /** Writes what became of an entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async #persist(write: () => Promise<void>): Promise<void> {
     for (let failures = 0; ; failures += 1) {
       try {
@@ -186,7 +186,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
   }
 
-  /** Begins nothing more, and waits for what is running; after `timeoutMs` it is aborted. */
+  /** Begins nothing more, and waits for the attempts in flight; after `timeoutMs` they are aborted. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)

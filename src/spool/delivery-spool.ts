@@ -1,4 +1,4 @@
-/** What was answered is not lost: see {@link DeliverySpool}. */
+/** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
 import { ClosedError, ConfigurationError, type InvalidDeliveryError } from '../errors.js'
 import { type Log, logOf, lossLogOf } from '../logger.js'
 import { messageOf } from '../shared/excerpt.js'
@@ -6,11 +6,12 @@ import { inFlight } from '../shared/in-flight.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
 import { type DeliveryParser, defaultParser } from '../webhooks/delivery/delivery-parser.js'
 import { Deliverer } from './deliverer.js'
+import type { SpoolLimits } from './disk-room.js'
 import { checkDataFile, finishFolder, prepareFolder, prepareLockFile, refuseDamaged } from './folder.js'
 import { lockFolder, type ReleaseFolder } from './folder-lock.js'
 import { refusePath } from './refuse-path.js'
 import { type DeliverySpoolOptions, type StuckDelivery, validateSpoolOptions } from './spool-options.js'
-import { type InvalidBody, SpoolStore, type SpoolStoreLimits } from './spool-store.js'
+import { type InvalidBody, SpoolStore } from './spool-store.js'
 
 /** What a spool consists of when it is open. */
 interface Parts<Payloads extends PayloadSchemas> {
@@ -21,8 +22,8 @@ interface Parts<Payloads extends PayloadSchemas> {
 
 /**
  * Keeps deliveries on disk before their callbacks are answered, and delivers each to a function of yours until that
- * succeeds: at least once, also after the process has died. The service never repeats a callback that was answered
- * (docs/service.md, Rules).
+ * succeeds: at least once, also after the process has died (docs/spool.md). The service never repeats a callback
+ * (docs/service.md, Delivery).
  *
  * @example
  * ```ts
@@ -41,11 +42,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Opens the spool, and begins to deliver what an earlier process left in it. It keeps the process running until
-   * {@link DeliverySpool.close}.
+   * Opens the spool, and begins to deliver what an earlier process left in it. An open spool keeps the process running
+   * until {@link DeliverySpool.close}.
    *
-   * @throws ConfigurationError if the options cannot work, the package `lmdb` is missing, another process has the
-   * folder open, other users can read it, or it cannot be written or read.
+   * @throws `ConfigurationError` if the options cannot work, the package `lmdb` is missing, or the folder is open in
+   * another process, can be read by other users, or cannot be written or read
    */
   static async open<Payloads extends PayloadSchemas = NoPayloadSchemas>(
     options: DeliverySpoolOptions<Payloads>,
@@ -53,7 +54,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     validateSpoolOptions(options)
     const { path, maxBytes = 2 ** 30, deliver, concurrency = 16, deliverTimeoutMs = 60_000 } = options
     const lossLog = lossLogOf(options.logger)
-    // Without a parser there are no payload schemas of the user's, and then this is its type.
+    // Without a parser of the user's there are no payload schemas, and then `defaultParser` has this type.
     const {
       parser = defaultParser as Pick<DeliveryParser, 'safeParse'> as Pick<
         DeliveryParser<Payloads>,
@@ -80,7 +81,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
         log: logOf(options.logger),
         lossLog,
       })
-      // Calls nothing yet: `deliver` may use what its module declares after the call of open.
+      // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
       deliverer.wakeUp()
       return new DeliverySpool({ store, deliverer, releaseFolder })
     } catch (error) {
@@ -95,9 +96,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Keeps a delivery; resolves when it is on the disk. A handler for every notification: `receiver.onAny(spool.keep)`.
+   * Keeps a delivery; resolves when the delivery is on the disk. A handler for every notification, bound to its spool:
+   * `receiver.onAny(spool.keep)`.
    *
-   * @throws SpoolError if it could not be kept, ClosedError after `close`: the receiver hands both to its `onError`.
+   * @throws `SpoolError` if the delivery could not be kept, `ClosedError` after `close`: the receiver hands both to its
+   * `onError`
    */
   readonly keep = async (_notification: unknown, context: { readonly delivery: object }): Promise<void> => {
     await this.#beforeClose(() => this.#parts.store.add(JSON.stringify(context.delivery)))
@@ -105,10 +108,10 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Keeps a body that is no delivery, to look at later; resolves when it is on the disk. For the receiver's
-   * `onInvalid`. Up to 16 MiB are kept: the oldest are dropped first.
+   * Keeps a body that is no delivery, to look at later; resolves when the body is on the disk. For the receiver's
+   * `onInvalid`, bound to its spool. Up to 16 MiB of bodies are kept: the oldest are dropped first.
    *
-   * @throws SpoolError if it could not be kept, ClosedError after `close`.
+   * @throws `SpoolError` if the body could not be kept, `ClosedError` after `close`
    */
   readonly keepInvalid = async (error: InvalidDeliveryError): Promise<void> => {
     await this.#beforeClose(() => this.#parts.store.addInvalid(error.body, error.issues))
@@ -117,6 +120,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   /**
    * The bodies that are no deliveries, the oldest first: those of {@link DeliverySpool.keepInvalid}, and deliveries
    * that were kept and that `parser` cannot read any more, which are never dropped for room.
+   *
+   * @throws `ClosedError` after `close`
    *
    * @example
    * ```ts
@@ -137,19 +142,24 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     }
   }
 
-  /** Removes one of {@link DeliverySpool.invalid}; does nothing if it is gone already. */
+  /**
+   * Removes one of the bodies of {@link DeliverySpool.invalid}; does nothing if that is gone already.
+   *
+   * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
+   */
   async discardInvalid(id: number): Promise<void> {
     await this.#beforeClose(() => this.#parts.store.removeInvalid(id))
   }
 
   /**
-   * Keeps and delivers nothing more, waits for the calls of `deliver` that are running, and gives the folder back. Calls
-   * that take longer than `timeoutMs` (default: 10,000) are aborted by their signal; the next process delivers
-   * theirs again. Drain the receiver first.
+   * Keeps and delivers nothing more, waits for the calls of `deliver` that are running, and gives the folder back.
+   * Drain the receiver first.
    *
+   * @param options - `timeoutMs`: how long to wait, in milliseconds. Then the signals of the calls are aborted, and the
+   * next process delivers theirs again. Default: 10,000
    * @returns how many deliveries are left for the next process
    */
-  close({ timeoutMs = 10_000 }: { readonly timeoutMs?: number } = {}): Promise<number> {
+  close({ timeoutMs = 10_000 }: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
     this.#closing ??= this.#close(timeoutMs)
     return this.#closing
   }
@@ -164,12 +174,12 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     return this.#finalSize
   }
 
-  /** Calls {@link DeliverySpool.close}. */
+  /** Same as {@link DeliverySpool.close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 
-  /** Writes something, for which `close` waits. */
+  /** Runs a write that `close` waits for. */
   async #beforeClose(write: () => Promise<void>): Promise<void> {
     this.#requireOpen()
     this.#writes.begin()
@@ -201,7 +211,7 @@ async function loadLmdb(): Promise<typeof import('lmdb')> {
 async function openStore(
   lmdb: typeof import('lmdb'),
   path: string,
-  limits: SpoolStoreLimits,
+  limits: SpoolLimits,
 ): Promise<SpoolStore> {
   const state = await checkDataFile(path)
   try {

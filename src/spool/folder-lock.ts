@@ -17,7 +17,7 @@ const attempts = 5
 /** The longest name of a socket on every system: one byte less than macOS has room for. */
 const maxSocketNameBytes = 103
 
-/** Gives the folder back. */
+/** Lets another process have the folder. */
 export type ReleaseFolder = () => Promise<void>
 
 /**
@@ -28,12 +28,12 @@ export async function lockFolder(folder: string): Promise<ReleaseFolder | undefi
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const name = `${randomBytes(8).toString('hex')}${suffix}`
     const release = await announce(folder, name)
-    // Announced first, looked around second: of two that come at the same time at least one sees the other.
+    // First announced, then looked around: of two processes that come at the same time at least one sees the other.
     const others = (await readdir(folder)).filter((file) => file.endsWith(suffix) && file !== name)
     const living = await Promise.all(others.map((file) => isAlive(folder, file)))
     if (!living.includes(true)) return release
     await release()
-    // If both saw each other, chance lets one of them come first next time. A process that ends gets time to end.
+    // If both saw each other, a random wait lets one of them come first next time. A process that ends gets time to end.
     if (attempt < attempts) await sleep(50 + Math.random() * 200)
   }
   return undefined
@@ -44,8 +44,9 @@ async function announce(folder: string, name: string): Promise<ReleaseFolder> {
   const server = createServer((socket) => socket.destroy())
   // Bound under another name: between binding and listening a socket looks like that of a dead process.
   const unfinished = `${name}.new`
+  const address = socketName(folder, unfinished)
   try {
-    server.listen(socketName(folder, unfinished))
+    server.listen(address)
     await once(server, 'listening')
     await rename(join(folder, unfinished), join(folder, name))
   } catch (cause) {

@@ -11,12 +11,12 @@ const lockFileBytes = 2 ** 14
 /**
  * Creates the folder if it is not there.
  *
- * @throws ConfigurationError if that is impossible, or if others can read the folder.
+ * @throws `ConfigurationError` if that is impossible, or if others can read the folder
  */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
     const created = await mkdir(folder, { recursive: true, mode: 0o700 })
-    // Until its name is on disk, too, a power failure would take the whole folder.
+    // Until the folder's name is on the disk, too, a power failure would take the whole folder.
     if (created !== undefined) await syncFolder(dirname(created))
   } catch (cause) {
     refusePath(folder, 'cannot be created', cause)
@@ -33,8 +33,8 @@ export async function prepareFolder(folder: string): Promise<void> {
 }
 
 /**
- * Writes the file by which LMDB keeps threads apart, as far as it is not there: LMDB would make room for it only when
- * that is used, and on a full disk that ends the process.
+ * Writes the file by which LMDB keeps threads apart, as far as it is not there. LMDB would make room for this file only
+ * at its first use, and on a full disk that ends the process.
  */
 export async function prepareLockFile(folder: string): Promise<void> {
   const handle = await open(join(folder, 'lock.mdb'), 'a', 0o600)
@@ -46,7 +46,7 @@ export async function prepareLockFile(folder: string): Promise<void> {
   }
 }
 
-/** Makes the files private, and their names survive a power failure. */
+/** Makes the files private, and writes their names to the disk, so that a power failure does not take them. */
 export async function finishFolder(folder: string): Promise<void> {
   for (const file of files) await chmod(join(folder, file), 0o600)
   await syncFolder(folder)
@@ -61,7 +61,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Where the two header pages of an LMDB file (data version 2, 64 bits) have what is looked at here. */
+/** Where in each of the two header pages of an LMDB file (data version 2, 64 bits) stands what is looked at here. */
 const headerBytes = 0xa0
 const offsets = { magic: 0x18, pageSize: 0x30, lastPage: 0x90, transaction: 0x98 }
 const magic = 0xbeefc0de
@@ -71,8 +71,8 @@ const magic = 0xbeefc0de
  * end the process with a signal.
  *
  * @returns `shortened` for a file that ended before its last page. Zeros were appended, which LMDB reports as damage
- * when it comes to them; such pages may also be unused.
- * @throws ConfigurationError if it is no LMDB file.
+ * when it comes to them; pages that are missing may also be unused
+ * @throws `ConfigurationError` if the data file is not one of LMDB
  */
 export async function checkDataFile(folder: string): Promise<'whole' | 'shortened'> {
   // The header looks different on 32 bits.
@@ -107,7 +107,7 @@ export async function checkDataFile(folder: string): Promise<'whole' | 'shortene
   }
 }
 
-/** @throws ConfigurationError */
+/** @throws `ConfigurationError` that says what to do about a damaged data file */
 export function refuseDamaged(folder: string, cause?: unknown): never {
   refusePath(folder, 'has a damaged data file: move the folder away to start with an empty one', cause)
 }

@@ -3,7 +3,7 @@ import type { Database } from 'lmdb'
 
 /** What is on the disk, in bytes. */
 export interface Measures {
-  /** What counts for `maxBytes`. */
+  /** What the waiting deliveries take, which counts for `maxBytes`. */
   readonly waitingBytes: number
   /** All pages in use. */
   readonly usedBytes: number
@@ -19,7 +19,7 @@ interface PageStats {
   readonly pageSize: number
 }
 
-/** What lmdb tells of one database and, in the last three, of the file. */
+/** What lmdb tells of one database and, in the last three fields, of the file. */
 interface Stats extends PageStats {
   readonly lastPageNumber: number
   readonly root: PageStats
@@ -29,7 +29,7 @@ interface Stats extends PageStats {
 /** How many pages of the file are headers. */
 const headerPages = 2
 
-/** Measures the file that these databases share; those of `waiting` count for `maxBytes`. */
+/** Measures the file that these databases share. What those of `waiting` hold counts for `maxBytes`. */
 export function measure(waiting: readonly Database[], others: readonly [Database, ...Database[]]): Measures {
   const { pageSize, lastPageNumber, root, free } = statsOf(others[0])
   const waitingBytes = sumOf(waiting)

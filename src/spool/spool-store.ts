@@ -1,16 +1,17 @@
 /**
  * What is on the disk: the deliveries that wait, in the order in which they are due, and the bodies that could not be
- * read. Nothing of it is kept in memory.
+ * read. Memory holds none of them.
  */
 import type { Database, RangeOptions, RootDatabase } from 'lmdb'
 import { type Issue, SpoolError } from '../errors.js'
 import { messageOf } from '../shared/excerpt.js'
 import { DataFile } from './data-file.js'
-import { bytesOf, countOf, type Measures, measure } from './measures.js'
+import { DiskRoom, type SpoolLimits } from './disk-room.js'
+import { bytesOf, countOf, measure } from './measures.js'
 
 /** A delivery that waits. */
 export interface Entry {
-  /** Counts up, over all processes: the order in which deliveries were kept. */
+  /** Grows with every delivery, over all processes: the order in which deliveries were kept. */
   readonly id: number
   /** When it is to be tried again, on the clock of the deliverer; 0 if it has never been tried. */
   readonly dueAt: number
@@ -29,13 +30,13 @@ export interface History {
   readonly reportedAt?: number
 }
 
-/** A body that was kept although it is no delivery, or none that this process can read. */
+/** A body that a spool keeps although it is no delivery, or none that this process can read. */
 export interface InvalidBody {
-  /** For `discardInvalid`. */
+  /** What `discardInvalid` takes. */
   readonly id: number
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
-  /** What was received: text, bytes or a parsed value. The JSON text of a delivery that `keep` had kept. */
+  /** What was received: text, bytes or a parsed value; of a delivery that `keep` had kept, its JSON text. */
   readonly body: unknown
   /** Why it is no delivery. */
   readonly issues: readonly Issue[]
@@ -51,25 +52,6 @@ const tried: RangeOptions = { start: [1, 0] }
 /** How much is kept of bodies that are no deliveries, in bytes. */
 const maxInvalidBytes = 16 * 2 ** 20
 
-/** What may wait in memory for a disk that is slow, in bytes. */
-const maxUnwrittenBytes = 64 * 2 ** 20
-
-/** The longest value that needs no pages next to each other, in bytes. */
-const maxInlineBytes = 1_900
-
-/** What the file has to have free for everything but what is added: removing, postponing. */
-const spareBytes = 2 ** 20
-const spareBytesPerDelivery = 2 ** 14
-
-/** How many bytes of the file a byte that is added may take: pages may be half empty after they are split. */
-const fileBytesPerByte = 3
-
-export interface SpoolStoreLimits {
-  readonly maxBytes: number
-  /** How many entries may be removed or postponed at the same time. */
-  readonly concurrency: number
-}
-
 export class SpoolStore {
   readonly #root: RootDatabase
   /** Values are a line with the history, then the delivery. */
@@ -79,31 +61,22 @@ export class SpoolStore {
   /** What was read once, by the receiver, and cannot be read any more: these are not dropped for room. */
   readonly #unreadable: Database<StoredBody, number>
   readonly #file: DataFile
-  readonly #maxBytes: number
-  readonly #spareBytes: number
-  #unwrittenBytes = 0
+  readonly #room: DiskRoom
   #lastId: number
-  /** Measured again after each write, when it is needed. */
-  #measured: Measures | undefined
 
-  private constructor(root: RootDatabase, file: DataFile, { maxBytes, concurrency }: SpoolStoreLimits) {
+  private constructor(root: RootDatabase, file: DataFile, limits: SpoolLimits) {
     this.#root = root
     this.#entries = root.openDB('entries', { encoding: 'string' })
     this.#invalid = root.openDB('invalid', { encoding: 'msgpack' })
     this.#unreadable = root.openDB('unreadable', { encoding: 'msgpack' })
     this.#file = file
-    this.#maxBytes = maxBytes
-    this.#spareBytes = spareBytes + concurrency * spareBytesPerDelivery
-    // Above all that were ever given, whatever the clock says: an id belongs to one delivery for good.
+    this.#room = new DiskRoom(file, () => measure([this.#entries, this.#unreadable], [this.#invalid]), limits)
+    // Above all ids that were ever given, whatever the clock says: an id belongs to one delivery for good.
     this.#lastId = Math.max(Date.now() * 1_000, this.lastDueAt * 1_000, ...this.#lastIds())
   }
 
-  /** @throws what the system or LMDB throws, if the files cannot be opened or written. */
-  static async open(
-    lmdb: typeof import('lmdb'),
-    folder: string,
-    limits: SpoolStoreLimits,
-  ): Promise<SpoolStore> {
+  /** @throws what the system or LMDB throws, if the files cannot be opened or written */
+  static async open(lmdb: typeof import('lmdb'), folder: string, limits: SpoolLimits): Promise<SpoolStore> {
     const file = await DataFile.open(folder)
     let root: RootDatabase | undefined
     try {
@@ -133,7 +106,9 @@ export class SpoolStore {
   /** Resolves when the entry is on the disk. */
   async add(text: string): Promise<void> {
     const value = storedValue({ keptAt: Date.now(), attempts: 0 }, text)
-    await this.#addBytes(Buffer.byteLength(value), () => this.#entries.put([0, this.#nextId()], value))
+    await this.#room.take(Buffer.byteLength(value), () =>
+      this.#write(() => this.#entries.put([0, this.#nextId()], value)),
+    )
   }
 
   /** The first entry that was never tried, without those of `taken`. */
@@ -173,7 +148,7 @@ export class SpoolStore {
     return this.#write(() => this.#entries.remove([dueAt, id]))
   }
 
-  /** Puts an entry where it comes again at `dueAt`. */
+  /** Puts an entry off until `dueAt`. */
   postpone(entry: Entry, dueAt: number, history: History): Promise<void> {
     return this.#write(() =>
       this.#entries.batch(() => {
@@ -199,7 +174,7 @@ export class SpoolStore {
     const bytes = sizeOf(body)
     if (bytes > maxInvalidBytes) throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     const stored = { receivedAt: Date.now(), body, issues }
-    await this.#addBytes(bytes, () => this.#invalid.put(this.#nextId(), stored))
+    await this.#room.take(bytes, () => this.#write(() => this.#invalid.put(this.#nextId(), stored)))
     while (bytesOf(this.#invalid) > maxInvalidBytes) {
       for (const oldest of this.#invalid.getKeys({ limit: 1 })) await this.removeInvalid(oldest)
     }
@@ -224,60 +199,20 @@ export class SpoolStore {
     )
   }
 
-  /** Waits for what is being written. Nothing may be called afterwards. */
+  /** Waits for what is being written, and closes the files. No method may be called afterwards. */
   async close(): Promise<void> {
     await this.#root.close()
     await this.#file.close()
   }
 
-  /** Writes so many bytes more. */
-  async #addBytes(bytes: number, write: () => Promise<unknown>): Promise<void> {
-    // Counted before anything is waited for: what comes meanwhile needs room besides these.
-    this.#unwrittenBytes += bytes
-    try {
-      await this.#requireRoom(bytes)
-      await this.#write(write)
-    } finally {
-      this.#unwrittenBytes -= bytes
-    }
-  }
-
-  /** @throws SpoolError if there is no room for what is not written yet, of which `bytes` come last. */
-  async #requireRoom(bytes: number): Promise<void> {
-    const unwritten = this.#unwrittenBytes
-    if (unwritten > maxUnwrittenBytes) {
-      throw new SpoolError(`The disk is too slow: ${unwritten} bytes wait for it.`, { reason: 'disk' })
-    }
-    const { waitingBytes } = this.#measures
-    if (waitingBytes + unwritten > this.#maxBytes) {
-      throw new SpoolError(
-        `The spool is full: ${waitingBytes} bytes wait, and maxBytes is ${this.#maxBytes}.`,
-        { reason: 'full' },
-      )
-    }
-    const needed = this.#spareBytes + fileBytesPerByte * unwritten
-    if (await this.#file.growTo(this.#measures.endBytes + needed)) return
-    // The disk is full. Pages that became free in the file will do, where none have to be next to each other.
-    const { usedBytes, endBytes } = this.#measures
-    const isRoomInside = this.#file.size - usedBytes >= 2 * needed
-    const isRoomToRemove = this.#file.size - endBytes >= this.#spareBytes / 2
-    if (bytes <= maxInlineBytes && isRoomInside && isRoomToRemove) return
-    const cause = this.#file.failure
-    throw new SpoolError(
-      `The disk has no room for the spool (${messageOf(cause)}).`,
-      { reason: 'disk' },
-      { cause },
-    )
-  }
-
-  /** @throws SpoolError with what LMDB says as its cause. */
+  /** @throws `SpoolError` with what LMDB says as its cause */
   async #write(write: () => Promise<unknown>): Promise<void> {
     try {
       await write()
-      this.#measured = undefined
+      this.#room.changed()
     } catch (error) {
       const { commitError } = Object(error)
-      // Not a failure of the disk, but a value that cannot be stored.
+      // Without `commitError` not the disk failed: the value cannot be stored.
       if (commitError === undefined) throw error
       const cause = await Promise.resolve(commitError).catch((reason) => reason)
       const message = `Writing to the disk failed (${messageOf(cause)}).`
@@ -285,21 +220,12 @@ export class SpoolStore {
     }
   }
 
-  get #measures(): Measures {
-    this.#measured ??= this.#measure()
-    return this.#measured
-  }
-
-  #measure(): Measures {
-    return measure([this.#entries, this.#unreadable], [this.#invalid])
-  }
-
   #nextId(): number {
     this.#lastId += 1
     return this.#lastId
   }
 
-  /** The last ids of what is not in the order of repetition, where {@link lastDueAt} is later than any of them. */
+  /** The last ids of all but the entries that were tried: {@link lastDueAt} is later than the ids of those. */
   #lastIds(): number[] {
     const untried = { start: [0, Number.POSITIVE_INFINITY] as EntryKey, end: [0, 0] as EntryKey }
     const last = { reverse: true, limit: 1 }

@@ -1,10 +1,10 @@
-/** A time limit for a function of the user's, which may ignore that it is over. */
+/** A time limit for a function of the user's, also for one that ignores its signal. */
 
 /**
- * Calls a function with a signal, and settles as it does.
+ * Calls a function with a signal, and settles as the function does.
  *
- * @throws what `ending` is aborted with, or a `TimeoutError` of the platform after `limitMs`; the signal is aborted
- * with the same.
+ * @throws the reason of `ending`, or after `limitMs` a `DOMException` named `TimeoutError`; the signal is aborted with
+ * the same reason
  */
 export async function withTimeLimit<T>(
   limitMs: number,
@@ -16,7 +16,7 @@ export async function withTimeLimit<T>(
   const over = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason))
   })
-  // Also where the function throws at once, and nobody waits for it.
+  // If the function throws at once, nobody waits for `over`, and its rejection must not end the process.
   over.catch(() => {})
   const end = () => controller.abort(ending.reason)
   const timer = setTimeout(() => {

@@ -52,20 +52,20 @@ export interface NodeRedisSetOptions {
 
 /** How {@link redisStore} uses the database. */
 export interface RedisStoreOptions {
-  /** Stands before every key, to keep apart what shares a database. Default: nothing. */
+  /** Stands before every key, to keep apart what shares a database. Default: `''`. */
   readonly prefix?: string | undefined
 }
 
-/** A {@link KeyValueStore} that can do everything that one can. */
+/** A {@link KeyValueStore} with all four methods. */
 export type RedisStore = Required<KeyValueStore>
 
 /**
- * A store on a Redis client, with `compareAndSet` in one step. Every operation has one key, so that it works on a
- * cluster, too. The client stays the app's: it is neither connected nor closed here, and needs a listener for its
- * `error` events, without which they end the process.
+ * A store on a Redis client that the app has already (docs/stores.md, Redis). Every operation has one key, so that the
+ * store works on a cluster, too. The client stays the app's: the store neither connects nor closes it. The app must
+ * listen to the client's `error` events: of node-redis, one that nobody listens to ends the process.
  *
  * @param redis - a client of ioredis (5 or 6) or of node-redis (4, 5 or 6)
- * @throws `ConfigurationError` for anything else
+ * @throws `ConfigurationError` for anything else, or for a `prefix` that is no text
  *
  * @example
  * ```ts
@@ -92,7 +92,7 @@ export function redisStore(redis: IoredisLike | NodeRedisLike, options: RedisSto
   }
 }
 
-/** What the two libraries do alike, each in its own spelling. */
+/** The commands that both libraries have, each in a spelling of its own. */
 interface Commands {
   get(key: string): Promise<unknown>
   set(key: string, value: string, ttlMs: number | undefined): Promise<unknown>
@@ -101,7 +101,7 @@ interface Commands {
   setIfEqual(key: string, expected: string, value: string, ttlMs: number | undefined): Promise<boolean>
 }
 
-/** Compares and writes in one step: Redis runs nothing else while a script runs. An empty time means for good. */
+/** Compares and writes in one step: Redis runs nothing else while a script runs. An empty third argument: for good. */
 const setIfEqualScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[3] == '' then

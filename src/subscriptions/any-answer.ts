@@ -35,7 +35,7 @@ function advice({ status, retryAfterMs }: Answer): string {
   return 'What it says about that is in error.body.'
 }
 
-/** @throws `ResponseValidationError` for a page: something else than the service wrote it. */
+/** @throws `ResponseValidationError` for a page of HTML or XML, which something else than the service wrote */
 export function refuseForeignPage(answer: Answer, attempt: string): void {
   const { status, url, body } = answer
   if (!body.trimStart().startsWith('<')) return

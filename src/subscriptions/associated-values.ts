@@ -53,7 +53,7 @@ export const headersSchema = z.lazy(() =>
 )
 
 /**
- * A check of the pairs themselves rather than a `z.record`, which would drop a `__proto__` key without a word.
+ * The schema of name/value pairs. The pairs are checked here and not by `z.record`, which drops a `__proto__` key.
  *
  * @param reserved - names that cannot be used, in lower case, and why
  */
@@ -67,14 +67,14 @@ function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
         const refuse = (message: string) =>
           issues.push({ code: 'custom', continue: true, input: value, path: [name], message })
         const lowerCase = name.toLowerCase()
-        if (!headerName.test(name)) refuse(`the name cannot be the name of an HTTP header: ${headerNameRule}`)
-        if (typeof value !== 'string') refuse('the value must be a string')
+        if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
+        if (typeof value !== 'string') refuse('must be text')
         else if (!headerValue.test(value)) {
-          refuse(`the value cannot be the value of an HTTP header: ${headerValueRule}`)
+          refuse(`has a value that cannot stand in an HTTP header: ${headerValueRule}`)
         }
         const reason = name === '__proto__' ? 'objects take it for their prototype' : reserved.get(lowerCase)
-        if (reason !== undefined) refuse(`\`${name}\` is reserved: ${reason}`)
-        if (seen.has(lowerCase)) refuse(`\`${name}\` is given twice: header names are the same in any case`)
+        if (reason !== undefined) refuse(`is reserved: ${reason}`)
+        if (seen.has(lowerCase)) refuse('is given twice: header names are the same in any case')
         seen.add(lowerCase)
       }
     })
@@ -97,7 +97,7 @@ export function refuseSharedNames({
   const parameterNames = new Set(Object.keys(parameters).map((name) => name.toLowerCase()))
   for (const name of Object.keys(headers)) {
     if (!parameterNames.has(name.toLowerCase())) continue
-    const message = `\`${name}\` is a parameter, too: on callbacks both would be the same header`
+    const message = 'is a parameter, too: on callbacks both would be the same header'
     issues.push({ code: 'custom', continue: true, input: headers, path: ['headers', name], message })
   }
 }

@@ -23,7 +23,7 @@ export const createSubscriptionResponseSchema = z.object({
 /**
  * What errors may say about a create: neither parameters nor headers, whose values may be secrets.
  *
- * @param input - as validated, which copied the lists
+ * @param input - validated, so that its lists are copies which the caller cannot change
  */
 export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSummary {
   const { callbackUrl, notificationTypes, recreateIfExists = false, usernames } = input
@@ -33,7 +33,11 @@ export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSu
 /** What was tried, as the rest of a sentence. */
 export const toCreate = 'create the subscription'
 
-/** @throws `ResponseValidationError` for a success without a usable id, `ApiError` for other error statuses. */
+/**
+ * The subscription that an answer tells of, or the conflict.
+ *
+ * @throws `ResponseValidationError` for a success without a usable id, `ApiError` for error statuses but 409
+ */
 export function readCreateAnswer(
   answer: Answer,
   request: SubscriptionRequestSummary,

@@ -1,6 +1,6 @@
 /** What a caller gives to create a subscription (docs/service.md, Resources and Endpoints). */
 import * as z from 'zod'
-import { type NotificationType, notificationTypes } from '../notification-types.js'
+import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/url-problem.js'
 import {
   type AssociatedValues,
@@ -9,35 +9,39 @@ import {
   refuseSharedNames,
 } from './associated-values.js'
 
-/** A subscription to create: every notification of any listed type, for any listed user (docs/service.md, Delivery). */
+/** A subscription to create: every notification of any listed type, about any listed user (docs/service.md, Delivery). */
 export interface CreateSubscriptionInput {
   /** One or more of `behavioral`, `call-score`, `conversation-ai`. */
   readonly notificationTypes: readonly NotificationType[]
-  /** One or more usernames of the users (agents) to be notified of. */
+  /** One or more usernames of the users (agents) that notifications are wanted about. */
   readonly usernames: readonly string[]
   /**
-   * Where the service sends its notifications, `https:`. As text it must be written as a `URL` writes it, without a
-   * fragment, because the service tells subscriptions apart by it; the error shows the right spelling.
+   * Where the service sends its notifications, `https:`. A text must be spelled as `URL` spells it, without a fragment,
+   * because the service tells subscriptions apart by their callback URL; the error shows the right spelling.
    */
   readonly callbackUrl: string | URL
   /**
    * Replaces an existing subscription that has exactly the same types, users and callback URL, instead of
-   * answering 409. A partial overlap is a 409 all the same (docs/service.md, States).
+   * answering 409. A partial overlap is a 409 all the same (docs/service.md, States). Default: `false`.
    */
   readonly recreateIfExists?: boolean | undefined
-  /** Name/value pairs that come back as headers on every callback, e.g. a token for the receiver to check. */
+  /** Sent as fields of the form; come back as headers of every callback, such as a `token`. Default: none. */
   readonly parameters?: AssociatedValues | undefined
-  /** Request headers that come back on every callback, if the service is configured to permit their names. */
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
   readonly headers?: AssociatedValues | undefined
 }
 
 /**
- * Validates the input of `createSubscription`: everything the service could not take, or would take wrongly
+ * Validates the input of `createSubscription`: refuses everything that the service could not take, or would take wrongly
  * (docs/service.md, Endpoints).
  */
-export const createSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: false })
+export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
+  createInputSchema({ allowInsecureLoopback: false })
 
-/** The same for a client with `allowInsecureLoopback`: `http:` callbacks on loopback hosts are taken, too. */
+/** For a client with `allowInsecureLoopback`: takes `http:` callback URLs on loopback hosts, too. */
 export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: true })
 
 function createInputSchema({
@@ -50,7 +54,7 @@ function createInputSchema({
     z
       .strictObject({
         notificationTypes: z
-          .array(z.enum(notificationTypes))
+          .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
           .min(1, 'must name at least one notification type')
           .check(refuseRepetitions),
         usernames: z
@@ -74,7 +78,7 @@ function createInputSchema({
   )
 }
 
-/** A username that arrives as it was given. `Cs`: half a surrogate pair, which cannot be encoded. */
+/** A username that reaches the service as it was given. `Cs`: half a surrogate pair, which cannot be encoded. */
 const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
 
 /** Why a name cannot be sent, or `undefined`. */

@@ -7,7 +7,7 @@ export interface CreatedSubscription {
   readonly subscriptionId: number
 }
 
-/** Either outcome of `tryCreateSubscription`. */
+/** Either outcome of `tryCreateSubscription`: comparing `created` tells which. */
 export type CreateSubscriptionResult =
   | {
       /** A subscription now exists. */
@@ -18,6 +18,6 @@ export type CreateSubscriptionResult =
   | {
       /** Nothing was created or deleted. */
       readonly created: false
-      /** What `createSubscription` would have thrown. */
+      /** The error that `createSubscription` would have thrown. */
       readonly conflict: SubscriptionConflictError
     }

@@ -4,22 +4,22 @@ import type { UnauthorizedRequest } from '../http/transport.js'
 import type { CreateSubscriptionInput } from './create-input.js'
 import type { UpdateSubscriptionParametersInput } from './update-input.js'
 
-/** Method and path of one operation; `{subscriptionId}` in the path stands for the id. */
+/** Method and path of one operation. */
 export interface Route {
-  /** Default: that of the operation, see {@link Routes}. */
+  /** The HTTP method. Default: see {@link Routes}. */
   readonly method?: 'POST' | 'PUT' | 'DELETE' | undefined
-  /** Begins with `/` and is added to `baseUrl`. Default: that of the operation, see {@link Routes}. */
+  /** Begins with `/`, is added to `baseUrl`, and holds `{subscriptionId}` for the id. Default: see {@link Routes}. */
   readonly path?: string | undefined
 }
 
 /**
  * The operations whose method and path are not part of the service's interface document (docs/service.md, Endpoints).
- * The defaults, `DELETE` and `PUT` of `/api/subscriptions/{subscriptionId}`, come from its public developer pages.
+ * The defaults come from the service's public developer pages.
  */
 export interface Routes {
-  /** Default: `DELETE /api/subscriptions/{subscriptionId}`. */
+  /** How a subscription is ended. Default: `DELETE /api/subscriptions/{subscriptionId}`. */
   readonly unsubscribe?: Route | undefined
-  /** Default: `PUT /api/subscriptions/{subscriptionId}`. */
+  /** How parameters are changed. Default: `PUT /api/subscriptions/{subscriptionId}`. */
   readonly update?: Route | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Says so honestly when it cannot be known whether a subscription was created. */
+/** Tells when nobody can know whether a subscription was created. */
 import {
   NotificationError,
   OutcomeUnknownError,
@@ -19,7 +19,7 @@ export function createFailure(
   if (lostAttempts === 0) return error
   // A caller's own abort reason stays what it is.
   if (!(error instanceof NotificationError)) return error
-  // A 201 with an unusable body says more than "unknown"; a page with another success says nothing.
+  // A 201 with an unusable body says that a subscription exists; a page with another success says nothing.
   if (error instanceof ResponseValidationError && error.status === 201) return error
   return new OutcomeUnknownError(
     'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +

@@ -7,7 +7,11 @@ import { apiError, detailsOf, isSuccess, refuseForeignPage } from './any-answer.
 export const toUnsubscribe = 'unsubscribe'
 export const toUpdate = 'update the subscription'
 
-/** @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page. */
+/**
+ * Returns if the answer is a success.
+ *
+ * @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page
+ */
 export function readSubscriptionAnswer(
   answer: Answer,
   subscriptionId: number,

@@ -12,9 +12,12 @@ import {
  * (docs/service.md, Rules).
  */
 export interface UpdateSubscriptionParametersInput {
-  /** Sent as fields of the form. */
+  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
   readonly parameters?: AssociatedValues | undefined
-  /** Sent as request headers: the service must be configured to permit their names. */
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
   readonly headers?: AssociatedValues | undefined
 }
 
@@ -31,11 +34,11 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
     .check(refuseSharedNames)
     .refine(
       ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
-      'must change at least one parameter or header',
+      'at least one parameter or header must be given',
     ),
 )
 
 /** Validates a subscription id: the integer that creating returned (docs/service.md, Resources). */
 export const subscriptionIdSchema = z.lazy(() =>
-  z.int('must be the integer that createSubscription returned'),
+  z.int('the subscription id must be the integer that createSubscription returned'),
 )

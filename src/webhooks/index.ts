@@ -1,5 +1,5 @@
 /**
- * For an app that receives callbacks. Loads no client code.
+ * The receiver alone, for an app that only receives callbacks. Loads no client code and no module of Node.js.
  *
  * @module notification-subscriber/webhooks
  */

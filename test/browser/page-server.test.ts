@@ -1,10 +1,10 @@
 /** Who may use the page: nobody but its own origin, and only through what its policy allows. */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { startEmulator } from 'notification-subscriber/emulator'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../support/listen.js'
 import { launchChromium, openPage, World } from './support.js'
 
 let browser: Browser
@@ -102,12 +102,11 @@ describe('the page server', () => {
     const foreign = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Foreign</title>')
     })
-    foreign.listen(0, '127.0.0.1')
-    await once(foreign, 'listening')
+    const port = await listen(foreign)
     const context = await browser.newContext()
     try {
       const page = await context.newPage()
-      await page.goto(`http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`)
+      await page.goto(`http://127.0.0.1:${port}/`)
       const attempt = (script: string) => page.evaluate(`(${script})(${JSON.stringify(world.pageUrl)})`)
       const outcome = ".then((answer) => 'status ' + answer.status, () => 'refused')"
       expect(await attempt(`(url) => fetch(url)${outcome}`)).toBe('refused')

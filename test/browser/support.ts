@@ -1,11 +1,11 @@
 /** A real Chromium, an emulator with its page, a client and a receiver of callbacks. */
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { listen } from '../support/listen.js'
 
 const executablePath = '/usr/bin/chromium'
 
@@ -55,8 +55,7 @@ export class World {
   static async start(): Promise<World> {
     const emulator = await startEmulator({ page: true })
     const receiver = createServer(emulator.tls)
-    receiver.listen(0, '127.0.0.1')
-    await once(receiver, 'listening')
+    await listen(receiver)
     return new World(emulator, receiver)
   }
 

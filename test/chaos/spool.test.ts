@@ -3,13 +3,12 @@
  * receiver with spool -> Redis -> two workers. The programs are the examples, to the letter.
  */
 
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { freePort } from '../support/listen.js'
 import { RedisServer } from '../support/redis-server.js'
 import { sendLoad } from './support/load.js'
 import { Program } from './support/program.js'
@@ -184,13 +183,3 @@ test('without the spool some are lost: Redis is away, the answer goes out, the r
   console.log(`Without the spool: ${answered.size} answered, ${notKept.size} reported, ${lost.length} lost`)
   expect(lost.length).toBeGreaterThan(0)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (typeof address !== 'object' || address === null) throw new Error('a TCP server has a port')
-  return address.port
-}

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { listen } from '../support/listen.js'
 import { run, temporaryFolder } from './support.js'
 
 /** Stands in every body that an answer has here, and must be printed nowhere. */
@@ -69,11 +69,10 @@ async function serve(
   tls?: { key: string; cert: string },
 ): Promise<AsyncDisposable & { url: string }> {
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listen(server)
   const protocol = tls === undefined ? 'http' : 'https'
   return {
-    url: `${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}/notifications`,
+    url: `${protocol}://127.0.0.1:${port}/notifications`,
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close')
       server.close()

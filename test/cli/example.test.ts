@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
+import { freePort } from '../support/listen.js'
 import { run, startEmulatorCommand, temporaryFolder } from './support.js'
 
 const example = fileURLToPath(new URL('../../examples/develop-with-emulator.ts', import.meta.url))
@@ -33,12 +33,3 @@ test('examples/develop-with-emulator.ts works with an emulator in another termin
   ])
   await emulator.line(/"reason":"unsubscribed"/)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = Object(server.address())
-  server.close()
-  await once(server, 'close')
-  return port
-}

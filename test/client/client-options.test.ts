@@ -146,7 +146,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.clientId: must not contain a colon, which ends the ID in raw credentials; use \`credentialsEncoding: 'form-urlencoded'\`",
         ],
         "a colon in a user name": [
-          "auth.username: must not contain a colon: it would end there",
+          "auth.username: must not contain a colon: Basic credentials end the name there",
         ],
         "a control character in the address": [
           "baseUrl: must not contain white space or control characters",
@@ -200,7 +200,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "baseUrl: must not contain a user name or password: addresses are shown in errors",
         ],
         "a password without a user name": [
-          "auth.username: expected string, received undefined",
+          "auth.username: is missing: it must be text",
         ],
         "a query": [
           "baseUrl: must not contain a query or a fragment: paths are added to it",
@@ -221,7 +221,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "routes.update.path: must begin with / and hold visible ASCII characters only",
         ],
         "a route with another method": [
-          "routes.update.method: Invalid option: expected one of "POST"|"PUT"|"DELETE"",
+          "routes.update.method: must be \`POST\`, \`PUT\` or \`DELETE\`",
         ],
         "a route without a slash": [
           "routes.update.path: must begin with / and hold visible ASCII characters only",
@@ -233,28 +233,28 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.scope: must not begin or end with white space",
         ],
         "a timeout beyond what timers take": [
-          "timeoutMs: Too big: expected number to be <=2147483647",
+          "timeoutMs: must be at most 2147483647",
         ],
         "a timeout that is text": [
-          "timeoutMs: expected number, received string",
+          "timeoutMs: must be a number, not text",
         ],
         "a token that is no function": [
           "auth.getAccessToken: must be a function that returns an access token",
         ],
         "a typing error": [
-          ": Unrecognized key: "timeout"",
+          ": there is no \`timeout\` (did you mean \`timeoutMs\`?)",
         ],
         "a typing error in a route": [
-          "routes.update: Unrecognized key: "url"",
+          "routes.update: has no \`url\`, only \`method\`, \`path\`",
         ],
         "a typing error in auth": [
-          "auth: Unrecognized key: "clientID"",
+          "auth: has no \`clientID\` (did you mean \`clientId\`?)",
         ],
         "a typing error in retry": [
-          "retry: Unrecognized key: "attempts"",
+          "retry: has no \`attempts\` (did you mean \`maxAttempts\`?)",
         ],
         "a typing error in routes": [
-          "routes: Unrecognized key: "delete"",
+          "routes: has no \`delete\`, only \`unsubscribe\`, \`update\`",
         ],
         "a user name in the address": [
           "baseUrl: must not contain a user name or password: addresses are shown in errors",
@@ -263,7 +263,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.username: must not begin or end with white space",
         ],
         "a user name without a password": [
-          "auth.password: expected string, received undefined",
+          "auth.password: is missing: it must be text",
         ],
         "an address that ends with an escape": [
           "baseUrl: must not contain a backslash: is it what is left of an escape such as \`\\n\`?",
@@ -291,7 +291,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.password: must not be empty",
         ],
         "an unknown encoding": [
-          "auth.credentialsEncoding: Invalid option: expected one of "raw"|"form-urlencoded"",
+          "auth.credentialsEncoding: must be \`raw\` or \`form-urlencoded\`",
         ],
         "another scheme, with loopback allowed": [
           "baseUrl: must be an https: URL",
@@ -326,8 +326,8 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth.password: must not contain control characters",
         ],
         "credentials that are undefined": [
-          "auth.clientId: expected string, received undefined",
-          "auth.clientSecret: expected string, received undefined",
+          "auth.clientId: is missing: it must be text",
+          "auth.clientSecret: is missing: it must be text",
         ],
         "dispatcher and fetch": [
           "fetch: cannot be used together with \`dispatcher\`: requests go through one of them",
@@ -342,7 +342,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "baseUrl: must not contain half a surrogate pair: it cannot be encoded",
         ],
         "half an attempt": [
-          "retry.maxAttempts: expected int, received number",
+          "retry.maxAttempts: must be an integer",
         ],
         "http:": [
           "baseUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
@@ -355,29 +355,29 @@ describe('options that cannot work are refused with every problem listed', () =>
         ],
         "loopback allowed by something true": [
           "baseUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
-          "allowInsecureLoopback: expected boolean, received string",
+          "allowInsecureLoopback: must be a boolean, not text",
         ],
         "negative waits": [
-          "retry.baseDelayMs: Too small: expected number to be >=0",
-          "retry.maxDelayMs: Too small: expected number to be >=0",
+          "retry.baseDelayMs: must be at least 0",
+          "retry.maxDelayMs: must be at least 0",
         ],
         "no URL": [
           "baseUrl: must be an absolute URL, such as \`https://app.example.com/path\`",
         ],
         "no address": [
-          "baseUrl: must be a URL",
+          "baseUrl: is missing: it must be a URL",
         ],
         "no attempts": [
-          "retry.maxAttempts: Too small: expected number to be >0",
+          "retry.maxAttempts: must be more than 0",
         ],
         "no auth": [
-          "auth: must be client credentials, { username, password } or { getAccessToken }",
+          "auth: is missing: it must be client credentials, { username, password } or { getAccessToken }",
         ],
         "no time": [
-          "timeoutMs: Too small: expected number to be >0",
+          "timeoutMs: must be more than 0",
         ],
         "nothing at all": [
-          ": expected object, received undefined",
+          ": an object is needed, not undefined",
         ],
         "retry: true": [
           "retry: must be an object or false",
@@ -386,14 +386,14 @@ describe('options that cannot work are refused with every problem listed', () =>
           "auth: must be one kind of credentials, not \`getAccessToken\` and another",
         ],
         "two more kinds of auth": [
-          "auth: Unrecognized keys: "authUrl", "domain", "clientId", "clientSecret"",
+          "auth: has no \`authUrl\`, no \`domain\`, no \`clientId\`, no \`clientSecret\`, only \`username\`, \`password\`",
         ],
         "two other kinds of auth": [
           "auth: must be one kind of credentials, not \`getAccessToken\` and another",
         ],
         "waits beyond what timers take": [
-          "retry.baseDelayMs: Too big: expected number to be <=2147483647",
-          "retry.maxDelayMs: Too big: expected number to be <=2147483647",
+          "retry.baseDelayMs: must be at most 2147483647",
+          "retry.maxDelayMs: must be at most 2147483647",
         ],
         "white space in the address": [
           "baseUrl: must not contain white space or control characters",
@@ -405,21 +405,23 @@ describe('options that cannot work are refused with every problem listed', () =>
   test('the message shows the first five problems', () => {
     const options = { retry: 1, timeoutMs: 0, logger: 1, fetch: 1, routes: 1, baseUrl: 1, auth: {} }
     expect(() => new NotificationClient(options as never)).toThrowErrorMatchingInlineSnapshot(
-      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; auth.authUrl: must be a URL; auth.domain: expected string, received undefined; auth.clientId: expected string, received undefined; auth.clientSecret: expected string, received undefined; and 5 more.]`,
+      `[ConfigurationError: NotificationClient cannot be made from these options: \`baseUrl\` must be a URL; \`auth.authUrl\` is missing: it must be a URL; \`auth.domain\` is missing: it must be text; \`auth.clientId\` is missing: it must be text; \`auth.clientSecret\` is missing: it must be text; and 5 more.]`,
     )
     const { routes: _routes, auth: _auth, ...five } = options
     expect(
       () => new NotificationClient({ ...five, auth: { getAccessToken: () => 'x' } } as never),
     ).toThrowErrorMatchingInlineSnapshot(
-      `[ConfigurationError: NotificationClient cannot be made from these options: baseUrl: must be a URL; fetch: must be a fetch function; timeoutMs: Too small: expected number to be >0; retry: must be an object or false; logger: must be a logger with debug, info, warn and error, or false.]`,
+      `[ConfigurationError: NotificationClient cannot be made from these options: \`baseUrl\` must be a URL; \`fetch\` must be a fetch function; \`timeoutMs\` must be more than 0; \`retry\` must be an object or false; \`logger\` must be a logger with debug, info, warn and error, or false.]`,
     )
   })
 
+  const known =
+    '`baseUrl`, `auth`, `ca`, `dispatcher`, `fetch`, `timeoutMs`, `retry`, `logger`, `routes`, `allowInsecureLoopback`'
   test.each([
-    ['a\r\n\u0000b\u2028c', 'Unrecognized key: "a b c"'],
-    ['k'.repeat(280), `Unrecognized key: "${'k'.repeat(280)}"`],
-    ['k'.repeat(281), `Unrecognized key: "${'k'.repeat(281)}…`],
-    ['k'.repeat(9_999), `Unrecognized key: "${'k'.repeat(281)}…`],
+    ['a\r\n\u0000b\u2028c', `there is no \`a b c\`, only ${known}`],
+    ['k'.repeat(100), `there is no \`${'k'.repeat(100)}\`, only ${known}`],
+    ['k'.repeat(101), `there is no \`${'k'.repeat(100)}…\`, only ${known}`],
+    ['k'.repeat(9_999), `there is no \`${'k'.repeat(100)}…\`, only ${known}`],
   ])('a problem is told on one line of bounded length: %#', (key, problem) => {
     expect(() => new NotificationClient({ ...working, [key]: 1 } as never)).toThrow(
       new ConfigurationError(`NotificationClient cannot be made from these options: ${problem}.`, {
@@ -431,7 +433,7 @@ describe('options that cannot work are refused with every problem listed', () =>
   test('the message names them all and shows no value', () => {
     expect(
       () => new NotificationClient({ baseUrl: 'x', auth: { ...credentials, clientSecret: 's3cret\n' } }),
-    ).toThrow(/baseUrl: .*auth\.clientSecret: |auth\.clientSecret: .*baseUrl: /)
+    ).toThrow(/`baseUrl` .*`auth\.clientSecret` /)
     expect(
       () => new NotificationClient({ baseUrl: 'x', auth: { ...credentials, clientSecret: 's3cret\n' } }),
     ).not.toThrow(/s3cret/)
@@ -491,16 +493,16 @@ describe('fromEnv', () => {
   test('names every variable that is missing or empty', () => {
     const { NOTIFICATION_DOMAIN: _, ...rest } = env
     expect(() => NotificationClient.fromEnv({}, { ...rest, NOTIFICATION_CLIENT_SECRET: '' })).toThrow(
-      "NotificationClient cannot be made from this environment: NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
-        'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
+      "NotificationClient cannot be made from this environment: `NOTIFICATION_DOMAIN` is missing: set it to the tenant's name; " +
+        '`NOTIFICATION_CLIENT_SECRET` is missing: set it to the client secret.',
     )
     expect(() => NotificationClient.fromEnv({}, {})).toThrow(ConfigurationError)
     expect(() => NotificationClient.fromEnv({}, {})).toThrow(
-      'NOTIFICATION_BASE_URL: is not set (base address of the notification service); ' +
-        'NOTIFICATION_AUTH_URL: is not set (base address of the authorization server); ' +
-        "NOTIFICATION_DOMAIN: is not set (the tenant's name); " +
-        'NOTIFICATION_CLIENT_ID: is not set (client ID); ' +
-        'NOTIFICATION_CLIENT_SECRET: is not set (client secret).',
+      '`NOTIFICATION_BASE_URL` is missing: set it to the base address of the notification service; ' +
+        '`NOTIFICATION_AUTH_URL` is missing: set it to the base address of the authorization server; ' +
+        "`NOTIFICATION_DOMAIN` is missing: set it to the tenant's name; " +
+        '`NOTIFICATION_CLIENT_ID` is missing: set it to the client ID; ' +
+        '`NOTIFICATION_CLIENT_SECRET` is missing: set it to the client secret.',
     )
     expect(() => NotificationClient.fromEnv({}, null as never)).toThrow(ConfigurationError)
   })
@@ -552,11 +554,11 @@ describe('fromEnv, further on,', () => {
     }
     expect(problemsOf(() => NotificationClient.fromEnv({}, wrong))).toEqual([
       'NotificationClient cannot be made from this environment: ' +
-        'NOTIFICATION_BASE_URL: must be an https: URL (for tests on loopback, set `allowInsecureLoopback`); ' +
-        'NOTIFICATION_AUTH_URL: must be an absolute URL, such as `https://app.example.com/path`; ' +
-        'NOTIFICATION_DOMAIN: must not begin or end with white space; ' +
-        'NOTIFICATION_CLIENT_SECRET: must not contain control characters; ' +
-        'NOTIFICATION_CREDENTIALS_ENCODING: Invalid option: expected one of "raw"|"form-urlencoded".',
+        '`NOTIFICATION_BASE_URL` must be an https: URL (for tests on loopback, set `allowInsecureLoopback`); ' +
+        '`NOTIFICATION_AUTH_URL` must be an absolute URL, such as `https://app.example.com/path`; ' +
+        '`NOTIFICATION_DOMAIN` must not begin or end with white space; ' +
+        '`NOTIFICATION_CLIENT_SECRET` must not contain control characters; ' +
+        '`NOTIFICATION_CREDENTIALS_ENCODING` must be `raw` or `form-urlencoded`.',
       [
         ['NOTIFICATION_BASE_URL'],
         ['NOTIFICATION_AUTH_URL'],
@@ -573,7 +575,7 @@ describe('fromEnv, further on,', () => {
     try {
       const NOTIFICATION_CA_FILE = join(folder, 'ca.pem')
       expect(problemsOf(() => NotificationClient.fromEnv({}, { ...env, NOTIFICATION_CA_FILE }))).toEqual([
-        'NotificationClient cannot be made from this environment: NOTIFICATION_CA_FILE: names a file that ' +
+        'NotificationClient cannot be made from this environment: `NOTIFICATION_CA_FILE` names a file that ' +
           `cannot be read (ENOENT: no such file or directory, open '${NOTIFICATION_CA_FILE}').`,
         [['NOTIFICATION_CA_FILE']],
       ])
@@ -603,7 +605,7 @@ describe('fromEnv, further on,', () => {
 
   test.each(['auth', 'baseUrl'] as const)('refuses %s among its options, which it reads itself', (name) => {
     expect(problemsOf(() => NotificationClient.fromEnv({ [name]: working[name] } as never, env))).toEqual([
-      `NotificationClient cannot be made from this environment: ${name}: is read from the environment: ` +
+      `NotificationClient cannot be made from this environment: \`${name}\` is read from the environment: ` +
         'leave it out here, or use `new NotificationClient`.',
       [[name]],
     ])

@@ -80,33 +80,33 @@ test.each([
   [
     'tryCreateSubscription',
     (client: NotificationClient) => client.tryCreateSubscription({ ...subscription, usernames: [] }),
-    'usernames: must name at least one user',
+    '`usernames` must name at least one user',
   ],
   [
     'updateSubscriptionParameters',
     (client: NotificationClient) => client.updateSubscriptionParameters(1, {}),
-    'must change at least one parameter or header',
+    'at least one parameter or header must be given',
   ],
   [
     'updateSubscriptionParameters',
     (client: NotificationClient) => client.updateSubscriptionParameters(1.5, { parameters: { a: 'b' } }),
-    'must be the integer that createSubscription returned',
+    'the subscription id must be the integer that createSubscription returned',
   ],
   [
     'updateSubscriptionParameters',
     (client: NotificationClient) =>
       client.updateSubscriptionParameters(1, { parameters: { a: 'b' }, headers: { A: 'c' } }),
-    'headers.A: `A` is a parameter, too: on callbacks both would be the same header',
+    '`headers.A` is a parameter, too: on callbacks both would be the same header',
   ],
   [
     'unsubscribe',
     (client: NotificationClient) => client.unsubscribe(1, { signal: 'x' as never }),
-    'signal: must be an AbortSignal',
+    '`signal` must be an AbortSignal',
   ],
   [
     'getAccessToken',
     (client: NotificationClient) => client.getAccessToken({ timeoutMs: -1 }),
-    'timeoutMs: Too small: expected number to be >0',
+    '`timeoutMs` must be more than 0',
   ],
 ] as const)('%s names itself in what it refuses: %#', async (name, call, problem) => {
   const service = fakeService()

@@ -1,5 +1,5 @@
 /** What the pages promise is there: options, errors, files and commands. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as client from 'notification-subscriber'
 import ts from 'typescript'
@@ -9,6 +9,14 @@ import { pages, root } from './code-blocks.js'
 
 const allPages = [...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const headingsOf = (page: string) =>
+  [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.replaceAll('`', ''))
+/** As GitHub and npm make the anchor of a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
 
 test('README.md has at most 160 lines: what is longer belongs on a page', () => {
   expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(160)
@@ -31,6 +39,16 @@ describe('the tables of the pages', () => {
     expect(missingFrom('docs/receiver.md', expected)).toEqual([])
   })
 
+  test('name every option of the emulator, those of its page included', () => {
+    const options = propertiesOf('src/emulator/emulator-options.ts', 'EmulatorOptions')
+    expect(missingFrom('docs/emulator.md', [...options, 'page.port'])).toEqual([])
+  })
+
+  test('name every option of the spool', () => {
+    const options = propertiesOf('src/spool/spool-options.ts', 'DeliverySpoolOptions')
+    expect(missingFrom('docs/spool.md', options)).toEqual([])
+  })
+
   test('name every error, with its code', () => {
     const errors = Object.entries(client).filter(
       ([name]) => name.endsWith('Error') && name !== 'NotificationError',
@@ -50,6 +68,31 @@ describe.each(allPages)('%s', (page) => {
     const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([])
   })
+
+  test('links to headings that exist', () => {
+    const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)]
+    const dead = links.filter(([, file, anchor = '']) => {
+      const target = file ? join(dirname(page), file) : page
+      return !headingsOf(target).map(anchorOf).includes(anchor)
+    })
+    expect(dead.map(([link]) => link)).toEqual([])
+  })
+})
+
+test('docstrings and comments cite sections that exist', () => {
+  const dead: string[] = []
+  for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!/\.tsx?$/.test(file)) continue
+    // As one line, because a comment may break inside of a citation.
+    const text = textOf(join('src', file)).replace(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ')
+    for (const [, page = '', cited = ''] of text.matchAll(/\b(docs\/[a-z]+\.md), ([A-Z][^);:.]*)/g)) {
+      const headings = headingsOf(page)
+      const isHeading = (section: string) => headings.includes(section)
+      const sections = isHeading(cited) ? [cited] : cited.split(/, | and /)
+      dead.push(...sections.filter((each) => !isHeading(each)).map((each) => `${file}: ${page}, ${each}`))
+    }
+  }
+  expect(dead).toEqual([])
 })
 
 test.each(allPages)('%s names commands that exist', (page) => {
@@ -65,7 +108,9 @@ function missingFrom(page: string, names: readonly string[]): string[] {
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .map((row) => row.split('|')[1] ?? '')
-  return names.filter((name) => !cells.some((cell) => cell.includes(`\`${name}\``)))
+  return names.filter(
+    (name) => !cells.some((cell) => cell.includes(`\`${name}\``) || cell.includes(`\`${name}(`)),
+  )
 }
 
 /** The names of the properties of an interface in the sources. */

@@ -79,15 +79,19 @@ describe('injected faults of callbacks', () => {
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
   })
 
-  const oneKind = 'fault: must be one of { status }, { delayMs } and { reset }.'
+  const oneKind = '`fault` must be one of { status }, { delayMs } and { reset }.'
   test.each<[unknown, CallbackFaultOptions, string]>([
-    [{ status: 204 }, {}, 'fault.status: must be 300 to 599: a callback that is answered with 2xx succeeds.'],
-    [{ status: 600 }, {}, 'fault.status: '],
-    [{ status: 500, body: 'no' }, {}, 'fault: Unrecognized key: "body".'],
+    [
+      { status: 204 },
+      {},
+      '`fault.status` must be 300 to 599: a callback that is answered with 2xx succeeds.',
+    ],
+    [{ status: 600 }, {}, '`fault.status` must be at most 599.'],
+    [{ status: 500, body: 'no' }, {}, '`fault` has no `body`, only `status`.'],
     [{ malformedBody: true }, {}, oneKind],
-    [{ delayMs: -1 }, {}, 'fault.delayMs: '],
-    [{ status: 500 }, { times: 0 }, 'times: '],
-    [{ status: 500 }, { subscriptionId: 0 }, 'subscriptionId: '],
+    [{ delayMs: -1 }, {}, '`fault.delayMs` must be at least 0.'],
+    [{ status: 500 }, { times: 0 }, '`times` must be at least 1.'],
+    [{ status: 500 }, { subscriptionId: 0 }, '`subscriptionId` must be at least 1.'],
   ])('one that could never happen is refused: %j %j', async (fault, options, sentence) => {
     await using emulator = await startEmulator()
     const inject = () => emulator.injectFault('callback', fault as CallbackFault, options)
@@ -99,7 +103,7 @@ describe('injected faults of callbacks', () => {
     await using emulator = await startEmulator()
     const options = { times: 1, subscriptionId: 1 }
     expect(() => emulator.injectFault('create', { status: 500 }, options)).toThrow(
-      'The fault cannot be injected: subscriptionId: is for callbacks only.',
+      'The fault cannot be injected: `subscriptionId` is for callbacks only.',
     )
   })
 })

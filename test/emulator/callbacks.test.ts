@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
 import { describe, expect, test } from 'vitest'
 import { InvalidRequestError, TimeoutError } from '../../src/errors.js'
+import { freePort } from '../support/listen.js'
 import { apiAuthorization, created, form, lowEnergy, type Reaction, Receiver, send } from './support.js'
 
 describe('section 4.2 and 2.3: the callback', () => {
@@ -110,7 +109,7 @@ describe('section 6: who is notified', () => {
     await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
     await expect(refused).rejects.toMatchObject({
       message: expect.stringMatching(
-        /^This notification cannot be delivered: type: .*; category: .*; payload: expected record, received array\.$/,
+        /^This notification cannot be delivered: `type` must not be empty; `category` must be .*; `payload` must be an object, not a list\.$/,
       ),
       issues: [{ path: ['type'] }, { path: ['category'] }, { path: ['payload'] }],
     })
@@ -167,12 +166,8 @@ describe('section 3: failed callbacks', () => {
     await using emulator = await startEmulator()
     await using stranger = await startEmulator()
     await using untrusted = await Receiver.start(stranger)
-    const free = createServer().listen(0, '127.0.0.1')
-    await once(free, 'listening')
-    const { port } = free.address() as { port: number }
-    await new Promise((closed) => free.close(closed))
     await created(emulator, { url: untrusted.url })
-    await created(emulator, { url: `https://127.0.0.1:${port}/` })
+    await created(emulator, { url: `https://127.0.0.1:${await freePort()}/` })
     expect(await emulator.notify(lowEnergy)).toMatchObject([
       { error: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } },
       { error: { code: 'ECONNREFUSED' } },

@@ -1,7 +1,7 @@
-import { createServer } from 'node:net'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
+import { freePort } from '../support/listen.js'
 import { apiAuthorization, create, created, form, lowEnergy, Receiver, send } from './support.js'
 
 let emulator: Emulator
@@ -44,10 +44,7 @@ describe('what went out', () => {
   })
 
   test('a refused connection is told with its address', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    const { port } = Object(server.address())
-    await new Promise((resolve) => server.close(resolve))
+    const port = await freePort()
     await created(emulator, { url: `https://localhost:${port}/` })
     const [result] = await emulator.notify(lowEnergy)
     expect(result?.error?.message).toContain(`127.0.0.1:${port}`)

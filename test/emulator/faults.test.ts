@@ -127,33 +127,33 @@ describe('injected faults', () => {
     expect((await create(emulator)).status).toBe(201)
   })
 
-  const oneKind = 'fault: must be one of { status }, { delayMs }, { reset } and { malformedBody }.'
+  const oneKind = '`fault` must be one of { status }, { delayMs }, { reset } and { malformedBody }.'
   test.each<[unknown, unknown, number, string]>([
-    ['tokens', { status: 500 }, 1, 'operation: must be token, create, update, unsubscribe or callback.'],
-    ['create', { status: 199 }, 1, 'fault.status: '],
-    ['create', { status: 600 }, 1, 'fault.status: '],
+    ['tokens', { status: 500 }, 1, '`operation` must be token, create, update, unsubscribe or callback.'],
+    ['create', { status: 199 }, 1, '`fault.status` must be at least 200.'],
+    ['create', { status: 600 }, 1, '`fault.status` must be at most 599.'],
     ['create', { status: 500, reset: 'before-processing' }, 1, oneKind],
-    ['create', { status: 500, headers: { 'not a name': 'x' } }, 1, 'fault.headers: are not HTTP headers.'],
-    ['create', { delayMs: -1 }, 1, 'fault.delayMs: '],
-    ['create', { delayMs: 2 ** 31 }, 1, 'fault.delayMs: '],
-    ['create', { reset: 'sometimes' }, 1, 'fault.reset: '],
-    ['create', { malformedBody: false }, 1, 'fault.malformedBody: must be a text or true.'],
+    ['create', { status: 500, headers: { 'not a name': 'x' } }, 1, '`fault.headers` are not HTTP headers.'],
+    ['create', { delayMs: -1 }, 1, '`fault.delayMs` must be at least 0.'],
+    ['create', { delayMs: 2 ** 31 }, 1, '`fault.delayMs` must be at most 2147483647.'],
+    ['create', { reset: 'sometimes' }, 1, '`fault.reset` must be `before-processing` or `after-processing`.'],
+    ['create', { malformedBody: false }, 1, '`fault.malformedBody` must be text or true.'],
     ['create', {}, 1, oneKind],
     ['create', null, 1, oneKind],
-    ['create', { status: 500 }, 0, 'times: '],
-    ['create', { status: 500 }, 1.5, 'times: '],
+    ['create', { status: 500 }, 0, '`times` must be at least 1.'],
+    ['create', { status: 500 }, 1.5, '`times` must be an integer.'],
     [
       'unsubscribe',
       { malformedBody: true },
       1,
-      'fault.malformedBody: is not possible for unsubscribe: its answer, 204, cannot have a body.',
+      '`fault.malformedBody` is not possible for unsubscribe: its answer, 204, cannot have a body.',
     ],
   ])('one that could never happen is refused: %j %j times %j', async (operation, fault, times, sentence) => {
     await using emulator = await startEmulator()
     const inject = () => emulator.injectFault(operation as EmulatorOperation, fault as Fault, { times })
     expect(inject).toThrow(InvalidRequestError)
     expect(inject).toThrow(`The fault cannot be injected: ${sentence}`)
-    const path = sentence.slice(0, sentence.indexOf(': ')).split('.')
+    const path = sentence.split('`')[1]?.split('.')
     expect(inject).toThrow(expect.objectContaining({ issues: [expect.objectContaining({ path })] }))
     expect((await create(emulator)).status).toBe(201)
   })

@@ -47,49 +47,57 @@ describe('starting', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['domain', { domain: '' }, 'domain: must be printable ASCII and not empty'],
-    ['domain', { domain: 'a\nb' }, 'domain: must be printable ASCII and not empty'],
-    ['clientId', { clientId: 'ä' }, 'clientId: must be printable ASCII and not empty'],
-    ['clientSecret', { clientSecret: '' }, 'clientSecret: '],
-    ['password', { password: '' }, 'password: '],
-    ['username', { username: '' }, 'username: '],
-    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }, 'tokenLifetimeSeconds: '],
-    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }, 'tokenLifetimeSeconds: '],
+    ['domain', { domain: '' }, '`domain` must be printable ASCII and not empty'],
+    ['domain', { domain: 'a\nb' }, '`domain` must be printable ASCII and not empty'],
+    ['clientId', { clientId: 'ä' }, '`clientId` must be printable ASCII and not empty'],
+    ['clientSecret', { clientSecret: '' }, '`clientSecret` must not be empty'],
+    ['password', { password: '' }, '`password` must not be empty'],
+    ['username', { username: '' }, '`username` must not be empty'],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }, '`tokenLifetimeSeconds` must be at least 0'],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }, '`tokenLifetimeSeconds` must be an integer'],
     [
       'permittedHeaders.0',
       { permittedHeaders: ['Content-Type'] },
-      'permittedHeaders[0]: belongs to the callback request itself',
+      '`permittedHeaders[0]` belongs to the callback request itself',
     ],
-    ['permittedHeaders.0', { permittedHeaders: ['not a name'] }, 'permittedHeaders[0]: is not a header name'],
+    [
+      'permittedHeaders.0',
+      { permittedHeaders: ['not a name'] },
+      '`permittedHeaders[0]` is not a header name',
+    ],
     [
       'username',
       { username: 'a:b' },
-      'username: cannot contain a colon: Basic ends the user name there (RFC 7617)',
+      '`username` cannot contain a colon: Basic ends the user name there (RFC 7617)',
     ],
-    ['callbackCa', { callbackCa: 'no certificate' }, 'callbackCa: is not a PEM certificate'],
-    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }, 'callbackTimeoutMs: '],
-    ['callbackTimeoutMs', { callbackTimeoutMs: 2 ** 31 }, 'callbackTimeoutMs: '],
-    ['credentialsEncoding', { credentialsEncoding: 'base64' }, 'credentialsEncoding: '],
-    ['port', { port: 65_536 }, 'port: '],
-    ['port', { port: -1 }, 'port: '],
-    ['host', { host: 'https://x' }, 'host: must be an IP address or a host name'],
-    ['host', { host: '' }, 'host: must be an IP address or a host name'],
-    ['ca', { ca: 'no certificate', tls: loopback.tls }, 'ca: is not a PEM certificate'],
-    ['tls', { ca: loopback.ca }, 'tls: and `ca` belong together: give both or neither'],
-    ['tls', { tls: loopback.tls }, 'tls: and `ca` belong together: give both or neither'],
-    ['tls.key', { ...loopback, tls: { ...loopback.tls, key: 'x' } }, 'tls.key: is not a PEM private key'],
-    ['tls.cert', { ...loopback, tls: { ...loopback.tls, cert: 'x' } }, 'tls.cert: is not a PEM certificate'],
+    ['callbackCa', { callbackCa: 'no certificate' }, '`callbackCa` is not a PEM certificate'],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }, '`callbackTimeoutMs` must be at least 1'],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 2 ** 31 }, '`callbackTimeoutMs` must be at most 2147483647'],
+    [
+      'credentialsEncoding',
+      { credentialsEncoding: 'base64' },
+      '`credentialsEncoding` must be `raw` or `form-urlencoded`',
+    ],
+    ['port', { port: 65_536 }, '`port` must be at most 65535'],
+    ['port', { port: -1 }, '`port` must be at least 0'],
+    ['host', { host: 'https://x' }, '`host` must be an IP address or a host name'],
+    ['host', { host: '' }, '`host` must be an IP address or a host name'],
+    ['ca', { ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
+    ['tls', { ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
+    ['tls', { tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
+    ['tls.key', { ...loopback, tls: { ...loopback.tls, key: 'x' } }, '`tls.key` is not a PEM private key'],
+    ['tls.cert', { ...loopback, tls: { ...loopback.tls, cert: 'x' } }, '`tls.cert` is not a PEM certificate'],
     [
       'tls.key',
       { ...loopback, tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key } },
-      'tls.key: is not the key of `tls.cert`',
+      '`tls.key` is not the key of `tls.cert`',
     ],
     [
       'tls.cert',
       createLoopbackCertificate({ validUntil: Date.now() - 1_000 }),
-      'tls.cert: has expired: without `tls` and `ca`, new ones are made',
+      '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
     ],
-    ['', { prot: 1 }, 'Unrecognized key: "prot"'],
+    ['', { prot: 1 }, 'there is no `prot` (did you mean `port`?)'],
   ])('refuses what cannot work, at %s: %j', async (path, options, sentence) => {
     const refused = startEmulator(options as EmulatorOptions)
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
@@ -105,7 +113,7 @@ describe('starting', () => {
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
     const { port } = new URL(emulator.baseUrl)
     await expect(refused).rejects.toMatchObject({
-      message: `The emulator cannot start: port: ${port} of 127.0.0.1 is taken: choose another, or 0 for any free one.`,
+      message: `The emulator cannot start: \`port\`: ${port} of 127.0.0.1 is taken: choose another, or 0 for any free one.`,
       issues: [{ path: ['port'] }],
       cause: { code: 'EADDRINUSE' },
     })
@@ -116,7 +124,7 @@ describe('starting', () => {
     const refused = startEmulator({ host: '192.0.2.1' })
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
     await expect(refused).rejects.toMatchObject({
-      message: expect.stringContaining('host: 192.0.2.1 cannot be listened on at port 0: '),
+      message: expect.stringContaining('`host`: 192.0.2.1 cannot be listened on at port 0: '),
       issues: [{ path: ['host'] }],
     })
   })

@@ -60,7 +60,7 @@ describe('sampleNotification', () => {
     const sample = () => sampleNotification('brandNew')
     expect(sample).toThrow(InvalidRequestError)
     expect(sample).toThrow(
-      'There is no sample of this notification: category is needed, because "brandNew" is no documented type: behavioral, call-score, conversation-ai.',
+      'There is no sample of this notification: `category` is missing: it must be one of behavioral, call-score, conversation-ai, because "brandNew" is no documented type.',
     )
   })
 })

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Emulator } from 'notification-subscriber/emulator'
+import { listen } from '../support/listen.js'
 
 export interface Answer {
   status: number
@@ -148,8 +149,7 @@ export class Receiver {
   }
 
   static async #listen(server: ReturnType<typeof createServer>, protocol: string): Promise<Receiver> {
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    await listen(server)
     return new Receiver(server, protocol)
   }
 

@@ -1,12 +1,12 @@
 /** design.md, "Requests": what a dispatcher and a `fetch` are given, and what is read of their answers. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type DispatcherLike, type FetchLike, NotificationClient } from 'notification-subscriber'
 import { Agent } from 'undici'
 import { Agent as Agent6 } from 'undici6'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
+import { freePort, listen } from '../support/listen.js'
 
 const auth = { getAccessToken: () => 'token' }
 
@@ -250,14 +250,13 @@ describe('on a loopback server', () => {
     await once(server, 'close')
   })
 
-  async function listen(handler: RequestListener): Promise<string> {
+  async function serve(handler: RequestListener): Promise<string> {
     server = createServer(handler)
     server.on('connection', (socket) => {
       open.add(socket)
       socket.once('close', () => open.delete(socket))
     })
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${await listen(server)}`
   }
 
   const clientOf = (address: string, options: object = {}) =>
@@ -272,7 +271,7 @@ describe('on a loopback server', () => {
   test('a burst of calls waits in line for 32 connections, and close() leaves none', async () => {
     const waiting: (() => void)[] = []
     let allBusy = false
-    const address = await listen((_request, response) => {
+    const address = await serve((_request, response) => {
       waiting.push(() => response.writeHead(204).end())
       // None is answered before 32 are under way; the others come on the same connections.
       allBusy ||= waiting.length === 32
@@ -291,12 +290,12 @@ describe('on a loopback server', () => {
     ['undici 7', () => new Agent()],
     ['undici 6', () => new Agent6()],
   ])('whether a request was sent is known with a dispatcher of %s', async (_name, newAgent) => {
-    const address = await listen((request) => request.socket.resetAndDestroy())
+    const address = await serve((request) => request.socket.resetAndDestroy())
     const dispatcher = newAgent()
     const client = clientOf(address, { dispatcher })
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
-    const closedPort = await listenAndClose()
-    await expect(clientOf(closedPort, { dispatcher }).unsubscribe(1)).rejects.toMatchObject({
+    const nobody = `http://127.0.0.1:${await freePort()}`
+    await expect(clientOf(nobody, { dispatcher }).unsubscribe(1)).rejects.toMatchObject({
       code: 'CONNECTION',
       requestSent: false,
     })
@@ -305,14 +304,14 @@ describe('on a loopback server', () => {
 
   test("a caller's abort ends the request, with the caller's reason", async () => {
     const abort = new AbortController()
-    const address = await listen(() => abort.abort('enough'))
+    const address = await serve(() => abort.abort('enough'))
     await expect(clientOf(address).unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
     await vi.waitFor(() => expect(open.size).toBe(0))
   })
 
   test('an abort at any moment of the first request ends it, and sends nothing afterwards', async () => {
     let requests = 0
-    const address = await listen(() => requests++)
+    const address = await serve(() => requests++)
     for (let turns = 0; turns < 12; turns++) {
       const abort = new AbortController()
       const client = clientOf(address)
@@ -330,16 +329,6 @@ describe('on a loopback server', () => {
     expect(requests).toBe(0)
   })
 })
-
-/** An address where nothing listens any more. */
-async function listenAndClose(): Promise<string> {
-  const server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return `http://127.0.0.1:${port}`
-}
 
 describe('a fetch', () => {
   test('is called without a receiver, with the request and nothing else', async () => {

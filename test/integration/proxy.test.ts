@@ -1,12 +1,11 @@
 /** Proxies from the environment (design.md, "Requests"): a real proxy on loopback, and hosts that only it can reach. */
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
+import { listen } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
 
@@ -127,9 +126,8 @@ describe('a proxy that fails', () => {
   )
 
   test('by being no proxy: the error asks whether it is one', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const server = createServer()
+    const port = await listen(server)
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`)
     await using client = clientOf(`https://${host}`)
     const error = await failure(client.getAccessToken())
@@ -140,6 +138,33 @@ describe('a proxy that fails', () => {
     )
     server.close()
   })
+
+  test.each([
+    ['the connection', 'basic', 'connection', /this attempt was not sent, because/],
+    ['the token', 'token', 'token', /there was no access token from https:\S+ yet, because/],
+  ] as const)(
+    'by never answering, while the call waits for %s: its time limit ends it, with an error that names the proxy',
+    async (_what, kind, phase, words) => {
+      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, silent: true })
+      vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
+      const baseUrl = `https://${host}`
+      const { username, password: ofUser } = emulator
+      await using client =
+        kind === 'token'
+          ? clientOf(baseUrl)
+          : new NotificationClient({ baseUrl, auth: { username, password: ofUser }, logger })
+      const error = await failure(client.createSubscription(subscription, { timeoutMs: 300 }))
+      expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 300 })
+      const { message } = error as Error
+      expect(message).toMatch(words)
+      expect(message).toContain(
+        `because the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names had made no tunnel to ${host}. ` +
+          'Is it a proxy, and does it work?',
+      )
+      expect(proxy.requests).toMatchObject([{ target: `${host}:443` }])
+      expect(everythingShownBy([error, logger.lines])).not.toContain(password)
+    },
+  )
 
   test('while what fails behind it is told of the target', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', undefined)

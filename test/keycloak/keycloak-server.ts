@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +11,7 @@ import { promisify } from 'node:util'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { Agent, request } from 'undici'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { listen } from '../support/listen.js'
+import { freePort } from '../support/listen.js'
 
 const run = promisify(execFile)
 
@@ -242,12 +241,4 @@ async function install(): Promise<string> {
   await run('mv', [join(unpacked, `keycloak-${keycloakVersion}`), home])
   await rm(unpacked, { recursive: true })
   return home
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -62,7 +62,9 @@ describe('the folder', () => {
   test('whose name is too long for a socket is refused, but may be named relative to the working directory', async () => {
     await using folder = await spoolFolder()
     const path = join(folder.path, 'x'.repeat(90))
-    expect((await refusalOf(path)).message).toMatch(/bytes too long/)
+    expect((await refusalOf(path)).message).toMatch(
+      /^The delivery spool cannot work: `path`: the folder \S+ is \d+ bytes too long/,
+    )
   })
 })
 

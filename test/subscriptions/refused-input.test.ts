@@ -90,7 +90,7 @@ describe('input that is refused before anything is sent', () => {
     expect(problems).toMatchInlineSnapshot(`
       {
         "__proto__ as a name": [
-          "parameters.__proto__: \`__proto__\` is reserved: objects take it for their prototype",
+          "parameters.__proto__: is reserved: objects take it for their prototype",
         ],
         "a URL object with a fragment": [
           "callbackUrl: must not contain a fragment (#…): it is never sent to a server",
@@ -168,31 +168,31 @@ describe('input that is refused before anything is sent', () => {
           "callbackUrl: must be written \`https://app.example.com/\`: in another spelling it would be another callback URL to the service",
         ],
         "a field with a typing error": [
-          ": Unrecognized key: "callbackURL"",
+          ": there is no \`callbackURL\` (did you mean \`callbackUrl\`?)",
         ],
         "a header of the request itself": [
-          "headers.Authorization: \`Authorization\` is reserved: it is a header of the request",
+          "headers.Authorization: is reserved: it is a header of the request",
         ],
         "a name in both kinds": [
-          "headers.TOKEN: \`TOKEN\` is a parameter, too: on callbacks both would be the same header",
+          "headers.TOKEN: is a parameter, too: on callbacks both would be the same header",
         ],
         "a name that is a form field": [
-          "parameters.Username: \`Username\` is reserved: it is a field of the request",
+          "parameters.Username: is reserved: it is a field of the request",
         ],
         "a name that is no header name": [
-          "parameters.my token: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
+          "parameters.my token: cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
         ],
         "a name twice in different case": [
-          "parameters.Token: \`Token\` is given twice: header names are the same in any case",
+          "parameters.Token: is given twice: header names are the same in any case",
         ],
         "a parameter that breaks callbacks": [
-          "parameters.Content-Length: \`Content-Length\` is reserved: as a header it would break the callback",
+          "parameters.Content-Length: is reserved: as a header it would break the callback",
         ],
         "a relative callback URL": [
           "callbackUrl: must be an absolute URL, such as \`https://app.example.com/path\`",
         ],
         "a string for a boolean": [
-          "recreateIfExists: expected boolean, received string",
+          "recreateIfExists: must be a boolean, not text",
         ],
         "a type twice": [
           "notificationTypes.2: is listed twice",
@@ -204,7 +204,7 @@ describe('input that is refused before anything is sent', () => {
           "usernames.0: must not begin or end with white space",
         ],
         "a username that is no string": [
-          "usernames.0: expected string, received number",
+          "usernames.0: must be text, not a number",
         ],
         "a username twice": [
           "usernames.2: is listed twice",
@@ -216,19 +216,19 @@ describe('input that is refused before anything is sent', () => {
           "usernames.0: must not contain control characters",
         ],
         "a value beyond ASCII": [
-          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
+          "parameters.token: has a value that cannot stand in an HTTP header: visible ASCII only, with spaces and tabs inside",
         ],
         "a value that is undefined": [
-          "parameters.token: the value must be a string",
+          "parameters.token: is missing: it must be text",
         ],
         "a value with a line break": [
-          "parameters.token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
+          "parameters.token: has a value that cannot stand in an HTTP header: visible ASCII only, with spaces and tabs inside",
         ],
         "a value with white space around it": [
-          "headers.token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
+          "headers.token: has a value that cannot stand in an HTTP header: visible ASCII only, with spaces and tabs inside",
         ],
         "an empty name": [
-          "headers.: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
+          "headers.: cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
         ],
         "an empty username": [
           "usernames.0: must not be empty",
@@ -237,7 +237,7 @@ describe('input that is refused before anything is sent', () => {
           "callbackUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
         ],
         "an unknown type": [
-          "notificationTypes.0: Invalid option: expected one of "behavioral"|"call-score"|"conversation-ai"",
+          "notificationTypes.0: is delivered, not subscribed to: the type that brings it is \`behavioral\`",
         ],
         "another scheme": [
           "callbackUrl: must be an https: URL",
@@ -249,7 +249,7 @@ describe('input that is refused before anything is sent', () => {
           "headers: must be an object of names and values",
         ],
         "no callback URL": [
-          "callbackUrl: must be a URL",
+          "callbackUrl: is missing: it must be a URL",
         ],
         "no types": [
           "notificationTypes: must name at least one notification type",
@@ -266,15 +266,15 @@ describe('input that is refused before anything is sent', () => {
         "several problems at once": [
           "usernames.2: must not be empty",
           "usernames.1: is listed twice",
-          "parameters.my token: the name cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
-          "parameters.my token: the value cannot be the value of an HTTP header: visible ASCII only, with spaces and tabs inside",
-          "headers.TOKEN: \`TOKEN\` is a parameter, too: on callbacks both would be the same header",
+          "parameters.my token: cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
+          "parameters.my token: has a value that cannot stand in an HTTP header: visible ASCII only, with spaces and tabs inside",
+          "headers.TOKEN: is a parameter, too: on callbacks both would be the same header",
         ],
         "types that are no list": [
-          "notificationTypes: expected array, received string",
+          "notificationTypes: must be a list, not text",
         ],
         "users that are no list": [
-          "usernames: expected array, received string",
+          "usernames: must be a list, not text",
         ],
       }
     `)
@@ -318,40 +318,40 @@ describe('input that is refused before anything is sent', () => {
       ...(await reasonsAgainst('headers')),
     }).toMatchInlineSnapshot(`
       {
-        "headers.ACCEPT": "\`ACCEPT\` is reserved: it is a header of the request",
-        "headers.AUTHORIZATION": "\`AUTHORIZATION\` is reserved: it is a header of the request",
-        "headers.CONNECTION": "\`CONNECTION\` is reserved: it is a header of the request",
-        "headers.CONTENT-ENCODING": "\`CONTENT-ENCODING\` is reserved: it is a header of the request",
-        "headers.CONTENT-LENGTH": "\`CONTENT-LENGTH\` is reserved: it is a header of the request",
-        "headers.CONTENT-TYPE": "\`CONTENT-TYPE\` is reserved: it is a header of the request",
-        "headers.EXPECT": "\`EXPECT\` is reserved: it is a header of the request",
-        "headers.HOST": "\`HOST\` is reserved: it is a header of the request",
-        "headers.KEEP-ALIVE": "\`KEEP-ALIVE\` is reserved: it is a header of the request",
-        "headers.PROXY-AUTHENTICATE": "\`PROXY-AUTHENTICATE\` is reserved: it is a header of the request",
-        "headers.PROXY-AUTHORIZATION": "\`PROXY-AUTHORIZATION\` is reserved: it is a header of the request",
-        "headers.PROXY-CONNECTION": "\`PROXY-CONNECTION\` is reserved: it is a header of the request",
-        "headers.TE": "\`TE\` is reserved: it is a header of the request",
-        "headers.TRAILER": "\`TRAILER\` is reserved: it is a header of the request",
-        "headers.TRANSFER-ENCODING": "\`TRANSFER-ENCODING\` is reserved: it is a header of the request",
-        "headers.UPGRADE": "\`UPGRADE\` is reserved: it is a header of the request",
-        "parameters.CALLBACK_URL": "\`CALLBACK_URL\` is reserved: it is a field of the request",
-        "parameters.CONNECTION": "\`CONNECTION\` is reserved: as a header it would break the callback",
-        "parameters.CONTENT-ENCODING": "\`CONTENT-ENCODING\` is reserved: as a header it would break the callback",
-        "parameters.CONTENT-LENGTH": "\`CONTENT-LENGTH\` is reserved: as a header it would break the callback",
-        "parameters.CONTENT-TYPE": "\`CONTENT-TYPE\` is reserved: as a header it would break the callback",
-        "parameters.EXPECT": "\`EXPECT\` is reserved: as a header it would break the callback",
-        "parameters.HOST": "\`HOST\` is reserved: as a header it would break the callback",
-        "parameters.KEEP-ALIVE": "\`KEEP-ALIVE\` is reserved: as a header it would break the callback",
-        "parameters.NOTIFICATION_TYPE": "\`NOTIFICATION_TYPE\` is reserved: it is a field of the request",
-        "parameters.PROXY-AUTHENTICATE": "\`PROXY-AUTHENTICATE\` is reserved: as a header it would break the callback",
-        "parameters.PROXY-AUTHORIZATION": "\`PROXY-AUTHORIZATION\` is reserved: as a header it would break the callback",
-        "parameters.PROXY-CONNECTION": "\`PROXY-CONNECTION\` is reserved: as a header it would break the callback",
-        "parameters.RECREATEIFEXISTS": "\`RECREATEIFEXISTS\` is reserved: it is a field of the request",
-        "parameters.TE": "\`TE\` is reserved: as a header it would break the callback",
-        "parameters.TRAILER": "\`TRAILER\` is reserved: as a header it would break the callback",
-        "parameters.TRANSFER-ENCODING": "\`TRANSFER-ENCODING\` is reserved: as a header it would break the callback",
-        "parameters.UPGRADE": "\`UPGRADE\` is reserved: as a header it would break the callback",
-        "parameters.USERNAME": "\`USERNAME\` is reserved: it is a field of the request",
+        "headers.ACCEPT": "is reserved: it is a header of the request",
+        "headers.AUTHORIZATION": "is reserved: it is a header of the request",
+        "headers.CONNECTION": "is reserved: it is a header of the request",
+        "headers.CONTENT-ENCODING": "is reserved: it is a header of the request",
+        "headers.CONTENT-LENGTH": "is reserved: it is a header of the request",
+        "headers.CONTENT-TYPE": "is reserved: it is a header of the request",
+        "headers.EXPECT": "is reserved: it is a header of the request",
+        "headers.HOST": "is reserved: it is a header of the request",
+        "headers.KEEP-ALIVE": "is reserved: it is a header of the request",
+        "headers.PROXY-AUTHENTICATE": "is reserved: it is a header of the request",
+        "headers.PROXY-AUTHORIZATION": "is reserved: it is a header of the request",
+        "headers.PROXY-CONNECTION": "is reserved: it is a header of the request",
+        "headers.TE": "is reserved: it is a header of the request",
+        "headers.TRAILER": "is reserved: it is a header of the request",
+        "headers.TRANSFER-ENCODING": "is reserved: it is a header of the request",
+        "headers.UPGRADE": "is reserved: it is a header of the request",
+        "parameters.CALLBACK_URL": "is reserved: it is a field of the request",
+        "parameters.CONNECTION": "is reserved: as a header it would break the callback",
+        "parameters.CONTENT-ENCODING": "is reserved: as a header it would break the callback",
+        "parameters.CONTENT-LENGTH": "is reserved: as a header it would break the callback",
+        "parameters.CONTENT-TYPE": "is reserved: as a header it would break the callback",
+        "parameters.EXPECT": "is reserved: as a header it would break the callback",
+        "parameters.HOST": "is reserved: as a header it would break the callback",
+        "parameters.KEEP-ALIVE": "is reserved: as a header it would break the callback",
+        "parameters.NOTIFICATION_TYPE": "is reserved: it is a field of the request",
+        "parameters.PROXY-AUTHENTICATE": "is reserved: as a header it would break the callback",
+        "parameters.PROXY-AUTHORIZATION": "is reserved: as a header it would break the callback",
+        "parameters.PROXY-CONNECTION": "is reserved: as a header it would break the callback",
+        "parameters.RECREATEIFEXISTS": "is reserved: it is a field of the request",
+        "parameters.TE": "is reserved: as a header it would break the callback",
+        "parameters.TRAILER": "is reserved: as a header it would break the callback",
+        "parameters.TRANSFER-ENCODING": "is reserved: as a header it would break the callback",
+        "parameters.UPGRADE": "is reserved: as a header it would break the callback",
+        "parameters.USERNAME": "is reserved: it is a field of the request",
       }
     `)
   })

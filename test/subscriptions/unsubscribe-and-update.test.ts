@@ -82,7 +82,7 @@ describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
     async (input) => {
       await expect(fakeService().client().updateSubscriptionParameters(7, input)).rejects.toMatchObject({
         code: 'INVALID_REQUEST',
-        issues: [{ message: 'must change at least one parameter or header' }],
+        issues: [{ message: 'at least one parameter or header must be given' }],
       })
     },
   )

@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from './listen.js'
 
 export interface RedisServerOptions {
   /** Whether each write is on disk before it is answered, and so survives {@link RedisServer.kill}. Default: no. */
@@ -147,13 +147,3 @@ async function ready(child: ChildProcess): Promise<void> {
 const advice =
   'redis-server cannot be started. These tests need a real Redis: install the Debian package redis-server ' +
   '(apt-get install redis-server).'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (typeof address !== 'object' || address === null) throw new Error('a TCP server has a port')
-  return address.port
-}

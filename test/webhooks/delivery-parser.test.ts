@@ -50,11 +50,9 @@ describe('payload schemas for types whose payload is not documented', () => {
     )
     expect(result.error).toBeInstanceOf(InvalidDeliveryError)
     expect(result.error?.issues).toEqual([
-      { path: ['notification', 'payload', 'scores', 1], message: 'expected number, received string' },
+      { path: ['notification', 'payload', 'scores', 1], message: 'must be a number, not text' },
     ])
-    expect(result.error?.message).toContain(
-      'notification.payload.scores[1]: expected number, received string',
-    )
+    expect(result.error?.message).toContain('`notification.payload.scores[1]` must be a number, not text')
   })
 
   test('the payload stays an object whatever the schema accepts', () => {
@@ -161,7 +159,7 @@ describe('a schema that cannot answer', () => {
         const { error } = parser.safeParse(body)
         expect(error).toBeInstanceOf(InvalidDeliveryError)
         expect(error?.message).toContain(
-          'notification.payload: the schema for "cxScoreUpdated" is asynchronous or failed (',
+          '`notification.payload`: the schema for "cxScoreUpdated" is asynchronous or failed (',
         )
         expect(error?.cause).toBeInstanceOf(Error)
       }
@@ -199,7 +197,7 @@ describe('a schema that cannot answer', () => {
       throw new Error('boom')
     })
     expect(() => parserFor(schema).parse(scoreDelivery())).toThrow(
-      /^Not a notification delivery: notification\.payload: the schema for "cxScoreUpdated" is asynchronous or failed/,
+      /^Not a notification delivery: `notification\.payload`: the schema for "cxScoreUpdated" is asynchronous or failed/,
     )
   })
 
@@ -257,15 +255,16 @@ describe('the message about many or long problems', () => {
 })
 
 describe('options that cannot work', () => {
-  const notPayloads = 'expected zod schemas by notification type'
-  const notASchema = 'expected a zod 4 schema'
+  const notPayloads = 'must be an object of zod schemas by notification type'
+  const missing = (rule: string) => `is missing: it ${rule}`
+  const notASchema = 'must be a zod 4 schema'
   test.each<[string, unknown, string[], string]>([
-    ['no options', undefined, ['payloads'], notPayloads],
-    ['no payloads', {}, ['payloads'], notPayloads],
+    ['no options', undefined, ['payloads'], missing(notPayloads)],
+    ['no payloads', {}, ['payloads'], missing(notPayloads)],
     ['null', { payloads: null }, ['payloads'], notPayloads],
     ['an array', { payloads: [z.object({})] }, ['payloads'], notPayloads],
     ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b'], notASchema],
-    ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a'], notASchema],
+    ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a'], missing(notASchema)],
     ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a'], notASchema],
     ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a'], notASchema],
     ['what cannot run', { payloads: { a: { _zod: { run: true } } } }, ['payloads', 'a'], notASchema],
@@ -273,7 +272,7 @@ describe('options that cannot work', () => {
     const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
     expect(create).toThrow(ConfigurationError)
     expect(create).toThrow(expect.objectContaining({ issues: [{ path, message }] }))
-    const where = path.length > 0 ? `${path.join('.')}: ` : ''
+    const where = `\`${path.join('.')}\` `
     expect(create).toThrow(`The delivery parser cannot work: ${where}${message}.`)
   })
 })

@@ -201,22 +201,22 @@ describe('the error', () => {
     ['a cut off body', '{"subscriptionId":', /the body is not JSON \(.*end of JSON input/],
     ['a trailing comma', '{"subscriptionId":1,}', /the body is not JSON \(.*position 20/],
     ['a form body', 'notification=1', 'the body is not JSON'],
-    ['an array', '[{}]', 'expected object, received array'],
-    ['JSON null', 'null', 'expected object, received null'],
-    ['a JSON string', '"{}"', 'expected object, received string'],
-    ['nothing', undefined, 'expected object, received undefined'],
-    ['a bigint', 1n, 'expected object, received bigint'],
-    ['a symbol', Symbol('body'), 'expected object, received symbol'],
-    ['a function', () => lowEnergyDelivery(), 'expected object, received function'],
+    ['an array', '[{}]', 'an object is needed, not a list'],
+    ['JSON null', 'null', 'an object is needed, not null'],
+    ['a JSON string', '"{}"', 'an object is needed, not text'],
+    ['nothing', undefined, 'an object is needed, not undefined'],
+    ['a bigint', 1n, 'an object is needed, not a bigint'],
+    ['a symbol', Symbol('body'), 'an object is needed, not a symbol'],
+    ['a function', () => lowEnergyDelivery(), 'an object is needed, not a function'],
     [
       'an empty object',
       {},
-      'subscriptionId: expected number, received undefined; notification: expected object',
+      '`subscriptionId` is missing: it must be a number; `notification` is missing: it must be an object.',
     ],
     [
       'a wrong field',
       changed(['notification', 'payload', 'callId'], 7),
-      'notification.payload.callId: expected string, received number',
+      '`notification.payload.callId` must be text, not a number',
     ],
   ])('%s is named in the first sentence', (_, body, sentence) => {
     const error = refusalOf(body)
@@ -352,7 +352,7 @@ describe('objects that misbehave are refused', () => {
     })
     const messages = results.map((result) => result.error?.message ?? 'a delivery')
     expect(messages[0]).toBe('a delivery')
-    expect(messages.at(-1)).toContain('subscriptionId: expected number, received string')
+    expect(messages.at(-1)).toContain('`subscriptionId` must be a number, not text')
   })
 
   test('a detached buffer is refused as empty', () => {

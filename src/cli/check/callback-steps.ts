@@ -14,7 +14,7 @@ export interface CallbackCheck {
   readonly ca: string | undefined
 }
 
-/** What came back: never the body. */
+/** What came back, without the body, which is never printed. */
 type Answer =
   | { readonly status: number; readonly location: string | undefined; readonly durationMs: number }
   | { readonly problem: string; readonly next: string }
@@ -137,7 +137,7 @@ function unexpected(name: string, { status, location }: Extract<Answer, { status
   }
 }
 
-/** Without its query, in which a secret may stand. */
+/** Where a redirect leads, without the query, in which a secret may stand. */
 function targetOf(location: string | undefined): string {
   if (location === undefined || !URL.canParse(location)) return ''
   const { origin, pathname } = new URL(location)

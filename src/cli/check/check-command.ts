@@ -77,7 +77,7 @@ async function variablesIn(file: string | undefined): Promise<Environment> {
   return text === undefined ? {} : parseEnv(text)
 }
 
-/** Of a file that cannot be read the first step tells. */
+/** Nothing for a file that cannot be read: the first step reports that. */
 async function readableFile(file: string | undefined): Promise<string | undefined> {
   if (!file) return undefined
   try {

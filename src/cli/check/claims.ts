@@ -1,4 +1,4 @@
-/** What an access token says about itself (RFC 7519). Nobody verifies it here: that is for the service to do. */
+/** What an access token says about itself (RFC 7519). Only the service verifies its signature. */
 import { excerpt } from '../../shared/excerpt.js'
 
 export interface TokenClaims {
@@ -6,12 +6,12 @@ export interface TokenClaims {
   readonly iss?: string
   /** The client that it was issued to. */
   readonly azp?: string
-  /** Its end, in seconds since 1970. */
+  /** When the token ends, in seconds since 1970. */
   readonly exp?: number
   readonly scope?: string
 }
 
-/** Nothing if the token is not a JWT. */
+/** The claims of a token, texts cut; nothing if the token is not a JWT. */
 export function claimsOf(token: string): TokenClaims | undefined {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))

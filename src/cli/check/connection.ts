@@ -18,7 +18,7 @@ export function certificateOf(
       host,
       port: Number(url.port || 443),
       timeout: connectTimeoutMs,
-      // RFC 6066 section 3: no addresses here.
+      // A server name is a host name, never an IP address (RFC 6066 section 3).
       ...(isIP(host) === 0 && { servername: host }),
       ...(ca !== undefined && { ca: trustedWith(ca) }),
     })

@@ -119,7 +119,7 @@ async function checkToken(client: NotificationClient): Promise<Step> {
   return passed(stepNames.token, describeClaims(claims), claims satisfies TokenClaims)
 }
 
-/** RFC 6749 section 5.2: what else a server sends there could be anything. */
+/** The error codes of RFC 6749 section 5.2. Another one is not printed: it could be any text. */
 const oauthErrors = [
   'invalid_request',
   'invalid_client',
@@ -154,7 +154,7 @@ function nextAfter(status: number, code: string | undefined): string {
   return 'Ask who runs the authorization server'
 }
 
-/** Subscription 0 does not exist: only who may unsubscribe is told so. */
+/** Unsubscribes subscription 0, which does not exist: only a caller who may unsubscribe is told so, by a 404. */
 async function checkAuthorization(client: NotificationClient): Promise<Step> {
   const name = stepNames.authorization
   try {

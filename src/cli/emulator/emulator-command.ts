@@ -71,7 +71,7 @@ const flagTypes = {
   json: { type: 'boolean' },
 } as const
 
-/** By the option that a problem is told of. */
+/** The flag behind each option of `startEmulator` that a problem may name. */
 const flagOf: Readonly<Record<string, string>> = {
   port: '--port',
   host: '--host',
@@ -80,8 +80,8 @@ const flagOf: Readonly<Record<string, string>> = {
 }
 
 async function start(options: EmulatorOptions): Promise<Emulator> {
-  // Loaded only now: a flag that is wrong, or a question for help, should not wait for it. By the package's name, so
-  // that the build does not copy it.
+  // Loaded only now, so that a wrong flag, or a question for help, does not wait for the emulator. By the package's name,
+  // so that the build does not copy the emulator into the command line.
   const { startEmulator } = await import('notification-subscriber/emulator')
   try {
     return await startEmulator(options)

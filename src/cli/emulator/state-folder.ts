@@ -18,7 +18,7 @@ const stateSchema = z.object({
   ca: z.string(),
 })
 
-/** What the next start takes over. The authority's private key is not in it: it was never kept. */
+/** What the next start takes over. The authority's private key is not among it, because that was never kept. */
 export type EmulatorState = z.infer<typeof stateSchema>
 
 const runningSchema = z.object({ pageUrl: z.string() })
@@ -32,7 +32,11 @@ export class StateFolder {
     this.#isTemporary = isTemporary
   }
 
-  /** Makes the folder if there is none. Throws `UsageError` for one that others could read. */
+  /**
+   * Makes the folder if there is none.
+   *
+   * @throws `UsageError` for a folder that cannot be made, or that others could read
+   */
   static async open(path: string): Promise<StateFolder> {
     const folder = resolve(path)
     try {
@@ -50,7 +54,7 @@ export class StateFolder {
     return new StateFolder(folder, false)
   }
 
-  /** One that is gone after `release`, for the certificate of an emulator without `--state`. */
+  /** A folder that is gone after `release`, for the certificate of an emulator without `--state`. */
   static async temporary(): Promise<StateFolder> {
     return new StateFolder(await mkdtemp(join(tmpdir(), 'notification-emulator-')), true)
   }
@@ -60,7 +64,11 @@ export class StateFolder {
     return join(this.path, 'ca.pem')
   }
 
-  /** What an earlier emulator left, if any. */
+  /**
+   * What an earlier emulator left, if there was one.
+   *
+   * @throws `UsageError` for a file that cannot be read, or that no emulator wrote
+   */
   async load(): Promise<EmulatorState | undefined> {
     return this.#read('state.json', stateSchema)
   }
@@ -79,7 +87,7 @@ export class StateFolder {
     await this.#write('running.json', JSON.stringify({ pageUrl }))
   }
 
-  /** No emulator runs with this folder any more. */
+  /** Called when the emulator is closed: forgets its page, and removes the folder if it is temporary. */
   async release(): Promise<void> {
     if (this.#isTemporary) await rm(this.path, { recursive: true, force: true })
     else await rm(join(this.path, 'running.json'), { force: true })
@@ -112,7 +120,7 @@ export class StateFolder {
   }
 }
 
-/** The certificate of an earlier run, until its last week: what is copied to others should not end soon. */
+/** The certificate of an earlier run, but not in its last week: whoever has to trust it anew should not have to soon. */
 export function reusableCertificate(
   state: EmulatorState | undefined,
 ): Pick<EmulatorState, 'tls' | 'ca'> | undefined {

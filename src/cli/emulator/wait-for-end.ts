@@ -2,7 +2,7 @@
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Resolves with the reason. A second signal ends the process at once. */
+/** Resolves with the reason to end, in words. A second signal ends the process at once. */
 export function waitForEnd(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of signals) {

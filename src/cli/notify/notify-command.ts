@@ -103,7 +103,7 @@ async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
   throw new UsageError(`No emulator runs with --state ${folder.path}: start one with the same flag`)
 }
 
-/** The page is never elsewhere, and its address is a secret. */
+/** Loopback only: the page is never elsewhere, and its address is a secret that must not be sent to another host. */
 function loopbackUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' || !['127.0.0.1', 'localhost'].includes(url.hostname)) {

@@ -61,12 +61,16 @@ export class Activity {
     }
   }
 
-  /** Every change from now on; the function that is returned stops it. */
+  /** Calls `watcher` with every change from now on, until the returned function is called. */
   watch(watcher: (change: Change) => void): () => void {
     return addTo(this.#watchers, watcher)
   }
 
-  /** One public event from now on. Throws `InvalidRequestError` for one that does not exist. */
+  /**
+   * Calls `listener` at one kind of public event from now on, until the returned function is called.
+   *
+   * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
+   */
   on<Name extends keyof EmulatorEvents>(name: Name, listener: EmulatorListener<Name>): () => void {
     const names = Object.keys(this.#listeners)
     if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
@@ -89,7 +93,7 @@ function isOver(entry: RecordedRequest | RecordedCallback): boolean {
   return entry.durationMs !== undefined
 }
 
-/** In an object of its own: a function that is added twice is called twice, and each stops on its own. */
+/** Adds a function in an object of its own: one that is added twice is called twice, and each is stopped on its own. */
 function addTo<Call>(calls: Set<{ call: Call }>, call: Call): () => void {
   const added = { call }
   calls.add(added)

@@ -1,36 +1,36 @@
 /** Remembers the last 1,000 of one kind, requests or callbacks, from their beginning to their outcome. */
 
-/** What stands in each entry of a history besides what it is about. */
-export interface Recorded {
+/** What every entry of `emulator.requests` and `emulator.callbacks` has, besides what it is about. */
+export interface RecordedEntry {
   /** Counts from 1; entries with lower ids than the first one that is left have been forgotten. */
   readonly id: number
-  /** When it began, in milliseconds since 1970. */
+  /** When the request arrived or the callback was sent, in milliseconds since 1970. */
   readonly startedAt: number
   /** Status of the answer, if there was one. */
   readonly status?: number
-  /** Why it failed, as a sentence. */
+  /** Why there was no answer, or why a callback failed, as a sentence. */
   readonly error?: string
-  /** How long it took; missing as long as it is not over. */
+  /** How long it took until then, in milliseconds; missing as long as the answer is outstanding. */
   readonly durationMs?: number
 }
 
-/** How it ended. */
-export type Outcome = Pick<Recorded, 'status' | 'error'>
+/** How a request or a callback ended. */
+export type Outcome = Pick<RecordedEntry, 'status' | 'error'>
 
 const rememberedEntries = 1_000
 const rememberedCharacters = 16 * 1024
 
 export class History<About extends object> {
-  readonly #entries: (About & Recorded)[] = []
-  readonly #tell: (entry: About & Recorded) => void
+  readonly #entries: (About & RecordedEntry)[] = []
+  readonly #tell: (entry: About & RecordedEntry) => void
   #lastId = 0
 
-  /** `tell` is called with each entry twice: when it begins, and when it is over. */
-  constructor(tell: (entry: About & Recorded) => void) {
+  /** `tell` is called with each entry twice: when its request or callback begins, and when that is over. */
+  constructor(tell: (entry: About & RecordedEntry) => void) {
     this.#tell = tell
   }
 
-  /** The function that it returns is to be called when it is over. */
+  /** Adds an entry; the returned function is to be called with the outcome. */
   begin(about: About): (outcome: Outcome) => void {
     this.#lastId++
     const id = this.#lastId
@@ -48,7 +48,7 @@ export class History<About extends object> {
   }
 
   /** The last 1,000, the newest last; copies, which do not change any more. */
-  list(): (About & Recorded)[] {
+  list(): (About & RecordedEntry)[] {
     return this.#entries.map((entry) => ({ ...entry }))
   }
 }

@@ -4,8 +4,8 @@ import { headerName } from '../../shared/header-syntax.js'
 // RFC 9110 section 5.5, with the bytes above ASCII that HTTP/1.1 carries as they are.
 const headerValuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
-// Each says how the callback itself is sent: a second value would break its framing, its body or its route. A list
-// of the service's own, which takes some names that the client refuses.
+// Each says how the callback itself is sent: a second value would break its framing, its body or its route. The client
+// refuses some more names.
 const reservedHeaders = new Set([
   'connection',
   'content-length',

@@ -1,36 +1,36 @@
 /** Remembers which callbacks went out and how they were answered. */
-import { beginningOf, History, type Outcome, type Recorded } from '../activity/history.js'
+import { beginningOf, History, type Outcome, type RecordedEntry } from '../activity/history.js'
 import type { CallbackFault } from '../service/faults.js'
 
 /**
  * A callback whose turn had come. Nothing in it is blanked out: the associated values stand there as they were sent.
- * Its `error` is missing if it succeeded: everything but an answer with 2xx, complete in time, is a failure.
+ * `error` is missing if the callback succeeded: everything but an answer with 2xx, complete in time, is a failure.
  */
-export interface RecordedCallback extends Recorded {
-  /** The subscription that it was for. */
+export interface RecordedCallback extends RecordedEntry {
+  /** The subscription that the callback was for. */
   readonly subscriptionId: number
-  /** Where it went. */
+  /** Where the callback went. */
   readonly callbackUrl: string
-  /** As sent, the associated parameters among them. */
+  /** The headers as sent, the associated values among them. */
   readonly headers: Readonly<Record<string, string>>
-  /** As text, the first 16,384 characters. */
+  /** The body as text, its first 16,384 characters. */
   readonly body: string
-  /** Characters of the whole body. */
+  /** How many characters the whole body has. */
   readonly bodyLength: number
   /** The injected fault that the callback met. */
   readonly fault?: CallbackFault
 }
 
 export class CallbackLog {
-  readonly #history: History<Omit<RecordedCallback, keyof Recorded>>
+  readonly #history: History<Omit<RecordedCallback, keyof RecordedEntry>>
 
   /** `tell` is called when a callback is sent, and when it was answered or has failed. */
   constructor(tell: (entry: RecordedCallback) => void) {
-    this.#history = new History<Omit<RecordedCallback, keyof Recorded>>(tell)
+    this.#history = new History<Omit<RecordedCallback, keyof RecordedEntry>>(tell)
   }
 
-  /** Records a callback, whose body is cut; the function that it returns adds what became of it. */
-  begin(callback: Omit<RecordedCallback, keyof Recorded | 'bodyLength'>): (outcome: Outcome) => void {
+  /** Records a callback, whose body is cut; the returned function adds what became of the callback. */
+  begin(callback: Omit<RecordedCallback, keyof RecordedEntry | 'bodyLength'>): (outcome: Outcome) => void {
     return this.#history.begin({ ...callback, ...beginningOf(callback.body) })
   }
 

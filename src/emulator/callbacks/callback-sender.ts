@@ -1,4 +1,4 @@
-/** Sends the callbacks of subscriptions (docs/service.md, Endpoints): one POST each, no redirects, no retries. */
+/** Sends the callbacks of subscriptions (docs/service.md, Delivery): one POST each, no redirects, no retries. */
 import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent } from 'undici'
@@ -27,10 +27,10 @@ export class CallbackSender {
   readonly #timeoutMs: number
   readonly #limits = new Map<string, LimitFunction>()
   readonly #inFlight = new Set<AbortController>()
-  #closed = false
+  #isClosed = false
 
   constructor(options: { ca: readonly string[]; timeoutMs: number }) {
-    // Made once: to read the public authorities' certificates for every connection would take longer than TLS.
+    // Made once: reading the public authorities' certificates for every connection would take longer than TLS.
     const secureContext = createSecureContext({ ca: [...rootCertificates, ...options.ca] })
     this.#agent = new Agent({ connections: connectionsPerOrigin, connect: { secureContext } })
     this.#timeoutMs = options.timeoutMs
@@ -49,13 +49,13 @@ export class CallbackSender {
 
   /** Aborts what is under way and closes every connection. */
   async close(): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     for (const controller of this.#inFlight) controller.abort(closedError())
     await this.#agent.destroy()
   }
 
   async #post(url: URL, { headers, body, fault }: Callback): Promise<number> {
-    if (this.#closed) throw closedError()
+    if (this.#isClosed) throw closedError()
     if (fault !== undefined && 'status' in fault) return fault.status
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
     if (reset === 'before-processing') {

@@ -8,13 +8,13 @@ import { deliveryBodyWriter, type EmulatedNotification } from './emulated-notifi
 
 /** What became of one callback. */
 export interface CallbackResult {
-  /** The subscription that it was for. */
+  /** The subscription that the callback was for. */
   readonly subscriptionId: number
-  /** Where it went. */
+  /** Where the callback went. */
   readonly callbackUrl: string
   /** Status of the receiver's answer, if there was one. */
   readonly status?: number
-  /** Why the callback failed; missing if it succeeded. Everything but an answer with 2xx, complete in time, is a failure. */
+  /** Why the callback failed; missing after an answer with 2xx, complete in time, which alone is a success. */
   readonly error?: Error
   /** Whether the subscription was no longer active when this callback was done with. */
   readonly subscriptionEnded: boolean
@@ -62,7 +62,7 @@ export class Notifier {
     post: PostCallback,
   ): Promise<{ status?: number; error?: Error }> {
     const { store, faults, log } = this.#parts
-    // Looked up only now: while it queued, parameters may have changed and the subscription may have ended.
+    // Looked up only now: while the callback queued, parameters may have changed, or the subscription may have ended.
     const parameters = store.parameters(subscriptionId)
     if (parameters === undefined) {
       return { error: new Error('The subscription ended before this callback was sent') }
@@ -88,7 +88,7 @@ async function outcomeOf(answer: Promise<number>): Promise<{ status?: number; er
   }
 }
 
-/** Where every address of a host refused the connection, Node.js gives an error without a message: then theirs. */
+/** Node.js gives an error without a message where every address of a host refused: then the messages of each. */
 function withMessage(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error))
   if (error.message !== '' || !(error instanceof AggregateError)) return error

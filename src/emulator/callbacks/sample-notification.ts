@@ -2,20 +2,21 @@
 import { InvalidRequestError } from '../../errors.js'
 import {
   type DocumentedNotificationType,
-  documentedNotificationTypes,
   type NotificationType,
   notificationTypes,
+  typeThatBrings,
 } from '../../notification-types.js'
+import { formatIssues } from '../../shared/issues.js'
 import { documentedType } from '../../webhooks/delivery/payload-schemas.js'
 import type { EmulatedNotification } from './emulated-notification.js'
 
 /**
  * A valid notification, for `emulator.notify`: with the documented payload for `lowEnergyAgentOpened`, and with an
- * empty one for the others, whose payloads are not documented (docs/service.md, Resources). The user is `alice`.
+ * empty one for other types, whose payloads are not documented (docs/service.md, Resources). The user is `alice`.
  *
- * @param overrides - replace whole fields. A type that is not documented needs its `category` here: of those nobody
- * said which subscribable type brings them.
- * @throws `InvalidRequestError` without that.
+ * @param overrides - replace whole fields. A type that is not documented needs its `category` here, because nobody said
+ * which subscribable type brings it
+ * @throws `InvalidRequestError` for a type that is not documented, without a `category`
  *
  * @example
  * ```ts
@@ -34,13 +35,13 @@ export function sampleNotification(
 }
 
 function categoryOf(type: string): NotificationType {
-  const category = notificationTypes.find((each) => {
-    const delivered: readonly string[] = documentedNotificationTypes[each]
-    return delivered.includes(type)
-  })
+  const category = typeThatBrings(type)
   if (category !== undefined) return category
-  const message = `is needed, because "${type}" is no documented type: ${notificationTypes.join(', ')}`
-  throw new InvalidRequestError(`There is no sample of this notification: category ${message}.`, {
-    issues: [{ path: ['category'], message }],
+  const issue = {
+    path: ['category'],
+    message: `is missing: it must be one of ${notificationTypes.join(', ')}, because "${type}" is no documented type`,
+  }
+  throw new InvalidRequestError(`There is no sample of this notification: ${formatIssues([issue])}.`, {
+    issues: [issue],
   })
 }

@@ -40,10 +40,11 @@ export interface CertificateOptions {
   readonly host?: string
   /** A host name or IP address that it is for besides loopback. */
   readonly alsoFor?: string
-  /** Default: from yesterday for a month. In milliseconds since 1970. */
+  /** In milliseconds since 1970. Default: a day ago. */
   readonly validFrom?: number
+  /** In milliseconds since 1970. Default: 31 days after `validFrom`. */
   readonly validUntil?: number
-  /** Signed with its own key, by no authority. Default: false. */
+  /** Signed with its own key, by no authority. Default: `false`. */
   readonly selfSigned?: boolean
 }
 
@@ -60,7 +61,7 @@ export function createLoopbackCertificate(options: CertificateOptions = {}): {
   const validity = utcTimes(validFrom, options.validUntil ?? validFrom + 31 * dayMs)
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // A name of its own for each authority: two emulators' authorities can stand in one trust store.
+  // A name of its own for each authority, so that those of two emulators can stand in one trust store.
   const authorityName = `Notification emulator CA ${randomBytes(4).toString('hex')}`
   const issuer = { name: authorityName, publicKey: authority.publicKey, privateKey: authority.privateKey }
 

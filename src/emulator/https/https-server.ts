@@ -25,7 +25,11 @@ export class HttpsServer {
     })
   }
 
-  /** Listens. Throws `ConfigurationError` if host or port cannot be had. */
+  /**
+   * Makes a server that listens.
+   *
+   * @throws `ConfigurationError` if host or port cannot be had
+   */
   static async listen(tls: KeyAndCertificate, host: string, port: number): Promise<HttpsServer> {
     const server = createServer({ key: tls.key, cert: tls.cert })
     server.listen(port, host)
@@ -42,13 +46,14 @@ export class HttpsServer {
     )
   }
 
+  /** Answers requests with what `handle` resolves with; a `ConnectionReset` breaks the connection. */
   answerWith(handle: (request: Request) => Promise<Response>): void {
     this.#server.on('request', (incoming, outgoing) => {
       answer(this.baseUrl, handle, incoming, outgoing).catch(() => incoming.socket.destroy())
     })
   }
 
-  /** Stops listening and closes every connection, also those with a request under way. */
+  /** Stops listening and closes every connection, also those with a request in flight. */
   async close(): Promise<void> {
     const closed = once(this.#server, 'close')
     this.#server.close()
@@ -93,7 +98,7 @@ async function answer(
   }
 }
 
-/** Nothing if it cannot be a web-standard Request: a method that those refuse, or a target that is no path. */
+/** The request as a web-standard one; nothing for a method that those refuse, or a target that is no path. */
 async function toRequest(baseUrl: string, incoming: IncomingMessage): Promise<Request | undefined> {
   const { method = 'GET', url = '/' } = incoming
   const body = await readBody(incoming)
@@ -112,7 +117,7 @@ async function toRequest(baseUrl: string, incoming: IncomingMessage): Promise<Re
   }
 }
 
-/** Reads a little past the limit at most: the handler sees then that the body is too long. */
+/** Reads up to a little more than the limit, by which the handler sees that the body is too long. */
 async function readBody(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0

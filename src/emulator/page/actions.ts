@@ -1,13 +1,13 @@
 /** What the page and the command line can do with the emulator: one POST for each. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
-import { formatIssues, issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 import type { Emulator } from '../emulator.js'
 import type { NotifyAnswer, RevealedCredentials, RevealedEntry, RevealedSubscription } from './feed.js'
 import type { Journal } from './journal.js'
 import { maskUrl } from './mask.js'
 
-/** Throws `InvalidRequestError` for what it cannot do. */
+/** Does what a POST asks for and returns the answer; throws `InvalidRequestError` for what cannot be done. */
 type Action = (emulator: Emulator, body: unknown, journal: Journal) => object | Promise<object>
 
 const subscriptionSchema = z.object({ subscriptionId: z.int() })
@@ -30,7 +30,7 @@ const actions: Readonly<Record<string, Action>> = {
   notify,
   fault(emulator, body) {
     const { operation, fault, times, subscriptionId } = parse(faultSchema, body)
-    // Checked by the emulator itself, which is made for callers without types.
+    // Not checked here: `injectFault` checks its arguments, because callers in JavaScript may pass anything.
     const inject = emulator.injectFault.bind(emulator) as (...unchecked: unknown[]) => void
     inject(operation, fault, {
       ...(times !== undefined && { times }),
@@ -98,8 +98,9 @@ function nothingThere(field: string, message: string): InvalidRequestError {
 }
 
 function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
-  const parsed = schema.safeParse(body)
-  if (parsed.success) return parsed.data
-  const issues = issuesOf(parsed.error)
-  throw new InvalidRequestError(`The request cannot be read: ${formatIssues(issues)}.`, { issues })
+  return validate(
+    schema,
+    body,
+    (issues, text) => new InvalidRequestError(`The request cannot be read: ${text}.`, { issues }),
+  )
 }

@@ -10,7 +10,7 @@ const heartbeatMs = 15_000
 
 interface Reader {
   readonly response: ServerResponse
-  /** What it was sent so far. */
+  /** The revision of the journal that this page has; `NaN` before its first snapshot. */
   revision: number
 }
 
@@ -41,7 +41,7 @@ export class EventStream {
     this.#send(reader)
   }
 
-  /** The journal has something new. */
+  /** To be called when the journal has something new: every page gets it soon. */
   announce(): void {
     if (this.#readers.size === 0) return
     this.#gathering ??= setTimeout(() => {

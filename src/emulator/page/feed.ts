@@ -24,6 +24,7 @@ export interface SubscriptionView {
 interface EntryBase {
   /** Unique among all entries; grows by one with each, so that it also counts them. */
   readonly id: number
+  /** When it began or happened, in milliseconds since 1970. */
   readonly at: number
 }
 
@@ -134,7 +135,7 @@ export interface Snapshot {
   readonly endedCount: number
 }
 
-/** What happened since. Objects replace those of the same id. */
+/** What has changed since the last message. Objects replace those of the same id. */
 export interface Batch {
   readonly subscriptions?: readonly SubscriptionView[]
   readonly entries?: readonly EntryView[]

@@ -20,15 +20,15 @@ import { callbackView, faultView, requestView, subscriptionView } from './views.
 /** Entries of the time line, and ended subscriptions, that are kept. */
 const keptEntries = 1_000
 
-/** Who is further behind than this gets a snapshot. */
+/** How many changes are remembered: a page that is further behind gets a snapshot. */
 const keptChanges = 5_000
 
-type RecordedEntry = RecordedRequest | RecordedCallback
+type RecordedMessage = RecordedRequest | RecordedCallback
 
 /** The record behind an entry, with its secrets, and the entry as it is shown. */
 interface Kept {
   readonly view: EntryView
-  readonly record?: RecordedEntry
+  readonly record?: RecordedMessage
 }
 
 /** What changed: the value is looked up when it is sent, so that several changes of one thing are sent once. */
@@ -59,7 +59,7 @@ export class Journal {
   }
 
   /** The record behind an entry, if that is a request or a callback and still kept. */
-  record(entryId: number): RecordedEntry | undefined {
+  record(entryId: number): RecordedMessage | undefined {
     return this.#entries.get(entryId)?.record
   }
 
@@ -117,7 +117,7 @@ export class Journal {
       ids.subscription,
       (id) => this.#subscriptions.get(id) ?? this.#ended.get(id),
     )
-    // One that ended so long ago that it is forgotten: only a snapshot says that it is not active any more.
+    // A subscription that ended so long ago that it is forgotten: only a snapshot says that it is not active any more.
     if (subscriptions.length < ids.subscription.size) return undefined
     return {
       ...(entries.length > 0 && { entries }),
@@ -129,7 +129,7 @@ export class Journal {
   /** A message comes twice: when it begins and when it is over. */
   #addMessage(
     kind: 'request' | 'callback',
-    record: RecordedEntry,
+    record: RecordedMessage,
     view: (id: number) => RequestView | CallbackView,
   ): void {
     const key = `${kind} ${record.id}`
@@ -137,7 +137,7 @@ export class Journal {
     const id = known ?? ++this.#lastEntryId
     if (record.durationMs === undefined) this.#outstanding.set(key, id)
     else this.#outstanding.delete(key)
-    // It may have been dropped while it was outstanding, and stays so: the newest entries are kept, by their beginning.
+    // An entry that was dropped while it was outstanding stays dropped: the newest are kept, by their beginning.
     if (known !== undefined && !this.#entries.has(id)) return
     this.#keep(id, { view: view(id), record })
   }

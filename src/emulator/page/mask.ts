@@ -39,7 +39,7 @@ const harmlessFields = new Set([
   'username',
 ])
 
-/** Of `authorization` the scheme stays readable: whether it was Basic or Bearer is often the question. */
+/** Masks every header that is not known to be harmless. The scheme of `authorization` stays readable. */
 export function maskHeaders(headers: Readonly<Record<string, string>>): MaskedHeader[] {
   return Object.entries(headers).map(([name, value]) => ({ name, value: maskHeader(name, value) }))
 }
@@ -77,7 +77,7 @@ function maskPairs(pairs: string, maskValue: (name: string, value: string) => st
     .split('&')
     .map((pair) => {
       const equals = pair.indexOf('=')
-      // Without a name this may be the secret itself.
+      // A text without a name may be the secret itself.
       if (equals === -1) return pair === '' ? '' : mask
       const name = pair.slice(0, equals)
       return `${name}=${maskValue(decode(name) ?? name, pair.slice(equals + 1))}`

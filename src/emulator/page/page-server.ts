@@ -10,21 +10,21 @@ import { Journal } from './journal.js'
 import { loadPageHtml } from './page-html.js'
 import { PageRefusal, pathAfterToken, refuseForeignPost, refuseForeignRequest } from './request-guard.js'
 
-/** As much as the emulator takes at its own address. */
+/** The largest body of a POST, in bytes: as much as the emulator takes at its own address. */
 const maxBodyBytes = 1024 * 1024
 
 /** A page server that is listening. */
 export interface PageServer {
   /** `http://127.0.0.1:<port>/<token>/`: who knows this address can do everything that the page can. */
   readonly url: string
-  /** Ends every open stream of events, too. */
+  /** Stops listening and closes every connection, open streams of events included. */
   close(): Promise<void>
 }
 
 /**
  * Starts the page of an emulator, on 127.0.0.1 whatever the emulator's own host is.
  *
- * @throws `ConfigurationError` for a port that is taken.
+ * @throws `ConfigurationError` for a port that is taken
  */
 export async function startPageServer(
   controls: PageControls,
@@ -73,10 +73,10 @@ export async function startPageServer(
   async function close(): Promise<void> {
     stopWatching()
     events.close()
-    const isClosed = once(server, 'close')
+    const serverClosed = once(server, 'close')
     server.close()
     server.closeAllConnections()
-    await isClosed
+    await serverClosed
   }
   return {
     url: `http://127.0.0.1:${port}/${token}/`,

@@ -15,8 +15,8 @@ export class PageRefusal extends Error {
 }
 
 /**
- * Refuses a Host that is not this server's: a name that an attacker's DNS points here would make his page one of the
- * same origin. Refuses what a browser says comes from another site, but for a link that leads here.
+ * Refuses a Host that is not this server's: with a name that points here, an attacker's page would be of the same
+ * origin. Refuses what a browser says comes from another site, but for a link that leads here.
  */
 export function refuseForeignRequest({ headers, method }: IncomingMessage, port: number): void {
   const host = headers.host ?? ''
@@ -31,8 +31,8 @@ export function refuseForeignRequest({ headers, method }: IncomingMessage, port:
 }
 
 /**
- * Refuses a POST without the Origin of the page, which a browser adds to each. JSON only: a form of another page could
- * not have this type without asking first, and that is never allowed.
+ * Refuses a POST without the Origin of the page, which a browser adds to every POST. Takes JSON only: a page of another
+ * origin could send that type only after a preflight, which is never allowed.
  */
 export function refuseForeignPost({ headers }: IncomingMessage): void {
   if (headers.origin !== `http://${headers.host}`) {

@@ -86,7 +86,7 @@ const deliverySchema = z.object({
   }),
 })
 
-/** A body that was cut is no JSON any more: of a delivery, the type stands near its beginning. */
+/** Type and user of a delivery's body. One that was cut is no JSON any more, but has the type near its beginning. */
 function about(body: string): { type: string; username: string | undefined } {
   try {
     const { type, payload } = deliverySchema.parse(JSON.parse(body)).notification

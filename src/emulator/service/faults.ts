@@ -9,18 +9,18 @@ export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
 
 /** What happens to a request instead of the normal answer. */
 export type Fault =
-  /** The request is not processed; this answer goes out, with an empty body unless one is given. */
+  /** The request is not processed, and this answer goes out. */
   | {
-      /** 200 to 599. */
+      /** HTTP status of the answer, 200 to 599. */
       readonly status: number
-      /** Default: none. */
+      /** The body of the answer. Default: an empty one. */
       readonly body?: string | undefined
-      /** Default: none. */
+      /** The headers of the answer. Default: none. */
       readonly headers?: Readonly<Record<string, string>> | undefined
     }
-  /** Nothing happens for so many milliseconds; then the request is processed and answered normally. */
+  /** The request waits, and is then processed and answered normally. */
   | {
-      /** Milliseconds. */
+      /** How long the request waits, in milliseconds. */
       readonly delayMs: number
     }
   /** The connection breaks without an answer, before or after the request took effect. */
@@ -29,11 +29,11 @@ export type Fault =
       readonly reset: 'before-processing' | 'after-processing'
     }
   /**
-   * The request is processed and answered with the right status and the wrong body: this text, or with
-   * `true` the first half of the right one. Not for `unsubscribe`: its answer, 204, cannot have a body.
+   * The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose
+   * answer, 204, cannot have a body.
    */
   | {
-      /** The text, or `true`. */
+      /** The text of the body, or `true` for the first half of the right one. */
       readonly malformedBody: string | true
     }
 
@@ -41,7 +41,7 @@ export type Fault =
 export type CallbackFault =
   /** Nothing is sent; the callback fails as if this had been the receiver's answer. */
   | {
-      /** 300 to 599. */
+      /** HTTP status that the receiver seems to have answered, 300 to 599. */
       readonly status: number
     }
   /** The callback fails, and with `after-processing` the receiver got it: only its answer is lost. */
@@ -50,19 +50,19 @@ export type CallbackFault =
       readonly reset: 'before-processing' | 'after-processing'
     }
   /**
-   * The receiver gets the callback at once, and its answer comes so much later: from `callbackTimeoutMs` on that
-   * is a failure.
+   * The receiver gets the callback at once, and its answer comes later: one that comes after `callbackTimeoutMs` is a
+   * failure.
    */
   | {
-      /** Milliseconds. */
+      /** How much later the answer comes, in milliseconds. */
       readonly delayMs: number
     }
 
-/** How often a fault happens, and to whom. */
+/** How often a fault of callbacks happens, and to which. */
 export interface CallbackFaultOptions {
-  /** Default 1. */
+  /** How many callbacks meet the fault. Default: 1. */
   readonly times?: number | undefined
-  /** Only callbacks of this subscription. Default: of any. */
+  /** Only callbacks of this subscription meet the fault. Default: those of any. */
   readonly subscriptionId?: number | undefined
 }
 
@@ -87,7 +87,7 @@ const times = z.int().min(1)
 const delayed = z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) })
 const broken = z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) })
 
-/** By the field that tells them apart. */
+/** The schema of each kind of fault, by the field that tells the kinds apart. */
 const faultSchemas: Record<string, z.ZodType<Fault>> = {
   status: z.strictObject({
     status: z.int().min(200).max(599),
@@ -97,7 +97,7 @@ const faultSchemas: Record<string, z.ZodType<Fault>> = {
   delayMs: delayed,
   reset: broken,
   malformedBody: z.strictObject({
-    malformedBody: z.union([z.string(), z.literal(true)], 'must be a text or true'),
+    malformedBody: z.union([z.string(), z.literal(true)], 'must be text or true'),
   }),
 }
 
@@ -119,7 +119,7 @@ export class FaultPlan {
     this.#tell = tell
   }
 
-  /** Throws `InvalidRequestError` for a fault that could never happen. */
+  /** @throws `InvalidRequestError` for a fault that could never happen */
   add(
     operation: EmulatorOperation | 'callback',
     fault: Fault | CallbackFault,
@@ -175,7 +175,7 @@ export class FaultPlan {
  * one. The HTTPS server destroys the socket for it, msw answers with a network error.
  */
 export class ConnectionReset extends TypeError {
-  /** Why, as the emulator's own record of the request has it. */
+  /** Why the connection broke, for the emulator's own record of the request. */
   readonly reason: string
 
   constructor(reason: string) {
@@ -227,7 +227,7 @@ function callbackPlan(fault: unknown): z.ZodType<PlannedFault> {
     }))
 }
 
-/** Chosen by the field that is given, so that problems are told of that kind and not of all. */
+/** The schema of the kind that was meant, by the field that is given: so the issues speak of that kind alone. */
 function schemaFor<Kind>(fault: unknown, schemas: Record<string, z.ZodType<Kind>>): z.ZodType<Kind> {
   const [first, ...others] = Object.entries(schemas).filter(([field]) => field in Object(fault))
   if (first !== undefined && others.length === 0) return first[1]

@@ -6,7 +6,11 @@ export function isFormContentType(contentType: string | null): boolean {
   return contentType?.split(';')[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded'
 }
 
-/** The fields of a form. Throws a `Refusal` (400) for bad percent-encoding, a missing name or a name twice. */
+/**
+ * The fields of a form.
+ *
+ * @throws `Refusal` (400) for bad percent-encoding, a missing name, or a name that is there twice
+ */
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
   for (const pair of body.split('&')) {

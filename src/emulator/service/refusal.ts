@@ -1,9 +1,9 @@
 /** An error answer, thrown where the reason for it is found and turned into a response in one place. */
 
 /**
- * Carries an HTTP status, a short code and a sentence. docs/service.md does not say the format of
- * error bodies (section 7), so the emulator's are its own: `{ error, message }` from the subscription calls,
- * and `{ error, error_description }` from the token endpoint, as RFC 6749 section 5.2 has it.
+ * Carries an HTTP status, a short code and a sentence. The form of the service's error bodies is not documented
+ * (docs/service.md, Errors), so the emulator has its own: `{ error, message }` from the subscription calls, and
+ * `{ error, error_description }` from the token endpoint, as RFC 6749 section 5.2 has it.
  */
 export class Refusal extends Error {
   readonly status: number

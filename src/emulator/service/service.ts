@@ -33,7 +33,11 @@ export class NotificationService {
     this.#parts = parts
   }
 
-  /** Answers a request. Rejects with `ConnectionReset` where a fault breaks the connection. */
+  /**
+   * Answers a request.
+   *
+   * @throws `ConnectionReset` where a fault breaks the connection
+   */
   async handle(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url)
     const { method, headers } = request
@@ -71,7 +75,7 @@ export class NotificationService {
   ): Promise<Response> {
     if (fault === undefined) return answer()
     if ('status' in fault) {
-      // The fetch standard allows no body with these.
+      // The fetch standard allows no body with these statuses.
       const body = [204, 205, 304].includes(fault.status) ? null : (fault.body ?? '')
       return new Response(body, { status: fault.status, headers: { ...fault.headers } })
     }

@@ -48,7 +48,7 @@ export class SubscriptionEndpoints {
   async update(headers: Headers, body: string, subscriptionId: number): Promise<Response> {
     await this.#authorize(headers)
     requireForm(headers)
-    // Before the form is read: an ended subscription is missing whatever was sent for it.
+    // Checked before the form is read: for a subscription that has ended the answer is 404, whatever the form holds.
     if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
     this.#store.updateParameters(subscriptionId, readUpdateForm(body, headers, this.#options))
     return new Response(null, { status: 200 })

@@ -14,7 +14,7 @@ export interface FormRules {
 /** The fields of a create request that are not associated parameters. */
 const subscriptionFields = new Set(['notification_type', 'username', 'callback_url', 'recreateIfExists'])
 
-/** Throws a `Refusal` (400) if a field is missing or wrong. */
+/** @throws `Refusal` (400) if a field is missing or wrong */
 export function readCreateForm(body: string, headers: Headers, rules: FormRules): SubscriptionRequest {
   const form = parseForm(body)
   return {
@@ -27,8 +27,9 @@ export function readCreateForm(body: string, headers: Headers, rules: FormRules)
 }
 
 /**
- * The parameters that an update changes: form fields and permitted headers, at least one in all. Throws a
- * `Refusal` (400), also for the fields of a create request that are no parameters: they cannot be changed.
+ * The parameters that an update changes: form fields and permitted headers, at least one in all.
+ *
+ * @throws `Refusal` (400), also for the fields of a create request that are no parameters: they cannot be changed
  */
 export function readUpdateForm(body: string, headers: Headers, rules: FormRules): Record<string, string> {
   const form = parseForm(body)
@@ -49,7 +50,7 @@ function requiredField(form: ReadonlyMap<string, string>, name: string): string 
 function readList(form: ReadonlyMap<string, string>, name: string): string[] {
   const items = requiredField(form, name).split(',')
   if (items.some((item) => item === '')) throw invalid(`${name} has an empty item`)
-  // Were they taken as they are, the subscription would never match anything.
+  // Taken as they are, such items would never match a user or a type.
   if (items.some((item) => item !== item.trim())) throw invalid(`${name} has spaces around an item`)
   return items
 }

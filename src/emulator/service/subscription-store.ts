@@ -44,12 +44,12 @@ interface Subscription {
   readonly notificationTypes: ReadonlySet<NotificationType>
   readonly usernames: ReadonlySet<string>
   readonly callbackUrl: string
-  /** By lower-case name: names of headers differ by more than case. */
+  /** By lower-case name, because names of headers that differ in case only are the same name. */
   readonly parameters: Map<string, readonly [name: string, value: string]>
   consecutiveFailures: number
 }
 
-/** docs/service.md, Limits. */
+/** Failures in a row after which the service ends a subscription (docs/service.md, Limits). */
 const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
@@ -93,7 +93,7 @@ export class SubscriptionStore {
     return true
   }
 
-  /** Ends a row of failures. A subscription that is no longer active is left alone. */
+  /** Counts failures from 0 again. A subscription that is no longer active is left alone. */
   callbackSucceeded(subscriptionId: number): void {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined || subscription.consecutiveFailures === 0) return
@@ -141,9 +141,8 @@ export class SubscriptionStore {
   }
 
   /**
-   * One subscription that covers a user and a type of the request at its callback URL. The first found says
-   * all: if it is identical to the request then rule 1 leaves no room for another, and if not, no other
-   * could make a partial overlap acceptable.
+   * A subscription that covers a user and a type of the request at its callback URL. The first that is found is enough:
+   * if it is identical to the request, rule 1 leaves no room for another, and if not, the request is refused anyway.
    */
   #firstOverlap({
     notificationTypes,

@@ -16,8 +16,10 @@ export class TokenEndpoint {
   }
 
   /**
-   * Answers a token request. Client ID and secret are taken from the Basic header or else, as the service's
-   * public developer pages have it, from the form.
+   * Answers a token request. Client ID and secret are taken from the Basic header or else, as the service's public
+   * developer pages have it, from the form.
+   *
+   * @throws `Refusal` with an error code of RFC 6749 section 5.2
    */
   async issue(headers: Headers, body: string): Promise<Response> {
     if (!isFormContentType(headers.get('content-type'))) {

@@ -1,4 +1,4 @@
-/** Issues access tokens and recognises them again (docs/service.md, Resources and Authentication): JWTs, signed with ES256. */
+/** Issues access tokens, JWTs signed with ES256, and recognises them again (docs/service.md, Resources). */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 
@@ -40,7 +40,7 @@ export class TokenIssuer {
       })
       return Date.now() < payload.exp_ms
     } catch {
-      // Whatever is wrong with it, the answer to the caller is the same.
+      // Whatever is wrong with the token, the answer to the caller is the same.
       return false
     }
   }

@@ -5,14 +5,14 @@ import { Failure } from './failure.js'
 export type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
 
 const byteOrderMark = '\uFEFF'
-// `ignoreBOM` keeps the mark: it is ignored where text is read.
+// `ignoreBOM` keeps the byte order mark, which `valueOfText` leaves out.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Reads text, bytes (an `ArrayBuffer` or any view on one) or a value that was parsed before. One byte order
  * mark at the start is ignored.
  *
- * @throws Failure if there is no JSON value in it.
+ * @throws `Failure` if there is no JSON value in it
  */
 export function valueOfBody(body: unknown): unknown {
   if (typeof body === 'string') return valueOfText(body)
@@ -28,7 +28,7 @@ function valueOfText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Looked for only now: hardly any body begins with one.
+    // A byte order mark is looked for only now, because hardly any body begins with one.
     if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
     // Engines quote a few characters around the fault and, some of them, its position.
     throw Failure.ofBody(text.trim() ? `is not JSON (${messageOf(error)})` : 'is empty', error)

@@ -1,7 +1,7 @@
 /** Callback bodies in, typed deliveries out (docs/service.md, Delivery). */
 import * as z from 'zod'
 import type { InvalidDeliveryError } from '../../errors.js'
-import { issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 import { valueOfBody } from './body.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
 import { Failure } from './failure.js'
@@ -16,8 +16,8 @@ import { anyDeliverySchema } from './schemas.js'
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   /**
    * Synchronous zod schemas (zod 4, classic or mini) by `notification.type`. What a schema returns becomes
-   * `notification.payload`. One for `lowEnergyAgentOpened` replaces the documented one. Transforms and refinements
-   * may run twice on a payload that is refused.
+   * `notification.payload`. A schema for `lowEnergyAgentOpened` replaces the documented one. Transforms and
+   * refinements may run twice on a payload that is refused.
    */
   readonly payloads: Payloads
 }
@@ -50,10 +50,10 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 }
 
 /**
- * Makes a parser that also knows the payloads of further notification types: only those of `lowEnergyAgentOpened` are
- * documented (docs/service.md, Delivery), and for every other type the payload is any object.
+ * Makes a parser that also knows the payloads of further notification types: only that of `lowEnergyAgentOpened` is
+ * documented (docs/service.md, Resources), and for every other type the payload is any object.
  *
- * @throws ConfigurationError if `payloads` is not an object of zod 4 schemas.
+ * @throws `ConfigurationError` if `payloads` is not an object of zod 4 schemas
  *
  * @example
  * ```ts
@@ -67,8 +67,9 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  const { error } = z.object({ payloads: payloadsOptionSchema() }).safeParse(Object(options))
-  if (error) refuseOptions('The delivery parser', issuesOf(error))
+  validate(z.object({ payloads: payloadsOptionSchema() }), Object(options), (issues) =>
+    refuseOptions('The delivery parser', issues),
+  )
   return parserOf(options.payloads)
 }
 
@@ -100,8 +101,8 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
         if (reader.type !== type) continue
         const result = reader.read(payload)
         if (result === payload) break
-        // A copy: the delivery may be an object of the caller's. By name, too, because a spread leaves out fields
-        // that come from a prototype's getter.
+        // A copy, because the delivery may be an object of the caller's. The fields are also named one by one, because
+        // a spread leaves out those that come from a prototype's getter.
         const copy = { ...notification, id, time, ver, type, payload: result }
         return { ...delivery, subscriptionId, notification: copy }
       }
@@ -126,17 +127,17 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
   return parser as DeliveryParser<Payloads>
 }
 
-/** Knows the documented payload and no others. */
+/** The parser that knows the documented payload and no others. */
 export const defaultParser = parserOf({})
 
 /**
- * Reads the body of a callback (docs/service.md, Delivery).
+ * Reads the body of a callback (docs/service.md, Resources).
  *
  * Unknown fields, notification types and versions are kept: nothing is copied or left out. An object comes back
  * as the same object.
  *
- * @param body The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed.
- * @throws InvalidDeliveryError, and nothing else, if it is not a delivery: `issues` says why, `body` keeps it.
+ * @param body - the body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed
+ * @throws `InvalidDeliveryError`, and nothing else, if the body is no delivery: `issues` says why, `body` keeps it
  *
  * @example
  * ```ts

@@ -9,25 +9,25 @@ export type PayloadSchemas = Readonly<Record<string, z.core.$ZodType>>
 /** No payload schemas besides the documented one. */
 export type NoPayloadSchemas = Readonly<Record<never, never>>
 
-/** The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Delivery). */
+/** The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). */
 export type LowEnergyAgentOpenedPayload = z.output<typeof lowEnergyAgentOpenedPayloadSchema>
 
 /**
- * A notification (docs/service.md, Delivery).
+ * A notification (docs/service.md, Resources).
  *
- * Without parameters it is one of any type: comparing `type` with a documented name narrows `payload`, which is
+ * `Notification` is one of any type: comparing `type` with a documented name narrows `payload`, which is
  * `Record<string, unknown>` where nobody documented its fields. `Notification<'lowEnergyAgentOpened'>` is one of that
  * type alone. The second parameter holds payload schemas of your own: `Notification<string, typeof payloads>`.
  *
- * A name that is not documented, and has no schema of yours, cannot be compared with `type` as it is, because a plain
- * `string` would stop the union from narrowing. Widen it first: `const type: string = notification.type`.
+ * A name that is not documented, and has no schema of yours, cannot be compared with `type` directly, because a plain
+ * `string` would stop the union from narrowing. Widen `type` first: `const type: string = notification.type`.
  */
 export type Notification<
   Type extends string = string,
   Payloads extends PayloadSchemas = NoPayloadSchemas,
 > = string extends Type ? NotificationOfAnyType<Payloads> : NotificationOfEach<Type, Payloads>
 
-/** The body of a callback (docs/service.md, Delivery). */
+/** The body of a callback (docs/service.md, Resources). */
 export interface Delivery<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** Identifier of the subscription that the notification belongs to. */
   subscriptionId: number
@@ -48,8 +48,8 @@ type NotificationOfAnyType<Payloads extends PayloadSchemas> =
     >
 
 /**
- * The type-level stand-in for every value of `notification.type` that has no name here. At run time it is any
- * string. A plain `string` would swallow the other members and stop the union from narrowing.
+ * The type-level stand-in for every value of `notification.type` that has no name here; the values themselves are any
+ * strings. A plain `string` would swallow the other members and stop the union from narrowing.
  */
 type UndocumentedNotificationType = `<undocumented type: ${string}>`
 
@@ -62,7 +62,7 @@ type PayloadOf<Type extends string, Payloads extends PayloadSchemas> = Type exte
     ? LowEnergyAgentOpenedPayload
     : Record<string, unknown>
 
-/** No interface, so that declarations of a user's can spell it out. */
+/** A type and not an interface, so that declaration files of a user's can spell out its fields. */
 type NotificationFields<Type extends string, Payload> = {
   /** Unique identifier of the notification (UUID-shaped). */
   id: string

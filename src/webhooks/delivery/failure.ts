@@ -2,7 +2,7 @@
 import type { Issue } from '../../errors.js'
 import { messageOf } from '../../shared/excerpt.js'
 
-/** No `Error`, and without a stack: it never leaves the package. */
+/** Not an `Error`, and without a stack, because a `Failure` never leaves the package. */
 export class Failure {
   readonly issues: readonly Issue[]
   /** What was thrown, if something was. */
@@ -14,12 +14,12 @@ export class Failure {
     this.cause = cause
   }
 
-  /** @param problem The rest of a sentence that begins with "the body". */
+  /** @param problem - the rest of a sentence that begins with "the body" */
   static ofBody(problem: string, cause?: unknown): Failure {
     return new Failure([{ path: [], message: `the body ${problem}` }], cause)
   }
 
-  /** What was thrown: a failure, or what came from outside, from an object whose getters throw. */
+  /** The failure that was thrown; or one made of what else was thrown, by an object whose getters throw. */
   static of(thrown: unknown): Failure {
     // Not `instanceof`, which a thrown proxy could make throw once more.
     if (Object(thrown) === thrown && #isFailure in (thrown as object)) return thrown as Failure

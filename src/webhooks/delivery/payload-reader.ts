@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { messageOf } from '../../shared/excerpt.js'
 import { issuesOf } from '../../shared/issues.js'
+import { inOurWords } from '../../shared/wording.js'
 import { Failure } from './failure.js'
 
 /** Reads one value, or throws a {@link Failure}. */
@@ -11,8 +12,8 @@ export type Reader<T = unknown> = (value: unknown) => T
 export const payloadPath = ['notification', 'payload']
 
 /**
- * Reads with a schema of this package: synchronous and without transforms, so that the value itself is the
- * result and nothing is built. Where code generation is not allowed zod runs the schema uncompiled.
+ * Makes a reader from a schema of this package: synchronous and without transforms, so that the value itself is the
+ * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
  */
 export function validatingReader<Schema extends z.core.$ZodType>(
   schema: Schema,
@@ -21,20 +22,20 @@ export function validatingReader<Schema extends z.core.$ZodType>(
   let compiled: Schema | undefined
   return (value) => {
     compiled ??= z.compile(schema)
-    const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value).error
+    const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value, inOurWords).error
     if (error) throw new Failure(issuesOf(error, path))
     return value as z.input<Schema>
   }
 }
 
-/** Reads with a user's schema for the payload of `type`: the schema's output is the result. */
+/** Makes a reader from a user's schema for the payload of `type`: the schema's output is the result. */
 export function transformingReader(type: string, schema: z.core.$ZodType): Reader {
   let compiled: z.core.$ZodType | undefined
   return (payload) => {
     let result: z.core.util.SafeParseResult<unknown>
     try {
       compiled ??= compiledIfPossible(schema)
-      result = z.safeParse(compiled, payload)
+      result = z.safeParse(compiled, payload, inOurWords)
     } catch (cause) {
       const message = `the schema for "${type}" is asynchronous or failed (${messageOf(cause)})`
       throw new Failure([{ path: payloadPath, message }], cause)
@@ -44,7 +45,7 @@ export function transformingReader(type: string, schema: z.core.$ZodType): Reade
   }
 }
 
-/** Throws for a schema with an async function, which must never run: nothing would handle its rejection. */
+/** @throws for a schema with an async function, which must never run, because nothing would handle its rejection */
 function compiledIfPossible(schema: z.core.$ZodType): z.core.$ZodType {
   try {
     return z.compile(schema, { strict: true })

@@ -1,11 +1,11 @@
-/** The one payload that is documented (docs/service.md, Delivery), and the fields that schemas share. */
+/** The one payload that is documented (docs/service.md, Resources), and the fields that schemas share. */
 import * as z from 'zod'
 
 /** Any text. */
 export const text = z.string()
 
-/** Any integer. Not `z.int()`: that refuses those beyond 2^53, which the service is free to send. */
-export const integer = z.number().refine(Number.isInteger, 'expected an integer').meta({ type: 'integer' })
+/** Any integer. Not `z.int()`, which refuses integers beyond 2^53: the service is free to send those. */
+export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
 
 /** The value of `notification.type` whose payload is documented. */
 export const documentedType = 'lowEnergyAgentOpened'
@@ -24,7 +24,7 @@ const payloadSchema = z.looseObject({
 })
 
 /**
- * The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Delivery). `bTime`, `nTime` and `idx` are
+ * The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). `bTime`, `nTime` and `idx` are
  * integers of any sign; no unit of theirs is documented. Fields that are not named here are kept, but have no type:
  * with an index signature a misspelt name would compile.
  */

@@ -1,7 +1,7 @@
 /**
- * The delivery body (docs/service.md, Delivery) as zod schemas, to compose with: `z.array(deliverySchema)`.
+ * The delivery body (docs/service.md, Resources) as zod schemas, to compose with: `z.array(deliverySchema)`.
  *
- * They require what the service promises and nothing more. Unknown fields, unknown values of
+ * The schemas require what the service promises and nothing more. Unknown fields, unknown values of
  * `notification.type` and new values of `ver` are kept.
  */
 import * as z from 'zod'
@@ -20,7 +20,7 @@ const anyNotificationSchema = z.looseObject({
 export const anyDeliverySchema = deliverySchemaOf(anyNotificationSchema)
 
 /**
- * One notification (docs/service.md, Delivery). A `lowEnergyAgentOpened` has the payload of
+ * One notification (docs/service.md, Resources). A `lowEnergyAgentOpened` has the payload of
  * {@link lowEnergyAgentOpenedPayloadSchema}, every other type any object.
  */
 export const notificationSchema = anyNotificationSchema
@@ -32,7 +32,7 @@ export const notificationSchema = anyNotificationSchema
     }
   })
   .meta({
-    // z.toJSONSchema cannot see into a refinement. A getter, so that only who asks for it pays for it.
+    // `z.toJSONSchema` cannot see into a refinement. A getter, so that only that function pays for this schema.
     get anyOf() {
       const { $schema: _, ...payload } = z.toJSONSchema(lowEnergyAgentOpenedPayloadSchema)
       return [{ properties: { type: { not: { const: documentedType } } } }, { properties: { payload } }]
@@ -40,9 +40,9 @@ export const notificationSchema = anyNotificationSchema
     // The refinement proves which payload goes with which type; zod has no way to say so in types.
   }) as z.ZodType as z.ZodType<Notification, Notification>
 
-/** The JSON body of a callback (docs/service.md, Delivery): the same verdict as `parseDelivery`. */
+/** The JSON body of a callback (docs/service.md, Resources): refuses what `parseDelivery` refuses, and nothing else. */
 export const deliverySchema = deliverySchemaOf(notificationSchema) as z.ZodType as z.ZodType<
-  // Loose at run time; the type stays that of `parseDelivery`, without an index signature.
+  // The schema keeps unknown fields; its type is that of `parseDelivery`, without an index signature.
   Delivery,
   Delivery
 >

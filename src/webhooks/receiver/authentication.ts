@@ -4,7 +4,7 @@ import type { RequestHeaders } from './request-headers.js'
 
 type Secrets = NonNullable<DeliveryReceiverOptions['secrets']>
 
-/** A request that is not let in: the name of the header that decided it, and why, as a sentence without its value. */
+/** Why a request is not let in: the name of the header that decided, and a reason for people, without the value. */
 export interface SecretProblem {
   readonly header: string
   readonly reason: string
@@ -53,7 +53,7 @@ function reasonFor(headers: RequestHeaders, name: string): string {
 function areEqual(accepted: string, presented: string): boolean {
   let difference = accepted.length ^ presented.length
   for (let index = 0; index < presented.length; index += 1) {
-    // A shorter value begins anew: looking beyond its end would take another time.
+    // A shorter accepted value begins anew: reading beyond its end would take another time.
     difference |= accepted.charCodeAt(index % accepted.length) ^ presented.charCodeAt(index)
   }
   return difference === 0

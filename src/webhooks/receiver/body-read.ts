@@ -21,7 +21,7 @@ export interface UnreadableBody {
 /** How long a body may take to arrive, in milliseconds: a sender that stops half way holds nothing for ever. */
 export const bodyTimeoutMs = 10_000
 
-/** @param problem The rest of a sentence that begins with "the body". */
+/** @param problem - the rest of a sentence that begins with "the body" */
 export function unreadableBody(problem: string, body: unknown, cause?: unknown): UnreadableBody {
   return { kind: 'unreadable', issues: [{ path: [], message: `the body ${problem}` }], cause, body }
 }
@@ -31,7 +31,7 @@ export function lateBody(body: unknown): UnreadableBody {
   return unreadableBody(`did not arrive within ${bodyTimeoutMs} ms`, body)
 }
 
-/** A body at which something threw: a stream, or an object whose getters throw. */
+/** A body that threw when it was read: a stream, or an object whose getters throw. */
 export function failedBody(thrown: unknown, body: unknown): UnreadableBody {
   return unreadableBody(`cannot be read (${messageOf(thrown)})`, body, thrown)
 }

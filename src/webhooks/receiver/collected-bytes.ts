@@ -12,7 +12,7 @@ export class CollectedBytes {
     this.#maxBytes = maxBytes
   }
 
-  /** Adds a piece, and returns whether it still fits. One that does not is left out. */
+  /** Adds a piece, and returns whether it still fits. A piece that does not fit is left out. */
   add(piece: Uint8Array): boolean {
     const end = this.#size + piece.byteLength
     if (end > this.#maxBytes) return false
@@ -36,7 +36,7 @@ export class CollectedBytes {
     return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer
   }
 
-  /** One buffer that doubles: a sender of single bytes cannot make them cost more than that. */
+  /** Makes room in one buffer that doubles, so that a sender of single bytes cannot make each of them cost a buffer. */
   #growFor(size: number): void {
     const grown = new Uint8Array(Math.min(size * 2, this.#maxBytes))
     grown.set(this.#buffer)

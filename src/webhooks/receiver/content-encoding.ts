@@ -10,7 +10,7 @@ export function contentCodingOf(headers: RequestHeaders): string | undefined {
 }
 
 /**
- * Undoes `gzip` and `deflate`, up to `maxBytes` of content: web standards know no other. A body that cannot be decoded
+ * Undoes `gzip` and `deflate`, which every runtime can undo, up to `maxBytes` of content. A body that cannot be decoded
  * is passed on as it came.
  */
 export async function decodeBody(encoded: Uint8Array, coding: string, maxBytes: number): Promise<BodyRead> {
@@ -19,7 +19,7 @@ export async function decodeBody(encoded: Uint8Array, coding: string, maxBytes: 
     return unreadableBody(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`, encoded)
   }
   try {
-    // A copy of the type only: a body never stands in shared memory.
+    // Only the type is narrowed: a body never stands in shared memory.
     const content = new Blob([encoded as Uint8Array<ArrayBuffer>]).stream()
     const read = await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
     return read.kind === 'unreadable' ? { ...read, body: encoded } : read
@@ -29,7 +29,7 @@ export async function decodeBody(encoded: Uint8Array, coding: string, maxBytes: 
 }
 
 function formatOf(coding: string): 'gzip' | 'deflate' | undefined {
-  // RFC 9110 section 8.4.1.3: `x-gzip` is the same.
+  // `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3).
   if (coding === 'gzip' || coding === 'x-gzip') return 'gzip'
   return coding === 'deflate' ? 'deflate' : undefined
 }

@@ -16,7 +16,7 @@ import { UserCallbacks } from './user-callbacks.js'
 export interface CallbackAnswer {
   /** 204 for everything that comes from the service; 401, 405 or 413 for what does not. */
   readonly status: 204 | 401 | 405 | 413
-  /** `allow` with a 405, otherwise none. */
+  /** The headers of the answer: `allow` with a 405, otherwise none. */
   readonly headers: Record<string, string>
 }
 
@@ -27,11 +27,11 @@ export interface Receipt {
   readonly stillRunning?: Promise<void>
 }
 
-/** A callback whose body was not read yet. */
+/** A callback whose body has not been read yet. */
 export interface IncomingCallback {
   readonly method: unknown
   readonly headers: RequestHeaders
-  /** Called once, unless the request is refused before. Must never reject. */
+  /** Reads the body. Called once, unless the request is refused before. Must never reject. */
   readBody(): BodyRead | Promise<BodyRead>
 }
 
@@ -44,7 +44,7 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
   readonly #ackTimeoutMs: number
   readonly #deliveries = inFlight()
 
-  /** @param options They are valid. */
+  /** @param options - valid ones: they are not checked here */
   constructor(options: DeliveryReceiverOptions<Payloads>, parser: BodyParser<Payloads>) {
     const { secrets, ackTimeoutMs = 2_000, maxBodyBytes = 2 ** 20, logger } = options
     this.maxBodyBytes = maxBodyBytes
@@ -63,7 +63,7 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
     const problem = this.#authenticate(headers)
     if (problem !== undefined) return this.refuse({ status: 401, ...problem })
 
-    // In flight from here on: a body that is still arriving will have handlers.
+    // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.#deliveries.begin()
     const read = withinLimit(await readBody(), this.maxBodyBytes)
     if (read.kind === 'too-large') {
@@ -82,7 +82,7 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
     return { answer, stillRunning: handled }
   }
 
-  /** Tells that a request is refused, and returns what became of it. */
+  /** Reports that a request is refused, and returns its receipt. */
   refuse(refused: RefusedCallback): Receipt {
     this.callbacks.reportRefused(refused)
     return { answer: answerWith(refused.status) }
@@ -98,17 +98,17 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
 }
 
 function answerWith(status: CallbackAnswer['status']): CallbackAnswer {
-  // RFC 9110 section 15.5.6.
+  // A 405 must name the allowed methods (RFC 9110 section 15.5.6).
   return { status, headers: status === 405 ? { allow: 'POST' } : {} }
 }
 
-/** What others read is limited, too. */
+/** Limits a body that something else has read, such as a body parser. */
 function withinLimit(read: BodyRead, maxBytes: number): BodyRead {
   if (read.kind !== 'body') return read
   try {
     return isLarger(read.body, maxBytes) ? { kind: 'too-large' } : read
   } catch (thrown) {
-    // A proxy, of which not even the kind can be told.
+    // The body is a `Proxy` that throws even when its kind is asked for.
     return failedBody(thrown, read.body)
   }
 }

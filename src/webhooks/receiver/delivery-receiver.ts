@@ -38,13 +38,14 @@ export const deliveryCore = Symbol.for('notification-subscriber')
 /**
  * Receives callbacks (docs/service.md, Delivery and Authentication) and hands their notifications to handlers.
  *
- * The service never retries a delivery, ignores what the answer says, and ends the subscription after three
- * failures in a row (docs/service.md, Rules). So only what is not from the service is refused: 401 without the right
+ * The service never repeats a callback, ignores what the answer says, and ends the subscription after three failures in
+ * a row (docs/service.md, Delivery). So only what is not from the service is refused: 401 without the right
  * `secrets`, 405 for another method than POST, 413 for a body larger than `maxBodyBytes`. Everything else is
  * answered with 204: also a body that is no delivery, which goes to `onInvalid`, and a delivery whose handler
  * throws, which goes to `onError`.
  *
- * Put it behind a route with `toNodeHandler`, `toWebHandler`, `toFastifyPlugin` or {@link DeliveryReceiver.handle}.
+ * A route for the receiver comes from `toNodeHandler`, `toWebHandler`, `toFastifyPlugin` or
+ * {@link DeliveryReceiver.handle} (docs/receiver.md, Where to put the route).
  *
  * @example
  * ```ts
@@ -60,8 +61,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   readonly #typesWithSchema: readonly string[]
 
   /**
-   * @throws ConfigurationError if the options cannot work, also if neither `secrets` nor
-   * `allowUnauthenticated: true` is given, or both.
+   * @throws `ConfigurationError` if the options cannot work, also if neither `secrets` nor
+   * `allowUnauthenticated: true` is given, or both
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     validateReceiverOptions(options)
@@ -80,6 +81,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * run at the same time, and none is stopped by the failure of another. A handler that is registered while a
    * delivery is handled gets the next one. A name that is neither documented nor in `payloads` is told to the logger,
    * once, because it may be misspelt.
+   *
+   * @throws `ConfigurationError` for a type that is no string, or a handler that is no function
    */
   on<Type extends SuggestedType<Payloads> | (string & {})>(
     type: Type,
@@ -88,12 +91,16 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     requireType('string', type, 'type')
     requireType('function', handler, 'handler')
     this.#tellIfUndocumented(type)
-    // It gets notifications of its type only, and those are what its parameter states.
+    // The handler gets notifications of its type only, and those are what its parameter states.
     this.#core.callbacks.register(type, handler as unknown as NotificationHandler<string, Payloads>)
     return this
   }
 
-  /** Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}. */
+  /**
+   * Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}.
+   *
+   * @throws `ConfigurationError` for a handler that is no function
+   */
   onAny(handler: NotificationHandler<string, Payloads>): this {
     requireType('function', handler, 'handler')
     this.#core.callbacks.register(undefined, handler)
@@ -138,20 +145,20 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       })
       return answer
     } catch {
-      // No request at all, or an object whose getters throw: no framework's.
+      // No request at all, or an object whose getters throw: nothing that a framework would hand over.
       return this.#core.refuse({ status: 401, reason: 'the request cannot be read' }).answer
     }
   }
 
   /**
-   * Resolves with 0 when no delivery is in flight any more: no handler runs, also of deliveries that were answered
-   * before their handlers were done, whose body is still arriving, or that begin while it waits. With `timeoutMs` it
-   * waits for so many milliseconds at most, and resolves with the number of deliveries that are still in flight.
-   * Without it a handler that never ends is waited for, too.
+   * Waits until no delivery is in flight any more: also for deliveries that were answered before their handlers were
+   * done, whose body is still arriving, or that begin meanwhile. For a clean shutdown: close the server, wait until it
+   * is closed, then drain.
    *
-   * For a clean shutdown: close the server and wait until it is, then drain.
-   *
-   * @throws ConfigurationError if `timeoutMs` is no time that can be waited for.
+   * @param options - `timeoutMs`: how long to wait, in milliseconds. Default: without end, also for a handler that never
+   * ends
+   * @returns how many deliveries are still in flight: 0, unless `timeoutMs` is over
+   * @throws `ConfigurationError` if `timeoutMs` is no time that can be waited for
    *
    * @example
    * ```ts
@@ -172,6 +179,6 @@ function parserFor<Payloads extends PayloadSchemas>(
   const { parser, payloads } = options
   if (parser !== undefined) return parser
   if (payloads !== undefined) return createDeliveryParser({ payloads })
-  // Without schemas of the user's, this is the type of `Payloads`.
+  // Without schemas of the user's, `defaultParser` has the type that `Payloads` asks for.
   return defaultParser as DeliveryParser as unknown as DeliveryParser<Payloads>
 }

@@ -20,7 +20,7 @@ export interface FastifyInstanceLike {
     url: string
     /** Called before Fastify looks at the body. */
     onRequest(request: FastifyRequestLike, reply: FastifyReplyLike): void
-    /** Called after it. */
+    /** Called after Fastify has read the body. */
     handler(): void
   }): unknown
 }
@@ -40,7 +40,7 @@ export interface FastifyReplyLike {
 }
 
 /**
- * Makes a plugin for Fastify that adds a route for callbacks. It answers as {@link toNodeHandler} does, whatever
+ * Makes a plugin for Fastify that adds a route for callbacks. The route answers as {@link toNodeHandler} does, whatever
  * content type parsers, body limits and error handlers the app has: Fastify itself would answer malformed JSON with
  * 400, a large body with 413 and an unknown content type with 415, and each counts as a failed delivery. `onRequest`
  * hooks of the app run before the route, other hooks that come before an answer do not.
@@ -59,7 +59,7 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
     app.route({
       method: 'POST',
       url: path,
-      // Not the handler: before that, Fastify refuses a content type that is malformed, whatever parser there is.
+      // Not in `handler`: before that is called, Fastify refuses a malformed content type, whatever parser there is.
       onRequest(request, reply) {
         reply.hijack()
         handleCallback(request.raw, reply.raw)

@@ -6,11 +6,12 @@ import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from '.
 export interface DeliveryContext<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** Identifier of the subscription that the notification belongs to. */
   readonly subscriptionId: number
-  /** The whole body of the callback (docs/service.md, Delivery), unknown fields included. */
+  /** The whole body of the callback (docs/service.md, Resources), unknown fields included. */
   readonly delivery: Delivery<Payloads>
   /**
-   * The value of a header of the callback, by its name in any case, if it was sent exactly once. The parameters and
-   * headers that a subscription was created with come back as headers (docs/service.md, Delivery).
+   * The value of a header of the callback, by its name in any case; `undefined` if the header was not sent, or more than
+   * once. The parameters and headers that a subscription was created with come back as headers (docs/service.md,
+   * Delivery).
    *
    * @example
    * ```ts
@@ -21,8 +22,8 @@ export interface DeliveryContext<Payloads extends PayloadSchemas = NoPayloadSche
 }
 
 /**
- * A function that gets notifications of a type, or of every type. It may be asynchronous: what it returns is awaited,
- * and otherwise ignored.
+ * A function that gets notifications of a type, or of every type. The function may be asynchronous: what it returns is
+ * awaited, and otherwise ignored.
  */
 export type NotificationHandler<
   Type extends string = string,

@@ -16,7 +16,7 @@ export interface JudgedDelivery<Payloads extends PayloadSchemas> {
   readonly kind: 'delivery'
   readonly notification: Notification<string, Payloads>
   readonly context: DeliveryContext<Payloads>
-  /** Read before a handler could change them. */
+  /** Type and log fields were read before a handler could change the notification. */
   readonly type: string
   readonly logFields: object
 }
@@ -39,7 +39,7 @@ export function judgeBody<Payloads extends PayloadSchemas>(
     const { data, error } = parser.safeParse(read.body)
     return error === undefined ? deliveryFor(data, headers) : invalid(error)
   } catch (thrown) {
-    // Of a parsed object whose getters throw, or of a parser that was not made by createDeliveryParser.
+    // A parsed object's getters may throw, and so may a parser that was not made by `createDeliveryParser`.
     return invalid(invalidDelivery(read.body, Failure.of(thrown)))
   }
 }

@@ -12,12 +12,12 @@ import { RequestHeaders } from './request-headers.js'
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
  * Express 4 and 5, Connect and NestJS. It answers every request and never calls `next`.
  *
- * - Put the route before a body parser. It works behind one, too (raw, text or JSON); but a body parser answers
+ * - Put the route before a body parser. Behind one it works, too (raw, text or JSON); but a body parser answers
  *   malformed JSON with 400, more than 100 kB with 413 and an unknown charset with 415, and each counts as a failed
  *   delivery.
  * - Method and secrets are checked before the body is read. A secret header that was sent twice is refused.
- * - It reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or that
- *   something before read and left nothing of, goes to `onInvalid` with what there is of it.
+ * - The listener reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or
+ *   that a middleware read before and left nothing of, goes to `onInvalid` with what there is of it.
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
  * @example
@@ -62,7 +62,7 @@ async function handleNodeRequest<Payloads extends PayloadSchemas>(
 
   const { answer } = await core.receive({ method, headers, readBody })
 
-  // What is left of a short body may still come, and does not cost the connection. A long one must not.
+  // The rest of a short body may still come: the connection can be used again after it. A long body must not go on.
   const mayBeLong =
     isStreamRead || isDeclaredTooLarge || isHttp2 || headers.get('transfer-encoding') !== undefined
   const mustStop = mayBeLong && !isOver && !request.readableEnded
@@ -73,7 +73,7 @@ async function handleNodeRequest<Payloads extends PayloadSchemas>(
   }
 }
 
-/** @param mustStop Whether the sender must not go on with the body. */
+/** @param mustStop - whether the sender must not go on with the body */
 function send(
   { status, headers }: CallbackAnswer,
   request: NodeRequest,
@@ -81,9 +81,9 @@ function send(
   mustStop: boolean,
 ): void {
   const isHttp2 = request.httpVersionMajor === 2
-  // Taken before the answer ends, after which an HTTP/2 request has none.
+  // Taken before the answer ends: afterwards an HTTP/2 request has no stream any more.
   const stream = isHttp2 && mustStop ? request.stream : undefined
-  // Something before may have answered: a middleware with a time limit of its own.
+  // A middleware that ran before may have answered already, at a time limit of its own.
   if (!response.headersSent) {
     response.statusCode = status
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)

@@ -7,13 +7,13 @@
 export interface NodeRequest {
   /** The HTTP method. */
   readonly method?: string | undefined
-  /** By lower-case name. */
+  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Names and values in turn, as they were sent. */
+  /** Names and values of the headers in turn, as they were sent. */
   readonly rawHeaders?: readonly string[] | undefined
-  /** 1 or 2. */
+  /** The major version of HTTP: 1 or 2. */
   readonly httpVersionMajor?: number | undefined
-  /** Of `node:http2`. */
+  /** The stream of the request, with `node:http2` only. */
   readonly stream?:
     | {
         /** Closes the stream alone, with an error code (RFC 9113 section 7). */
@@ -28,7 +28,7 @@ export interface NodeRequest {
   readonly readableEnded?: boolean | undefined
   /** Whether something has begun to read the body. */
   readonly readableDidRead?: boolean | undefined
-  /** What `setEncoding` was called with. */
+  /** The encoding that `setEncoding` was called with, if it was. */
   readonly readableEncoding?: string | null | undefined
   /** A part of the body arrived. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown

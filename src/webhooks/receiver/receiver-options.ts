@@ -17,14 +17,14 @@ export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadS
   OptionalOptions<Payloads> & (Authenticated | Unauthenticated)
 
 /**
- * Lets in what carries the secrets.
+ * Options of a receiver that lets in only what carries the secrets.
  *
  * @inline
  */
 interface Authenticated {
   /**
    * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the
-   * name of a header, in any case. These are parameters or headers that the subscription was created with.
+   * name of a header, in any case. The headers are parameters or headers that the subscription was created with.
    * Every header named here must be there once, with one of its accepted values; two values let a secret be
    * rotated while deliveries arrive.
    *
@@ -34,17 +34,17 @@ interface Authenticated {
    * ```
    */
   readonly secrets: Readonly<Record<string, string | readonly string[]>>
-  /** Not with `secrets`. */
+  /** Cannot be `true` together with `secrets`. Default: `false`. */
   readonly allowUnauthenticated?: false | undefined
 }
 
 /**
- * Lets everybody in.
+ * Options of a receiver that lets everybody in.
  *
  * @inline
  */
 interface Unauthenticated {
-  /** Not with `allowUnauthenticated`. */
+  /** Cannot be given together with `allowUnauthenticated: true`. */
   readonly secrets?: undefined
   /** Accepts callbacks from anyone who can reach the route. */
   readonly allowUnauthenticated: true
@@ -58,7 +58,7 @@ interface Unauthenticated {
 interface OptionalOptions<Payloads extends PayloadSchemas> {
   /**
    * Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them: they check and type the
-   * payloads of further notification types.
+   * payloads of further notification types. Default: the documented one alone.
    *
    * @example
    * ```ts
@@ -71,17 +71,17 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
    * ```
    */
   readonly payloads?: Payloads | undefined
-  /** A parser from `createDeliveryParser`, instead of `payloads`, where one is shared. */
+  /** A parser from `createDeliveryParser`, in place of `payloads`, where one is shared. Default: made from `payloads`. */
   readonly parser?: DeliveryParser<Payloads> | undefined
   /**
-   * Gets every body that was answered with 204 although it is no delivery: `error.issues` says why,
-   * `error.body` is what was received. It may be asynchronous. Default: a line to the logger, or to `console.error` if
-   * there is none.
+   * Gets every body that was answered with 204 although it is no delivery: `error.issues` says why, `error.body` is what
+   * was received. The function may be asynchronous. Default: a line to the logger, or to `console.error` if there is
+   * none.
    */
   readonly onInvalid?: ((error: InvalidDeliveryError) => unknown) | undefined
   /**
-   * Gets what a handler threw or rejected with, and what the handler got. It may be asynchronous. Default: a line to
-   * the logger, or to `console.error` if there is none.
+   * Gets what a handler threw or rejected with, and what the handler got. The function may be asynchronous. Default: a
+   * line to the logger, or to `console.error` if there is none.
    */
   readonly onError?:
     | ((
@@ -91,39 +91,39 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
       ) => unknown)
     | undefined
   /**
-   * Gets every request that was refused with 401, 405 or 413. It may be asynchronous; the answer does not wait for it.
-   * Default: a line to the logger, or at most one a minute to `console.error` if there is none.
+   * Gets every request that was refused with 401, 405 or 413. The function may be asynchronous; the answer does not wait
+   * for it. Default: a line to the logger, or at most one a minute to `console.error` if there is none.
    */
   readonly onRefused?: ((refused: RefusedCallback) => unknown) | undefined
   /**
-   * How long an answer waits for the handlers, in milliseconds. Handlers that take longer go on after it.
-   * Default: 2,000: how long the service waits before it counts a failure is not documented, and 2 seconds are
-   * less than the limits that senders usually set.
+   * How long an answer waits for the handlers, in milliseconds. Handlers that take longer go on after the answer. How
+   * long the service waits before it counts a failure is not documented; 2 seconds are less than the limits that senders
+   * usually set. Default: 2,000.
    */
   readonly ackTimeoutMs?: number | undefined
   /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
   readonly maxBodyBytes?: number | undefined
   /**
-   * Gets a line for each delivery, refusal and failure, never a secret. `false` silences the receiver. Default: only
-   * what would be lost is told, to `console.error`: see `onInvalid`, `onError` and `onRefused`.
+   * Gets a line for each delivery, refusal and failure, never a secret; `false` silences the receiver. Default: what
+   * would be lost goes to `console.error`, and nothing else: see `onInvalid`, `onError` and `onRefused`.
    */
   readonly logger?: Logger | false | undefined
 }
 
 const subject = 'The delivery receiver'
 
-/** @throws `ConfigurationError` with every problem found. Callers in JavaScript may pass anything. */
+/** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateReceiverOptions(options: unknown): void {
   const { error } = optionsSchema().safeParse(options)
   if (error) refuseOptions(subject, issuesOf(error))
 }
 
-/** @throws `ConfigurationError` about an argument that is not of a type. */
+/** @throws `ConfigurationError` about an argument that is not of a type */
 export function requireType(type: 'string' | 'function', value: unknown, name: string): void {
   if (typeof value !== type) refuseOptions(subject, [{ path: [name], message: `must be a ${type}` }])
 }
 
-/** @throws `ConfigurationError` about a time that no timer can wait for. */
+/** @throws `ConfigurationError` about a time that no timer can wait for */
 export function requireDelay(value: unknown, name: string): void {
   const { error } = delaySchema().safeParse(value)
   if (error) refuseOptions(subject, issuesOf(error, [name]))
@@ -133,7 +133,7 @@ function delaySchema() {
   return z.number().min(0).max(maxDelayMs)
 }
 
-// Made when it is needed: parsing deliveries alone needs none of it.
+// Made when a receiver is made: parsing deliveries alone does not pay for it.
 function optionsSchema() {
   return z
     .strictObject({

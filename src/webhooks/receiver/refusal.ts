@@ -8,9 +8,9 @@ export interface RefusedCallback {
    * `maxBodyBytes`.
    */
   readonly status: 401 | 405 | 413
-  /** Why, as a sentence for people, which never holds a value of a header. */
+  /** Why the request was refused, for people; never holds a value of a header. */
   readonly reason: string
-  /** With a 401: the name of the header that decided it, as it stands in `secrets`. */
+  /** With a 401: the name of the header that decided, as it stands in `secrets`. */
   readonly header?: string | undefined
 }
 

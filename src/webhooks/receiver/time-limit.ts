@@ -1,8 +1,8 @@
 /** A time limit that costs nothing where it is met at once. */
 
 /**
- * How often other microtasks are let through before a timer is set. Most bodies are there with their headers, and most
- * handlers wait for nothing: their promises settle within these. Timers for both would cost 4 of 30 µs of a request.
+ * How often other microtasks are let through before a timer is set. Most handlers wait for nothing: their promises
+ * settle within these turns. With a timer for each delivery a receiver would take a tenth fewer of them per second.
  */
 const turnsWithoutTimer = 10
 

@@ -6,11 +6,11 @@ export function nearestDocumentedType(text: string): string | undefined {
   const [nearest] = documentedTypes()
     .map((type) => ({ type, distance: editDistance(text.toLowerCase(), type.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
-  // Near is also a name without its `Opened` or `Closed`. With more other letters it is another word.
+  // So many letters that a name without its `Opened` or `Closed` is near, too; with more, it is another word.
   return nearest !== undefined && nearest.distance <= 0.4 * nearest.type.length ? nearest.type : undefined
 }
 
-/** Whether the name is in the service's documentation. One that is not is legal. */
+/** Whether a type is in the service's documentation. A type that is not may be delivered all the same. */
 export function isDocumentedType(type: string): boolean {
   return documentedTypes().includes(type)
 }

@@ -46,18 +46,24 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
 
   /** Resolves when all handlers of a delivery are done, and what they threw is reported. */
   async notify(delivery: JudgedDelivery<Payloads>): Promise<void> {
-    const { notification, context, type, logFields } = delivery
+    const { type, logFields } = delivery
     this.#log('debug', logFields, 'Delivery received')
     // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
     const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
-    const calls = handlers.map(({ handler }) =>
-      callSafely(
-        () => handler(notification, context),
-        (error) => this.#reportError(error, delivery),
-      ),
-    )
+    const calls = handlers.map(({ handler }) => this.#call(handler, delivery))
     // All run at the same time, and none rejects.
     for (const call of calls) await call
+  }
+
+  async #call(
+    handler: NotificationHandler<string, Payloads>,
+    delivery: JudgedDelivery<Payloads>,
+  ): Promise<void> {
+    try {
+      await handler(delivery.notification, delivery.context)
+    } catch (error) {
+      await this.#reportError(error, delivery)
+    }
   }
 
   #reportError(error: unknown, delivery: JudgedDelivery<Payloads>): unknown {

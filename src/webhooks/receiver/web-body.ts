@@ -32,7 +32,7 @@ async function readInto(
       const { done, value } = await reader.read()
       if (done) return { kind: 'body', body: collected.bytes }
       if (!ArrayBuffer.isView(value)) return unreadableBody('is no stream of bytes', collected.bytes)
-      // Any view will do, whatever its elements are.
+      // Any view on bytes will do, whatever its elements are.
       const isFitting = collected.add(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
       if (!isFitting) return { kind: 'too-large' }
     }

@@ -10,9 +10,9 @@ import { readWebStream } from './web-body.js'
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
   /**
-   * Keeps the platform from stopping handlers that still run when the answer is sent, after `ackTimeoutMs`: gets
-   * their promise, and then whatever else the platform called the route with. Without it they may be cut short
-   * on platforms that end with the answer.
+   * Keeps the platform from stopping handlers that still run when the answer is sent, after `ackTimeoutMs`: gets their
+   * promise, and then whatever else the platform called the route with. Default: none, and then such handlers may be cut
+   * short on platforms that end with the answer.
    *
    * @example
    * ```ts
@@ -26,13 +26,13 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
 }
 
 /**
- * Makes a function from `Request` to `Response`: for Hono, Next.js, Deno, Bun, Cloudflare Workers. It resolves
+ * Makes a function from `Request` to `Response`: for Hono, Next.js, Deno, Bun, Cloudflare Workers. The function resolves
  * with an answer to every request, and never rejects.
  *
  * - Method and secrets are checked before the body is read. `Headers` joins a header that was sent twice to one
  *   text, which is compared as a whole.
- * - It reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or that
- *   something before read, goes to `onInvalid` with what there is of it.
+ * - The function reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or
+ *   that something else has read before, goes to `onInvalid` with what there is of it.
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
  * @example

@@ -170,10 +170,14 @@ describe('everything else is answered with 204', () => {
   test.each<[string, unknown, string]>([
     ['no JSON', '{', 'the body is not JSON'],
     ['an empty body', '', 'the body is empty'],
-    ['no body', undefined, 'expected object, received undefined'],
+    ['no body', undefined, 'an object is needed, not undefined'],
     ['no UTF-8', new Uint8Array([0xff]), 'the body is not UTF-8'],
-    ['a wrong shape', { subscriptionId: 'x', notification: lowEnergyDelivery().notification }, 'expected'],
-    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 }), 'expected string'],
+    [
+      'a wrong shape',
+      { subscriptionId: 'x', notification: lowEnergyDelivery().notification },
+      'must be a number',
+    ],
+    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 }), 'must be text'],
     [
       'getters that throw',
       {

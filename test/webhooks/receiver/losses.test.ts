@@ -229,7 +229,7 @@ describe('drain', () => {
   test.each([-1, Number.NaN, 2 ** 31, '5', null])('refuses a timeoutMs of %j', async (timeoutMs) => {
     const receiver = new DeliveryReceiver({ secrets })
     await expect(receiver.drain({ timeoutMs: timeoutMs as number })).rejects.toThrow(
-      /^The delivery receiver cannot work: timeoutMs: /,
+      /^The delivery receiver cannot work: `timeoutMs`/,
     )
   })
 })
@@ -295,8 +295,10 @@ describe('payloads', () => {
   test('cannot go with a parser, and must be zod schemas', () => {
     const parser = createDeliveryParser({ payloads })
     const construct = (options: object) => () => new DeliveryReceiver({ secrets, ...options })
-    expect(construct({ payloads, parser })).toThrow(/payloads: cannot go with `parser`/)
-    expect(construct({ payloads: { a: () => true } })).toThrow(/payloads\.a: expected a zod 4 schema/)
-    expect(construct({ payloads: [] })).toThrow(/payloads: expected zod schemas by notification type/)
+    expect(construct({ payloads, parser })).toThrow(/`payloads` cannot go with `parser`/)
+    expect(construct({ payloads: { a: () => true } })).toThrow(/`payloads\.a` must be a zod 4 schema/)
+    expect(construct({ payloads: [] })).toThrow(
+      /`payloads` must be an object of zod schemas by notification type/,
+    )
   })
 })

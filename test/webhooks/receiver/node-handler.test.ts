@@ -361,9 +361,9 @@ describe('after a body parser', () => {
 
   test.each<[unknown, string]>([
     [undefined, 'the body was read before, which left nothing in req.body'],
-    [null, 'expected object, received null'],
-    [5, 'expected object, received number'],
-    [[], 'expected object, received array'],
+    [null, 'an object is needed, not null'],
+    [5, 'an object is needed, not a number'],
+    [[], 'an object is needed, not a list'],
   ])('%j and a stream that was read: onInvalid, 204', async (body, problem) => {
     await using server = await serve(
       {},
@@ -422,12 +422,12 @@ describe('unusual requests and responses', () => {
   })
 
   /** A request without a connection, and what it is answered with. */
-  function handleAlone(request: EventEmitter & { body?: unknown }) {
+  function handleAlone(request: EventEmitter & { body?: unknown }, moreHeaders = {}) {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const received: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
-    const headers = { token: 'current-secret' }
+    const headers = { token: 'current-secret', ...moreHeaders }
     toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers, resume() {} }), response)
     const answered = () => vi.waitFor(() => expect(response.end).toHaveBeenCalledOnce())
     return { answered, response, received, errors, problems }
@@ -475,12 +475,11 @@ describe('unusual requests and responses', () => {
     }
   })
 
-  test('one whose body is there at once needs no timer', async () => {
+  test('one of HTTP/1 whose body of declared length is there at once needs no timer', async () => {
     const setTimer = vi.spyOn(globalThis, 'setTimeout')
-    const request = new EventEmitter()
-    const { response } = handleAlone(request)
-    request.emit('data', delivery)
-    request.emit('end')
+    const request = Object.assign(new EventEmitter(), { httpVersionMajor: 1 })
+    const { response } = handleAlone(request, { 'content-length': `${delivery.length}` })
+    request.emit('data', Buffer.from(delivery))
     await new Promise(setImmediate)
     expect(setTimer).not.toHaveBeenCalled()
     setTimer.mockRestore()

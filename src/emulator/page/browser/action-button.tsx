@@ -7,7 +7,7 @@ import { Icon, type IconName } from './icon.js'
 export interface ActionButtonProps {
   readonly action: string
   readonly body: object
-  /** Said for a moment when it is done. */
+  /** Shown for 3 seconds when the emulator has done it. */
   readonly done: string
   readonly icon?: IconName
   readonly isDangerous?: boolean

@@ -177,7 +177,7 @@ function OpenSubscription({ id, onOpen }: { id: number; onOpen: DetailsProps['on
   )
 }
 
-/** The same notification again, as far as the callback says what it was. */
+/** The notification of a callback as a draft to send again, as far as the callback says what it was. */
 function draftOf(entry: CallbackView, { samples, subscriptions, ended }: DetailsProps['state']) {
   const subscription = [subscriptions, ended]
     .flat()

@@ -16,7 +16,7 @@ const keptEntries = 1_000
 /** `lost`: the browser tries again by itself. `gone`: what answers now is not the emulator that this page is of. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'gone'
 
-/** What is known. The lists are never changed, only replaced, so that who remembers one sees when it is new. */
+/** What the page knows. Lists are never changed, only replaced: a component sees by identity that one is new. */
 export interface FeedState {
   readonly connection: Connection
   readonly service: ServiceView | undefined
@@ -124,7 +124,7 @@ function merge<Item>(
     return replacement ?? item
   })
   const [newest] = items
-  // An entry older than those that are shown was dropped already.
+  // An unknown item that is older than those shown was dropped before: it stays dropped.
   const added = [...byId.values()].filter((item) => newest === undefined || id(item) > id(newest))
   return [...added.sort((a, b) => id(b) - id(a)), ...kept].slice(0, limit)
 }

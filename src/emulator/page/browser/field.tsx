@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 
 export interface FieldProps {
-  /** Of the input inside. */
+  /** The `id` of the input inside. */
   readonly htmlFor: string
   readonly label: string
   readonly hint?: string

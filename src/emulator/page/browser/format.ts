@@ -45,13 +45,13 @@ export function nameList(names: readonly string[], shown = 3): string {
   return `${names.slice(0, shown).join(', ')} and ${(names.length - shown).toLocaleString('en')} more`
 }
 
-/** Whether the answer was bad news, or there was none. */
+/** Whether an entry is bad news: an error, a status from 400 on, or a subscription that three failures ended. */
 export function isFailure(entry: EntryView): boolean {
   if (entry.kind === 'note') return entry.note === 'ended' && entry.reason === 'three-failures'
   return entry.error !== undefined || (entry.status !== undefined && entry.status >= 400)
 }
 
-/** The fields of a form, decoded; nothing if it cannot be one. */
+/** The fields of a form, decoded. */
 export function formFields(body: string): [string, string][] {
   return [...new URLSearchParams(body)]
 }

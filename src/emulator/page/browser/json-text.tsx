@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 
 const tokens = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** Indented, if it is JSON and complete; else as it is. */
+/** The text indented, if it is JSON and complete; else as it is. */
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2)

@@ -11,7 +11,7 @@ export interface Tab<View extends string> {
 
 export interface TabsProps<View extends string> {
   readonly tabs: readonly Tab<View>[]
-  /** One that is no tab stands for the first. */
+  /** The view whose tab is open; a view without a tab of its own stands for the first tab. */
   readonly view: View
   readonly onView: (view: View) => void
 }

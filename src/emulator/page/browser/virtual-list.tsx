@@ -118,7 +118,7 @@ export function VirtualList<Item>(props: VirtualListProps<Item>): JSX.Element {
   )
 }
 
-/** Who has scrolled down reads on undisturbed while new rows arrive at the top. */
+/** Keeps the rows in sight where they are while new ones arrive at the top, for a reader who has scrolled down. */
 function useStableScroll<Item>(
   box: { readonly current: HTMLDivElement | null },
   { items, keyOf, rowHeight, resetKey }: VirtualListProps<Item>,

@@ -1,0 +1,30 @@
+/** Finds the name that somebody meant who wrote another. */
+
+/** The name that is nearest to a text in any case, if it is near enough to be meant. */
+export function nearestName(text: string, names: readonly string[]): string | undefined {
+  const [nearest] = names
+    .map((name) => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+  // Near is also a name without its `Opened`, `Closed` or unit. With more other letters it is another word.
+  return nearest !== undefined && nearest.distance <= 0.4 * nearest.name.length ? nearest.name : undefined
+}
+
+/** How many letters have to be added, left out, replaced or swapped to make one text of the other. */
+function editDistance(from: string, to: string): number {
+  let beforePrevious: number[] = []
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [row, letter] of [...from].entries()) {
+    const current = [row + 1]
+    for (const [column, other] of [...to].entries()) {
+      const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1)
+      const added = (current[column] ?? 0) + 1
+      const leftOut = (previous[column + 1] ?? 0) + 1
+      const isSwap = letter === to[column - 1] && other === from[row - 1]
+      const swapped = isSwap ? (beforePrevious[column - 1] ?? 0) + 1 : leftOut
+      current.push(Math.min(replaced, added, leftOut, swapped))
+    }
+    beforePrevious = previous
+    previous = current
+  }
+  return previous.at(-1) ?? 0
+}

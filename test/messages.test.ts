@@ -1,0 +1,296 @@
+/** What a user reads who gives something wrong: all of it side by side, so that it can be read as one voice. */
+import { NotificationClient, NotificationError } from 'notification-subscriber'
+import {
+  type Emulator,
+  emulatorHandlers,
+  sampleNotification,
+  startEmulator,
+} from 'notification-subscriber/emulator'
+import { redisStore } from 'notification-subscriber/redis'
+import { DeliverySpool } from 'notification-subscriber/spool'
+import {
+  createDeliveryParser,
+  documentedNotificationTypes,
+  notificationTypes,
+  parseDelivery,
+} from 'notification-subscriber/webhooks'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import * as z from 'zod'
+import { baseUrl, credentials, fakeService, subscription } from './support/fake-service.js'
+
+let emulator: Emulator
+beforeAll(async () => {
+  emulator = await startEmulator()
+})
+afterAll(() => emulator.close())
+
+/** What zod says itself. */
+const wordsOfZod =
+  /Invalid (input|option|string|key)|Unrecognized key|Too (small|big)|expected .*received|expected (string|number|object|array|function|boolean)/
+
+/** The messages of these calls, which all fail. */
+async function messagesOf(calls: Readonly<Record<string, () => unknown>>): Promise<Record<string, string>> {
+  const messages: Record<string, string> = {}
+  for (const [name, call] of Object.entries(calls)) {
+    try {
+      await call()
+      messages[name] = 'nothing was refused'
+    } catch (error) {
+      expect(error).toBeInstanceOf(NotificationError)
+      const { message } = error as NotificationError
+      expect(message).not.toMatch(wordsOfZod)
+      expect(message).toMatch(/^\S.*\.$/s)
+      messages[name] = message
+    }
+  }
+  return messages
+}
+
+/** Callers in JavaScript may pass anything. */
+const any = (value: unknown) => value as never
+
+test('what is said of the options of a client', async () => {
+  const make = (options: object) => () =>
+    new NotificationClient(any({ baseUrl, auth: credentials, ...options }))
+  expect(
+    await messagesOf({
+      'no options': () => new NotificationClient(any(undefined)),
+      'no address, no credentials': () => new NotificationClient(any({})),
+      'credentials that are not set': make({
+        auth: { ...credentials, authUrl: undefined, clientId: undefined, clientSecret: '' },
+      }),
+      'an option of the wrong kind': make({ timeoutMs: '5', allowInsecureLoopback: 'yes', ca: 7 }),
+      'a limit': make({ timeoutMs: 0, retry: { maxAttempts: 1.5, baseDelayMs: -1, maxDelayMs: 2 ** 31 } }),
+      'a misspelt option': make({ timeout: 5 }),
+      'a misspelt option inside another': make({
+        retry: { attempts: 2 },
+        auth: { ...credentials, clientID: 'x' },
+      }),
+      'several unknown names': make({ timeout: 5, colour: 'red', shape: 'round' }),
+      'one of a few values': make({ auth: { ...credentials, credentialsEncoding: 'base64' } }),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a limit": "NotificationClient cannot be made from these options: \`timeoutMs\` must be more than 0; \`retry.maxAttempts\` must be an integer; \`retry.baseDelayMs\` must be at least 0; \`retry.maxDelayMs\` must be at most 2147483647.",
+      "a misspelt option": "NotificationClient cannot be made from these options: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
+      "a misspelt option inside another": "NotificationClient cannot be made from these options: \`auth\` has no \`clientID\` (did you mean \`clientId\`?); \`retry\` has no \`attempts\` (did you mean \`maxAttempts\`?).",
+      "an option of the wrong kind": "NotificationClient cannot be made from these options: \`ca\` must be text in PEM; \`timeoutMs\` must be a number, not text; \`allowInsecureLoopback\` must be a boolean, not text.",
+      "credentials that are not set": "NotificationClient cannot be made from these options: \`auth.authUrl\` is missing: it must be a URL; \`auth.clientId\` is missing: it must be text; \`auth.clientSecret\` must not be empty.",
+      "no address, no credentials": "NotificationClient cannot be made from these options: \`baseUrl\` is missing: it must be a URL; \`auth\` is missing: it must be client credentials, { username, password } or { getAccessToken }.",
+      "no options": "NotificationClient cannot be made from these options: an object is needed, not undefined.",
+      "one of a few values": "NotificationClient cannot be made from these options: \`auth.credentialsEncoding\` must be \`raw\` or \`form-urlencoded\`.",
+      "several unknown names": "NotificationClient cannot be made from these options: there is no \`timeout\` (did you mean \`timeoutMs\`?), no \`colour\`, no \`shape\`, only \`baseUrl\`, \`auth\`, \`ca\`, \`dispatcher\`, \`fetch\`, \`timeoutMs\`, \`retry\`, \`logger\`, \`routes\`, \`allowInsecureLoopback\`.",
+    }
+  `)
+})
+
+test('what is said of the environment', async () => {
+  const fromEnv =
+    (env: object, options = {}) =>
+    () =>
+      NotificationClient.fromEnv(options, any(env))
+  const complete = {
+    NOTIFICATION_BASE_URL: baseUrl,
+    NOTIFICATION_AUTH_URL: credentials.authUrl,
+    NOTIFICATION_DOMAIN: credentials.domain,
+    NOTIFICATION_CLIENT_ID: credentials.clientId,
+    NOTIFICATION_CLIENT_SECRET: credentials.clientSecret,
+  }
+  expect(
+    await messagesOf({
+      'nothing set': fromEnv({}),
+      'a value that cannot work': fromEnv({ ...complete, NOTIFICATION_CREDENTIALS_ENCODING: 'base64' }),
+      'a file that is not there': fromEnv({ ...complete, NOTIFICATION_CA_FILE: '/nowhere/ca.pem' }),
+      'a misspelt option': fromEnv(complete, { timeout: 5 }),
+      'an option that the environment sets': fromEnv(complete, { baseUrl }),
+      'the environment in the place of the options': fromEnv(complete, complete),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a file that is not there": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CA_FILE\` names a file that cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.pem').",
+      "a misspelt option": "NotificationClient cannot be made from this environment: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
+      "a value that cannot work": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CREDENTIALS_ENCODING\` must be \`raw\` or \`form-urlencoded\`.",
+      "an option that the environment sets": "NotificationClient cannot be made from this environment: \`baseUrl\` is read from the environment: leave it out here, or use \`new NotificationClient\`.",
+      "nothing set": "NotificationClient cannot be made from this environment: \`NOTIFICATION_BASE_URL\` is missing: set it to the base address of the notification service; \`NOTIFICATION_AUTH_URL\` is missing: set it to the base address of the authorization server; \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CLIENT_ID\` is missing: set it to the client ID; \`NOTIFICATION_CLIENT_SECRET\` is missing: set it to the client secret.",
+      "the environment in the place of the options": "NotificationClient cannot be made from this environment: the first argument is the environment, which is the second one since 0.2: leave it out, or write \`NotificationClient.fromEnv({}, env)\`.",
+    }
+  `)
+})
+
+test('what is said of the input of a call', async () => {
+  const client = fakeService().client()
+  const create = (input: object, options?: object) => () =>
+    client.createSubscription(any({ ...subscription, ...input }), any(options))
+  expect(
+    await messagesOf({
+      'no input': () => client.createSubscription(any(undefined)),
+      'no fields': () => client.createSubscription(any({})),
+      'a list that is text': create({ usernames: 'alice', notificationTypes: 'behavioral' }),
+      'a type that does not exist': create({ notificationTypes: ['behavioural'] }),
+      'a type that is delivered': create({ notificationTypes: ['behavioral', 'cxScoreUpdated'] }),
+      'a misspelt field': create({ callbackURL: 'https://app.example.com/' }),
+      'a value that is not set': create({ parameters: { token: undefined } }),
+      'a reserved name': create({ parameters: { username: 'alice' } }),
+      'a name and a value that no header can have': create({ headers: { 'my token': 'a', other: 'ä' } }),
+      'misspelt options of the call': create({}, { timeout: 5 }),
+      'options of the call': create({}, { signal: 'x', timeoutMs: -1, retry: 3 }),
+      'no id': () => client.unsubscribe(any(undefined)),
+      'nothing to change': () => client.updateSubscriptionParameters(1, {}),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a list that is text": "createSubscription sent nothing: \`notificationTypes\` must be a list, not text; \`usernames\` must be a list, not text.",
+      "a misspelt field": "createSubscription sent nothing: there is no \`callbackURL\` (did you mean \`callbackUrl\`?).",
+      "a name and a value that no header can have": "createSubscription sent nothing: \`headers["my token"]\` cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only; \`headers.other\` has a value that cannot stand in an HTTP header: visible ASCII only, with spaces and tabs inside.",
+      "a reserved name": "createSubscription sent nothing: \`parameters.username\` is reserved: it is a field of the request.",
+      "a type that does not exist": "createSubscription sent nothing: \`notificationTypes[0]\` must be \`behavioral\`, \`call-score\` or \`conversation-ai\`.",
+      "a type that is delivered": "createSubscription sent nothing: \`notificationTypes[1]\` is delivered, not subscribed to: the type that brings it is \`call-score\`.",
+      "a value that is not set": "createSubscription sent nothing: \`parameters.token\` is missing: it must be text.",
+      "misspelt options of the call": "createSubscription sent nothing: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
+      "no fields": "createSubscription sent nothing: \`notificationTypes\` is missing: it must be a list; \`usernames\` is missing: it must be a list; \`callbackUrl\` is missing: it must be a URL.",
+      "no id": "unsubscribe sent nothing: the subscription id must be the integer that createSubscription returned.",
+      "no input": "createSubscription sent nothing: an object is needed, not undefined.",
+      "nothing to change": "updateSubscriptionParameters sent nothing: at least one parameter or header must be given.",
+      "options of the call": "createSubscription sent nothing: \`signal\` must be an AbortSignal; \`timeoutMs\` must be more than 0; \`retry\` must be an object or false.",
+    }
+  `)
+})
+
+test('a type that is delivered is answered with the type that brings it, each of them', async () => {
+  const client = fakeService().client()
+  for (const type of notificationTypes) {
+    for (const delivered of documentedNotificationTypes[type]) {
+      const call = client.createSubscription({ ...subscription, notificationTypes: [any(delivered)] })
+      await expect(call).rejects.toThrow(
+        `\`notificationTypes[0]\` is delivered, not subscribed to: the type that brings it is \`${type}\`.`,
+      )
+    }
+  }
+})
+
+test('what is said of the options of a parser', async () => {
+  expect(
+    await messagesOf({
+      'no schemas': () => createDeliveryParser(any({})),
+      'something else than a schema': () => createDeliveryParser(any({ payloads: { cxScoreUpdated: {} } })),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "no schemas": "The delivery parser cannot work: \`payloads\` is missing: it must be an object of zod schemas by notification type.",
+      "something else than a schema": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a zod 4 schema.",
+    }
+  `)
+})
+
+test('what is said of a body that is no delivery', async () => {
+  const notification = { id: 'a', time: 1.5, ver: 1, type: 'cxScoreUpdated' }
+  const parser = createDeliveryParser({
+    payloads: {
+      cxScoreUpdated: z.object({ score: z.number().max(5, 'Such a score cannot be'), mail: z.email() }),
+    },
+  })
+  const payload = { score: 7, mail: 'x' }
+  expect(
+    await messagesOf({
+      nothing: () => parseDelivery(undefined),
+      'no JSON': () => parseDelivery('<html>'),
+      'a list': () => parseDelivery('[]'),
+      'fields of the wrong kind': () => parseDelivery({ subscriptionId: '1', notification }),
+      'what the schema of a user says': () =>
+        parser.parse({ subscriptionId: 1, notification: { ...notification, time: 1, ver: '1.0', payload } }),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a list": "Not a notification delivery: an object is needed, not a list. The body is in error.body.",
+      "fields of the wrong kind": "Not a notification delivery: \`subscriptionId\` must be a number, not text; \`notification.time\` must be an integer; \`notification.ver\` must be text, not a number; \`notification.payload\` is missing: it must be an object. The body is in error.body.",
+      "no JSON": "Not a notification delivery: the body is not JSON (Unexpected token '<', "<html>" is not valid JSON). The body is in error.body.",
+      "nothing": "Not a notification delivery: an object is needed, not undefined. The body is in error.body.",
+      "what the schema of a user says": "Not a notification delivery: \`notification.payload.score\`: Such a score cannot be; \`notification.payload.mail\`: Invalid email address. The body is in error.body.",
+    }
+  `)
+})
+
+test('what is said of the options of a spool', async () => {
+  const open = (options: object) => () => DeliverySpool.open(any({ path: 'x', deliver() {}, ...options }))
+  expect(
+    await messagesOf({
+      'no options': () => DeliverySpool.open(any(undefined)),
+      'nothing in them': () => DeliverySpool.open(any({})),
+      'a misspelt option': open({ concurency: 4 }),
+      'options of the wrong kind': open({ path: '', deliver: 'x', parser: {}, logger: true, onStuck: 1 }),
+      limits: open({ concurrency: 0, deliverTimeoutMs: 0, maxBytes: -1 }),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a misspelt option": "The delivery spool cannot work: there is no \`concurency\` (did you mean \`concurrency\`?).",
+      "limits": "The delivery spool cannot work: \`concurrency\` must be at least 1; \`deliverTimeoutMs\` must be at least 1; \`maxBytes\` must be at least 0.",
+      "no options": "The delivery spool cannot work: an object is needed, not undefined.",
+      "nothing in them": "The delivery spool cannot work: \`path\` is missing: it must be text; \`deliver\` is missing: it must be a function.",
+      "options of the wrong kind": "The delivery spool cannot work: \`path\` is empty: name a folder; \`deliver\` must be a function, not text; \`parser\` must be an object with safeParse; \`onStuck\` must be a function, not a number; \`logger\` must be a logger with debug, info, warn and error, or false.",
+    }
+  `)
+})
+
+test('what is said of the options of the emulator, and of what it is asked for', async () => {
+  const lowEnergy = sampleNotification('lowEnergyAgentOpened')
+  const notify = (notification: object) => () => emulator.notify(any({ ...lowEnergy, ...notification }))
+  const inject =
+    (...args: unknown[]) =>
+    () =>
+      emulator.injectFault(...(args as [never, never]))
+  expect(
+    await messagesOf({
+      'a misspelt option': () => startEmulator(any({ prot: 1 })),
+      'options of the wrong kind': () => startEmulator(any({ port: '1', page: 'yes', tls: 'x', domain: '' })),
+      limits: () => startEmulator({ port: 70_000, tokenLifetimeSeconds: -1, clientSecret: '' }),
+      'one of a few values': () => startEmulator(any({ credentialsEncoding: 'base64' })),
+      'an empty notification': () => emulator.notify(any({})),
+      'a delivered type as the category': notify({ category: 'lowEnergyAgentOpened' }),
+      'a payload that is none': notify({ payload: [] }),
+      'a sample of a type that is not documented': () => sampleNotification('other'),
+      'a fault of no operation': inject('delete', { status: 503 }),
+      'no fault': inject('create'),
+      'a fault of no kind': inject('create', { code: 503 }),
+      'a status that is none': inject('create', { status: 99 }),
+      'a fault with a field of another': inject('callback', { status: 503, body: 'x' }),
+      'a misspelt option of a fault': inject('create', { status: 503 }, { time: 2 }),
+      'a fault never': inject('create', { status: 503 }, { times: 0 }),
+      'a request of one subscription': inject('create', { status: 503 }, { subscriptionId: 1 }),
+      'no http of msw': () => emulatorHandlers(emulator, any(undefined), { baseUrl: 'nowhere' }),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a delivered type as the category": "This notification cannot be delivered: \`category\` is delivered, not subscribed to: the type that brings it is \`behavioral\`.",
+      "a fault never": "The fault cannot be injected: \`times\` must be at least 1.",
+      "a fault of no kind": "The fault cannot be injected: \`fault\` must be one of { status }, { delayMs }, { reset } and { malformedBody }.",
+      "a fault of no operation": "The fault cannot be injected: \`operation\` must be token, create, update, unsubscribe or callback.",
+      "a fault with a field of another": "The fault cannot be injected: \`fault\` has no \`body\`, only \`status\`.",
+      "a misspelt option": "The emulator cannot start with these options: there is no \`prot\` (did you mean \`port\`?).",
+      "a misspelt option of a fault": "The fault cannot be injected: there is no \`time\` (did you mean \`times\`?).",
+      "a payload that is none": "This notification cannot be delivered: \`payload\` must be an object, not a list.",
+      "a request of one subscription": "The fault cannot be injected: \`subscriptionId\` is for callbacks only.",
+      "a sample of a type that is not documented": "There is no sample of this notification: \`category\` is missing: it must be one of behavioral, call-score, conversation-ai, because "other" is no documented type.",
+      "a status that is none": "The fault cannot be injected: \`fault.status\` must be at least 200.",
+      "an empty notification": "This notification cannot be delivered: \`type\` is missing: it must be text; \`category\` is missing: it must be \`behavioral\`, \`call-score\` or \`conversation-ai\`; \`username\` is missing: it must be text; \`payload\` is missing: it must be an object.",
+      "limits": "The emulator cannot start with these options: \`clientSecret\` must not be empty; \`tokenLifetimeSeconds\` must be at least 0; \`port\` must be at most 65535.",
+      "no fault": "The fault cannot be injected: \`fault\` is missing: it must be one of { status }, { delayMs }, { reset } and { malformedBody }.",
+      "no http of msw": "The emulator cannot answer on msw: the second argument must be msw's \`http\`: \`import { http } from 'msw'\`; \`baseUrl\` must be an absolute URL, such as \`https://app.example.com/path\`.",
+      "one of a few values": "The emulator cannot start with these options: \`credentialsEncoding\` must be \`raw\` or \`form-urlencoded\`.",
+      "options of the wrong kind": "The emulator cannot start with these options: \`domain\` must be printable ASCII and not empty; \`port\` must be a number, not text; \`page\` must be true, false or { port }; \`tls\` must be an object, not text.",
+    }
+  `)
+})
+
+test('what is said of a store on what is no Redis', async () => {
+  expect(
+    await messagesOf({
+      'no client': () => redisStore(any(undefined)),
+      'a prefix that is none': () => redisStore(any({}), any({ prefix: 7 })),
+    }),
+  ).toMatchInlineSnapshot(`
+      {
+        "a prefix that is none": "redisStore cannot be made: \`prefix\` must be text, such as \`coaching:\`.",
+        "no client": "redisStore cannot be made: \`redis\` must be a client of ioredis (5 or 6) or of node-redis (4, 5 or 6), such as \`new Redis(url)\` of ioredis or \`createClient({ url })\` of redis.",
+      }
+    `)
+})
