@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 import { notifications } from './fastify-json-schema/notifications.js'
 import { callbackToken, demonstrate } from './support/demonstrate.js'
 
-// Closing waits for the requests under way, and with them for their handling: nothing is left to drain.
+// Closing waits for the requests in flight, and with them for their handling: nothing is left to drain.
 await demonstrate({ drain: async () => 0 }, async (tls) => {
   const app = Fastify({ https: tls })
   await app.register(notifications, { callbackToken })

@@ -8,13 +8,14 @@ import { basicCredentials } from './basic-credentials.js'
 import type { HeldToken, TokenSource } from './token-source.js'
 
 export interface Authorization {
+  /** The value of the header. */
   readonly header: string
-  /** What must not appear in anything shown. */
+  /** Texts that must not appear in anything shown. */
   readonly secrets: readonly string[]
 }
 
 export interface Authorizer {
-  /** Without a promise where nothing has to be waited for. */
+  /** What a call is to be sent with; without a promise where there is nothing to wait for. */
   authorize(deadline: Deadline): Authorization | Promise<Authorization>
   /** After a 401: another authorization to repeat the call with, or `undefined` when the 401 is the answer. */
   reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>

@@ -13,9 +13,9 @@ const free = 'free'
 
 export interface RequestLockOptions {
   readonly key: string
-  /** For operations that a call waits for. */
+  /** The store that they share, for operations that a call waits for. */
   readonly waiting: BoundedStore
-  /** For operations that nobody waits for. */
+  /** The same store, for operations that nobody waits for. */
   readonly background: BoundedStore
 }
 

@@ -144,7 +144,7 @@ export class TokenSource {
     }
   }
 
-  /** Another process's token, or one that is requested here. */
+  /** Obtains a token: another process's, or one that is requested here. */
   async #obtain(pending: PendingRequest): Promise<HeldToken> {
     const shared = this.#shared
     if (shared === undefined) return this.#issue(pending)

@@ -11,7 +11,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 interface Variable {
   /** The option that the variable sets. */
   readonly option: string
-  /** Of a variable that must be set: to what. */
+  /** What the variable must be set to, if it must be set. */
   readonly missing?: string
 }
 

@@ -20,7 +20,7 @@ export type FetchLike = (
 export interface FetchResponseLike {
   /** HTTP status. */
   readonly status: number
-  /** Only `Retry-After` is read. */
+  /** The headers, of which the client reads `Retry-After` only. */
   readonly headers?: {
     /** The value of a header, or `null`. */
     get(name: string): string | null

@@ -28,7 +28,7 @@ export interface SendOptions {
 
 /** The answer to the last attempt, whatever its status. */
 export interface Answer extends Omit<HttpResponse, 'retryAfter'> {
-  /** Where it came from, without the query. */
+  /** The address that answered, without its query. */
   readonly url: string
   readonly retryAfterMs: number | undefined
   /** What a text from this answer may show in an error: none of the request's secrets. */

@@ -15,7 +15,7 @@ export interface HttpRequest {
 export interface UnauthorizedRequest {
   readonly method: HttpRequest['method']
   readonly address: Address
-  /** In form encoding. */
+  /** The body, in form encoding. */
   readonly body?: string
   /** Headers of the caller's. */
   readonly headers?: Readonly<Record<string, string>> | undefined

@@ -2,9 +2,9 @@
 export interface InFlight {
   /** How many are in flight. */
   readonly count: number
-  /** One more. */
+  /** Counts one more. */
   begin(): void
-  /** One is over. */
+  /** Counts one less. */
   end(): void
   /** Calls a function when none is left, at once if none is. */
   whenOver(onOver: () => void): void

@@ -2,7 +2,7 @@
 
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** What of a template is left when nobody filled it in; `%7B` is how the URL parser writes a brace in a path. */
+/** What is left of a template that nobody filled in; `%7B` is how the URL parser writes a brace in a path. */
 const templateMark = /\$\{|\{\{|\$%7B|%7B%7B/i
 const templateLabels = new Set(['undefined', 'null'])
 

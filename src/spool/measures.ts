@@ -5,9 +5,9 @@ import type { Database } from 'lmdb'
 export interface Measures {
   /** What the waiting deliveries take, which counts for `maxBytes`. */
   readonly waitingBytes: number
-  /** All pages in use. */
+  /** What all pages in use take. */
   readonly usedBytes: number
-  /** Up to the last page that was ever in use. */
+  /** What the file takes up to the last page that was ever in use. */
   readonly endBytes: number
 }
 

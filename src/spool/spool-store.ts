@@ -56,9 +56,9 @@ export class SpoolStore {
   readonly #root: RootDatabase
   /** Values are a line with the history, then the delivery. */
   readonly #entries: Database<string, EntryKey>
-  /** What the receiver could not read. */
+  /** Bodies that the receiver could not read. */
   readonly #invalid: Database<StoredBody, number>
-  /** What was read once, by the receiver, and cannot be read any more: these are not dropped for room. */
+  /** Deliveries that the receiver could read and this process cannot: they are never dropped for room. */
   readonly #unreadable: Database<StoredBody, number>
   readonly #file: DataFile
   readonly #room: DiskRoom

@@ -42,7 +42,7 @@ async function run(args: string[], { terminal }: Surroundings): Promise<number> 
       callbackCa,
       allowInsecureLoopback: flags['allow-insecure-loopback'],
     })
-    // From here on nothing may be lost by a signal.
+    // From here on a signal ends the emulator in order: without a listener it would end the process at once.
     const ended = waitForEnd()
     try {
       await remember(folder, emulator)
@@ -143,7 +143,7 @@ function announce(terminal: Terminal, emulator: Emulator, caFile: string): void 
   terminal.line()
 }
 
-/** As `node --env-file`, dotenv and shells read it. */
+/** A value as `node --env-file`, dotenv and shells read it. */
 function quoted(value: string): string {
   if (/^[\w./:@%+=,-]*$/.test(value)) return value
   return value.includes("'") ? `"${value}"` : `'${value}'`

@@ -77,7 +77,7 @@ function fieldsOf(subscription: SubscriptionRecord): object {
   }
 }
 
-/** On one line and without its query, in which some put a secret. */
+/** An address on one line, without its query, in which some put a secret. */
 function withoutQuery(address: string): string {
   return excerpt(address.replace(/\?.*$/s, '?…'), 300)
 }

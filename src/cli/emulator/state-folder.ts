@@ -10,7 +10,7 @@ import { UsageError } from '../usage-error.js'
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
 const stateSchema = z.object({
-  /** So that an address in somebody's `.env` stays right. */
+  /** Taken again at the next start, so that the addresses in somebody's `.env` stay right. */
   port: z.int(),
   clientSecret: z.string(),
   password: z.string(),

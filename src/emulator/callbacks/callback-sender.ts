@@ -9,7 +9,7 @@ import type { CallbackFault } from '../service/faults.js'
 /** Connections to one receiver: a burst of notifications queues up here instead of drowning it. */
 const connectionsPerOrigin = 64
 
-/** One callback. */
+/** What is sent to a receiver, and the fault that it meets. */
 export interface Callback {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -47,7 +47,7 @@ export class CallbackSender {
     }
   }
 
-  /** Aborts what is under way and closes every connection. */
+  /** Aborts callbacks in flight and closes every connection. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const controller of this.#inFlight) controller.abort(closedError())

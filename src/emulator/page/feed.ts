@@ -72,7 +72,7 @@ export type EntryView = RequestView | CallbackView | NoteView
 
 export interface PlannedFaultView {
   readonly operation: string
-  /** In words. */
+  /** What happens, in words. */
   readonly fault: string
   readonly remaining: number
   readonly subscriptionId?: number

@@ -39,7 +39,7 @@ export class Journal {
   readonly #entries = new Map<number, Kept>()
   readonly #subscriptions = new Map<number, SubscriptionView>()
   readonly #ended = new Map<number, SubscriptionView>()
-  /** From the ids of the emulator's own lists to those here, while a message is outstanding. */
+  /** Ids of entries here by ids of the emulator's own lists, while the answer to a message is outstanding. */
   readonly #outstanding = new Map<string, number>()
   readonly #marks: Mark[] = []
   #revision = 0

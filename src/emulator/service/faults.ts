@@ -76,7 +76,7 @@ interface PlannedCallbackFault {
   readonly operation: 'callback'
   readonly fault: CallbackFault
   readonly remaining: number
-  /** Of any subscription, if it is missing. */
+  /** Missing for callbacks of any subscription. */
   readonly subscriptionId?: number | undefined
 }
 

@@ -29,7 +29,7 @@ export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
       success: true
       /** The delivery. */
       data: Delivery<Payloads>
-      /** Not there. */
+      /** Never there, because the body is a delivery. */
       error?: never
     }
   | {
@@ -37,7 +37,7 @@ export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
       success: false
       /** Why, and the body. */
       error: InvalidDeliveryError
-      /** Not there. */
+      /** Never there, because the body is no delivery. */
       data?: never
     }
 

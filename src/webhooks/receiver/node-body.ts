@@ -4,7 +4,7 @@ import { type BodyRead, bodyTimeoutMs, failedBody, lateBody, unreadableBody } fr
 import { CollectedBytes } from './collected-bytes.js'
 import type { NodeRequest } from './node-messages.js'
 
-/** What something that ran before left; nothing if the stream is as it came. */
+/** The body that something else has read before; nothing if the stream is as it came. */
 export function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
   try {
     const { body } = request
@@ -14,7 +14,7 @@ export function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
     if (body === undefined) return unreadableBody('was read before, which left nothing in req.body', body)
     return { kind: 'body', body }
   } catch (thrown) {
-    // Some platforms parse when they are asked.
+    // On some platforms `request.body` is a getter that parses, and throws.
     return failedBody(thrown, undefined)
   }
 }
@@ -25,10 +25,10 @@ function isEmpty(body: unknown): boolean {
 }
 
 /**
- * Reads the stream up to `maxBytes`, for a limited time. Never rejects. With listeners, because a request costs an async
- * iterator as much as the rest of its handling.
+ * Reads the stream up to `maxBytes`, for a limited time. Never rejects. By listeners: an async iterator would cost as much
+ * as the rest of a request's handling.
  *
- * @param declaredBytes The length of the body, where it is certain: HTTP/1 has no byte beyond it.
+ * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
  */
 export function readNodeStream(
   request: NodeRequest,
@@ -40,7 +40,7 @@ export function readNodeStream(
     let isOver = false
     let timer: ReturnType<typeof setTimeout> | undefined
 
-    /** The first to call it decides. */
+    /** Settles the promise: only the first call counts. */
     function finish(read: BodyRead<Uint8Array>): void {
       isOver = true
       clearTimeout(timer)
@@ -56,7 +56,7 @@ export function readNodeStream(
       timer = setTimeout(() => finish(lateBody(collected.bytes)), bodyTimeoutMs)
       request.on('end', finishWhole)
       request.on('error', breakOff)
-      // Every request is closed in the end.
+      // Every request emits `close` in the end, also one whose body is complete.
       request.on('close', breakOff)
       if (request.readableEnded) finishWhole()
       else if (request.destroyed) breakOff()
@@ -66,7 +66,7 @@ export function readNodeStream(
       if (!collected.add(bytesOf(chunk, request))) finish({ kind: 'too-large' })
       else if (collected.size === declaredBytes) finishWhole()
     })
-    // Something before may have paused the stream.
+    // A middleware that ran before may have paused the stream.
     request.resume()
     // A body of declared length mostly arrives with its head, before this turn is over, and needs neither a timer nor
     // more listeners. A request of HTTP/1 emits no error that nobody listens to.
@@ -78,7 +78,7 @@ export function readNodeStream(
   })
 }
 
-/** Streams give text if something before called `setEncoding`. */
+/** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
 function bytesOf(chunk: Uint8Array | string, request: NodeRequest): Uint8Array {
   // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
   return typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding as BufferEncoding) : chunk

@@ -1,6 +1,6 @@
-/** One way to read a header, whatever holds it. */
+/** One way to read a header, whatever a framework holds its headers in. */
 
-/** What there is of a header. */
+/** The value of a header, or why there is none. */
 export type HeaderRead =
   | { readonly kind: 'text'; readonly value: string }
   | { readonly kind: 'missing' }
@@ -12,7 +12,7 @@ export class RequestHeaders {
   readonly #read: (lowerCaseName: string) => HeaderRead
 
   /**
-   * @param headers `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the
+   * @param headers - `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the
    * headers as they were sent. `Headers` joins what was sent twice with a comma and a space, which no longer shows as
    * two. Anything else has no headers.
    */

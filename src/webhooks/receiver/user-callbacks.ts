@@ -19,7 +19,7 @@ type Callbacks<Payloads extends PayloadSchemas> = Pick<
   'onError' | 'onInvalid' | 'onRefused' | 'logger'
 >
 
-/** Nothing in here throws or rejects. */
+/** The functions of a user's behind one receiver. No method throws or rejects, whatever those functions do. */
 export class UserCallbacks<Payloads extends PayloadSchemas> {
   readonly #callbacks: Callbacks<Payloads>
   readonly #log: Log
@@ -34,7 +34,7 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     this.#logRefusal = refusalLogOf(callbacks.logger)
   }
 
-  /** Registers a handler for one type, or for all. A delivery that is being handled does not see it. */
+  /** Registers a handler for one type, or for all. A delivery that is being handled does not reach this handler. */
   register(type: string | undefined, handler: NotificationHandler<string, Payloads>): void {
     this.#handlers = [...this.#handlers, { type, handler }]
   }
@@ -94,7 +94,7 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     )
   }
 
-  /** Does not wait for `onRefused`: the answer to a stranger depends on nothing. */
+  /** Does not wait for `onRefused`: the answer to a stranger must not depend on it. */
   reportRefused(refused: RefusedCallback): void {
     const { onRefused } = this.#callbacks
     if (onRefused === undefined) {
