@@ -36,7 +36,7 @@ useProxy(`http://${proxy.host}`)
 await explain('no password', { ca: emulator.ca })
 proxy.close()
 
-/** As if it had been set outside. */
+/** Sets the variable as if that had been done outside of the program. */
 function useProxy(address: string): void {
   Object.assign(process.env, { HTTPS_PROXY: address })
 }

@@ -10,7 +10,7 @@
 export interface Issue {
   /** Where the value stands, e.g. `['usernames', 0]`; empty for the whole input. */
   readonly path: readonly PropertyKey[]
-  /** What is wrong with the value, as the rest of a sentence that begins with its path. */
+  /** What is wrong with the value, as the rest of a sentence that begins with its path. A schema of yours has its own words. */
   readonly message: string
 }
 

@@ -83,7 +83,7 @@ export class PendingTunnels {
 /**
  * The connections of undici's proxy agent to the proxy itself; what fails there is a {@link ProxyFailure}.
  *
- * @param tunnels - where those are found that wait for the proxy
+ * @param tunnels - remembers which tunnels are being made
  */
 export function proxyPool(
   UndiciPool: typeof Pool,

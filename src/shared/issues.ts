@@ -47,7 +47,7 @@ export function formatIssues(issues: readonly Issue[]): string {
   return shown.join('; ')
 }
 
-/** Our own messages go on where the place ends. Those of a schema of the user's stand for themselves. */
+/** How messages of this package begin, which go on after the place. One of a user's schema stands after a colon. */
 const goesOn = /^(?:is|are|has|must|cannot|contains|names|belongs|and) /
 
 function sentenceOf({ path, message }: Issue): string {

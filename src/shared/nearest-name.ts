@@ -1,11 +1,11 @@
-/** Finds the name that somebody meant who wrote another. */
+/** Finds the name that was probably meant where another was written. */
 
-/** The name that is nearest to a text in any case, if it is near enough to be meant. */
+/** The name that is nearest to a text, in upper or lower case, if it is near enough to be meant. */
 export function nearestName(text: string, names: readonly string[]): string | undefined {
   const [nearest] = names
     .map((name) => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
-  // Near is also a name without its `Opened`, `Closed` or unit. With more other letters it is another word.
+  // So many letters that a name without its `Opened`, `Closed` or unit is near, too; with more, it is another word.
   return nearest !== undefined && nearest.distance <= 0.4 * nearest.name.length ? nearest.name : undefined
 }
 

@@ -8,12 +8,12 @@ type IssueOf<Code> = Extract<RawIssue, { code: Code }>
 type Limit = Pick<z.core.$ZodIssueTooSmall, 'origin' | 'inclusive' | 'exact'>
 
 /**
- * What every check passes to zod. What a schema says itself comes first, and zod's own words where these have none.
- * Inputs are looked at, to tell what is missing, and never shown: they may be secrets.
+ * What every check passes to zod. A message in the schema itself comes first, then the words of this module, and zod's
+ * own where this module has none. Inputs are looked at, to tell what is missing, and never shown: they may be secrets.
  */
 export const inOurWords = { error: wordingOf, reportInput: true } as const
 
-/** With an article, as far as zod's name of a type is not one already. */
+/** What zod's names of types are called here, with an article. */
 const kinds: Readonly<Record<string, string>> = {
   string: 'text',
   number: 'a number',
@@ -27,7 +27,7 @@ const kinds: Readonly<Record<string, string>> = {
   symbol: 'a symbol',
 }
 
-/** What the limits of a size count; those of a number have no unit. */
+/** What a limit counts, by the type that it limits; the limits of a number have no unit. */
 const units: Readonly<Record<string, string>> = { string: 'characters', array: 'entries' }
 
 function wordingOf(issue: RawIssue): string | undefined {
@@ -50,7 +50,7 @@ function wordingOf(issue: RawIssue): string | undefined {
 
 function wrongType({ expected, input, path = [] }: IssueOf<'invalid_type'>): string {
   const wanted = kinds[expected] ?? expected
-  // A number of another kind: one with a fraction, NaN, an infinite one.
+  // Here the input is a number of another kind: one with a fraction, NaN, or an infinite one.
   if (typeof input === 'number' && expected === 'int') return 'must be an integer'
   if (typeof input === 'number' && expected === 'number') return 'must be a finite number'
   if (path.length === 0) return `${wanted} is needed, not ${kindOf(input)}`
@@ -69,7 +69,7 @@ function limited({ origin, exact }: Limit, comparison: string, limit: number | b
   return unit === undefined ? `must be ${amount}` : `must have ${amount} ${unit}`
 }
 
-/** Each with the known name that is nearest, if one is near; else the known ones are listed. */
+/** Names that a schema does not know, each with the nearest known one; where none is near, all known ones are listed. */
 function unknownNames({ keys, inst, path = [] }: IssueOf<'unrecognized_keys'>): string {
   const { shape = {} }: { shape?: object } = Object(inst?._zod.def)
   const known = Object.keys(shape)

@@ -32,7 +32,7 @@ export class DiskRoom {
   /** The last measures; none after a write, until they are needed again. */
   #measured: Measures | undefined
 
-  /** @param measure - of what is in the file, by its present state */
+  /** @param measure - measures what the file holds now */
   constructor(file: DataFile, measure: () => Measures, { maxBytes, concurrency }: SpoolLimits) {
     this.#file = file
     this.#measure = measure
@@ -56,7 +56,7 @@ export class DiskRoom {
     }
   }
 
-  /** Something was written: what was measured holds no more. */
+  /** To be called when something was written: the last measures are out of date then. */
   changed(): void {
     this.#measured = undefined
   }

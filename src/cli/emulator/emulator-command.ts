@@ -80,8 +80,8 @@ const flagOf: Readonly<Record<string, string>> = {
 }
 
 async function start(options: EmulatorOptions): Promise<Emulator> {
-  // Loaded only now, so that a wrong flag, or a question for help, does not wait for the emulator. By the package's name,
-  // so that the build does not copy the emulator into the command line.
+  // Loaded only now, so that a wrong flag, or a question for help, does not wait for the emulator. By the package's
+  // name, so that the build does not copy the emulator into the command line.
   const { startEmulator } = await import('notification-subscriber/emulator')
   try {
     return await startEmulator(options)

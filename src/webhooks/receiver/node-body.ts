@@ -25,8 +25,8 @@ function isEmpty(body: unknown): boolean {
 }
 
 /**
- * Reads the stream up to `maxBytes`, for a limited time. Never rejects. By listeners: an async iterator would cost as much
- * as the rest of a request's handling.
+ * Reads the stream up to `maxBytes`, for a limited time. Never rejects. By listeners, because an async iterator would
+ * cost as much as the rest of a request's handling.
  *
  * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
  */
