@@ -181,6 +181,7 @@ function applyConflict(
     return { mustSave: true }
   }
   learnt.takenTarget = target
+  record.takenSince = times.sentSince
   // In doubt it may be another one that stands there: a proof by id tells, where there can be one.
   const isDoubtful = before.doubt === 'unanswered' || (before.doubt === 'loaded' && facts.hasParameters)
   const isProof = slot.id !== undefined && !slot.isGone && !isDoubtful

@@ -132,10 +132,10 @@ function prove(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts
   if (learnt.isProven || !facts.wantsProof) return done
   // A plain create would restore at once what has to wait: until then only a proof by id is possible.
   const mayRestore = facts.now >= record.restoreAllowedAt
-  // What has ended is restored by a single call.
-  const triesToRestore = facts.suspectsEnd && mayRestore && learnt.takenTarget !== slot.target
-  const isById = slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore
-  if (facts.hasParameters && isById && !triesToRestore) return update(slot, id)
+  const isById = facts.hasParameters && (slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore)
+  if (isById && !(facts.suspectsEnd && mayRestore)) return update(slot, id)
+  // What has ended is restored by a single call; a proof by id of what has not is left to the next visit.
+  if (isById && learnt.takenTarget === slot.target) return done
   return mayRestore ? create(slot.target) : { kind: 'wait', until: record.restoreAllowedAt }
 }
 

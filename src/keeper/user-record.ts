@@ -73,6 +73,8 @@ export interface UserRecord {
   queuedAt: number
   /** When the last proof was sent; monotonic. */
   provenSince: number
+  /** When the last create was sent that found something there; monotonic. */
+  takenSince: number
   /** Probes of this user, to make every fourth one by id. */
   probes: number
   /** Attempts in a row that failed. */
@@ -118,6 +120,7 @@ export function newUser(username: string): UserRecord {
     dueAt: 0,
     queuedAt: Number.POSITIVE_INFINITY,
     provenSince: Number.NEGATIVE_INFINITY,
+    takenSince: Number.NEGATIVE_INFINITY,
     probes: 0,
     failures: 0,
     error: undefined,

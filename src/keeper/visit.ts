@@ -65,7 +65,7 @@ export interface VisitorParts {
 interface Chain {
   readonly record: UserRecord
   readonly wantsProof: boolean
-  /** Whether an end was found since the last proof: this subscription may have ended with that one. */
+  /** Whether an end was found since this one was last seen: this subscription may have ended with that one. */
   readonly suspectsEnd: boolean
   readonly learnt: Learnt
   readonly done: { created: boolean; restored: boolean }
@@ -116,7 +116,7 @@ export class Visitor {
   async #visit(record: UserRecord, wantsProof: boolean, repeats: boolean): Promise<Visit> {
     const done = { created: false, restored: false }
     for (let attempt = 1; ; attempt++) {
-      const suspectsEnd = record.provenSince < this.#parts.lastEndSince()
+      const suspectsEnd = Math.max(record.provenSince, record.takenSince) < this.#parts.lastEndSince()
       const chain: Chain = { record, wantsProof, suspectsEnd, learnt: nothingLearnt(), done }
       const end = await this.#runChain(chain)
       const isAgain = 'trouble' in end && isPassing(end.trouble) && repeats && attempt < attemptsPerVisit

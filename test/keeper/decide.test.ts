@@ -312,11 +312,12 @@ describe('against every state of the service', () => {
     }
   })
 
-  test('what may have ended with another one and was loaded from the store is not proven by a 409', () => {
-    const given = facts({ suspectsEnd: true })
+  test('what may have ended with another one and was loaded is not proven by a 409, but by the next visit', () => {
     const foreign = new NaiveService([{ id: 7, target: present, isForeign: true }])
-    const record = recordWith([slot({ doubt: 'loaded' })])
-    expect(play(record, foreign, given).asked.slice(0, 2)).toEqual(['create', 'update'])
+    const record = recordWith([slot({ doubt: 'loaded', provenAt: 500 })])
+    expect(play(record, foreign, facts({ suspectsEnd: true }))).toEqual({ end: 'done', asked: ['create'] })
+    expect(slotOf(record, present)?.provenAt).toBe(500)
+    expect(play(record, foreign, facts()).asked[0]).toBe('update')
   })
 
   test('in quiet a proof is a single call', () => {
