@@ -1,0 +1,200 @@
+import type { Redis } from 'ioredis'
+import type { Keyv } from 'keyv'
+import {
+  type CallOptions,
+  type CreateSubscriptionInput,
+  type CreateSubscriptionResult,
+  DeliveryReceiver,
+  type KeeperClient,
+  type KeeperGap,
+  type KeeperProblem,
+  type KeeperStatus,
+  type KeptSubscription,
+  type KeyValueStore,
+  type NotificationClient,
+  type RotationReport,
+  SubscriptionKeeper,
+  type SubscriptionKeeperOptions,
+  type SweepProgress,
+  type SweepReport,
+  type UpdateSubscriptionParametersInput,
+} from 'notification-subscriber'
+import { redisStore } from 'notification-subscriber/redis'
+import * as webhooks from 'notification-subscriber/webhooks'
+import { describe, expectTypeOf, test } from 'vitest'
+import * as z from 'zod'
+
+declare const client: NotificationClient
+declare const redis: Redis
+declare const keyv: Keyv
+
+const required = {
+  client,
+  name: 'coaching',
+  store: new Map<string, string>(),
+  usernames: ['alice'],
+  notificationTypes: ['behavioral' as const],
+  callbackUrl: 'https://app.example.com/',
+} satisfies SubscriptionKeeperOptions
+
+type Options = SubscriptionKeeperOptions
+
+describe('the options of a keeper', () => {
+  test('need what says whom to subscribe to what, by whom, and where that is remembered', () => {
+    expectTypeOf(required).toExtend<Options>()
+    expectTypeOf<Omit<Options, 'client'>>().not.toExtend<Options>()
+    expectTypeOf<Omit<Options, 'name'>>().not.toExtend<Options>()
+    expectTypeOf<Omit<Options, 'store'>>().not.toExtend<Options>()
+    expectTypeOf<Omit<Options, 'usernames'>>().not.toExtend<Options>()
+    expectTypeOf<Omit<Options, 'notificationTypes'>>().not.toExtend<Options>()
+    expectTypeOf<Omit<Options, 'callbackUrl'>>().not.toExtend<Options>()
+  })
+
+  test('take a roster as a list that is not to be changed, or as a function, async or not', () => {
+    const names = ['alice', 'bob'] as const
+    expectTypeOf(names).toExtend<Options['usernames']>()
+    expectTypeOf<string[]>().toExtend<Options['usernames']>()
+    expectTypeOf<() => readonly string[]>().toExtend<Options['usernames']>()
+    expectTypeOf<() => Promise<string[]>>().toExtend<Options['usernames']>()
+    expectTypeOf<string>().not.toExtend<Options['usernames']>()
+    expectTypeOf<Set<string>>().not.toExtend<Options['usernames']>()
+    expectTypeOf<() => Promise<number[]>>().not.toExtend<Options['usernames']>()
+  })
+
+  test('take types that are documented, from a list that is not to be changed', () => {
+    const types = ['behavioral', 'call-score'] as const
+    expectTypeOf(types).toExtend<Options['notificationTypes']>()
+    expectTypeOf<readonly ['behaviour']>().not.toExtend<Options['notificationTypes']>()
+    expectTypeOf<string[]>().not.toExtend<Options['notificationTypes']>()
+  })
+
+  test('take a callback URL as text or as a URL', () => {
+    expectTypeOf<string>().toExtend<Options['callbackUrl']>()
+    expectTypeOf<URL>().toExtend<Options['callbackUrl']>()
+    expectTypeOf<number>().not.toExtend<Options['callbackUrl']>()
+  })
+
+  test('take undefined for what has a default', () => {
+    expectTypeOf({
+      ...required,
+      parameters: undefined,
+      headers: undefined,
+      onGap: undefined,
+      onProblem: undefined,
+      sweepIntervalMs: undefined,
+      maxRequestsPerSecond: undefined,
+      concurrency: undefined,
+      existing: undefined,
+      maxRemovedShare: undefined,
+      reportStrays: undefined,
+      logger: undefined,
+    }).toExtend<Options>()
+    expectTypeOf<false>().toExtend<Options['logger']>()
+    expectTypeOf<Console>().toExtend<Options['logger']>()
+    expectTypeOf<'ignore'>().not.toExtend<Options['existing']>()
+  })
+
+  test('know what they tell, to functions that may be async', () => {
+    const options: Options = {
+      ...required,
+      onGap: async (gap) => {
+        expectTypeOf(gap).toEqualTypeOf<KeeperGap>()
+      },
+      onProblem: (problem) => {
+        expectTypeOf(problem).toEqualTypeOf<KeeperProblem>()
+      },
+    }
+    expectTypeOf(options).toEqualTypeOf<Options>()
+    expectTypeOf<KeeperGap['cause']>().toEqualTypeOf<'ended' | 'replaced' | 'changed'>()
+    expectTypeOf<KeeperGap['lastProvenAt']>().toEqualTypeOf<number | undefined>()
+    expectTypeOf<KeeperProblem['usernames']>().toEqualTypeOf<readonly string[] | undefined>()
+  })
+})
+
+describe('the client of a keeper', () => {
+  test('is a NotificationClient, or any object with three methods of it', () => {
+    expectTypeOf<NotificationClient>().toExtend<KeeperClient>()
+    const own = {
+      async tryCreateSubscription(
+        _input: CreateSubscriptionInput,
+        _options?: CallOptions,
+      ): Promise<CreateSubscriptionResult> {
+        return { created: true, subscriptionId: 1 }
+      },
+      async unsubscribe(_subscriptionId: number) {},
+      async updateSubscriptionParameters(
+        _subscriptionId: number,
+        _input: UpdateSubscriptionParametersInput,
+      ) {},
+    }
+    expectTypeOf(own).toExtend<KeeperClient>()
+    expectTypeOf<Omit<typeof own, 'unsubscribe'>>().not.toExtend<KeeperClient>()
+    expectTypeOf<Omit<typeof own, 'tryCreateSubscription'>>().not.toExtend<KeeperClient>()
+    expectTypeOf<Omit<typeof own, 'updateSubscriptionParameters'>>().not.toExtend<KeeperClient>()
+  })
+})
+
+describe('the store of a keeper', () => {
+  test('is a Map of texts, a Keyv, a store on Redis, or anything with three methods', () => {
+    expectTypeOf<Map<string, string>>().toExtend<Options['store']>()
+    expectTypeOf(keyv).toExtend<Options['store']>()
+    expectTypeOf(redisStore(redis)).toExtend<Options['store']>()
+    expectTypeOf<Pick<KeyValueStore, 'get' | 'set' | 'delete'>>().toExtend<Options['store']>()
+    expectTypeOf<Pick<KeyValueStore, 'get' | 'set'>>().not.toExtend<Options['store']>()
+    expectTypeOf<Map<number, string>>().not.toExtend<Options['store']>()
+  })
+})
+
+describe('a keeper', () => {
+  const keeper = new SubscriptionKeeper(required)
+
+  test('observes what any receiver delivers, by both doors and with schemas of the user’s own', () => {
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+    new DeliveryReceiver({ secrets: { token: 'a' } }).onAny(keeper.observe)
+    new DeliveryReceiver({ secrets: { token: 'a' }, payloads }).onAny(keeper.observe)
+    new webhooks.DeliveryReceiver({ allowUnauthenticated: true }).onAny(keeper.observe)
+    expectTypeOf<{ subscriptionId: number }>().toExtend<Parameters<typeof keeper.observe>[1]>()
+    expectTypeOf<{ subscriptionId: string }>().not.toExtend<Parameters<typeof keeper.observe>[1]>()
+    expectTypeOf(keeper.observe).returns.toEqualTypeOf<void>()
+  })
+
+  test('says what came of a pass, a rotation and a goodbye', () => {
+    expectTypeOf(keeper.sweep).returns.resolves.toEqualTypeOf<SweepReport>()
+    expectTypeOf(keeper.unsubscribeAll).returns.resolves.toEqualTypeOf<SweepReport>()
+    expectTypeOf(keeper.rotateParameters).returns.resolves.toEqualTypeOf<RotationReport>()
+    expectTypeOf<SweepReport['failed'][number]>().toEqualTypeOf<{
+      readonly username: string
+      readonly error: unknown
+    }>()
+    expectTypeOf<SweepReport['created']>().toEqualTypeOf<number>()
+    expectTypeOf<RotationReport>().toEqualTypeOf<{
+      readonly confirmed: readonly string[]
+      readonly pending: readonly string[]
+    }>()
+  })
+
+  test('is told how to pass: removals are allowed in a sweep only', () => {
+    const onProgress = (progress: SweepProgress) => expectTypeOf(progress.done).toEqualTypeOf<number>()
+    const { signal } = new AbortController()
+    expectTypeOf(keeper.sweep).toBeCallableWith({ allowRemovals: true, onProgress, signal })
+    expectTypeOf(keeper.rotateParameters).toBeCallableWith(
+      { parameters: { token: 'b' } },
+      { onProgress, signal },
+    )
+    type Rotation = NonNullable<Parameters<typeof keeper.rotateParameters>[1]>
+    type Goodbye = NonNullable<Parameters<typeof keeper.unsubscribeAll>[0]>
+    expectTypeOf<Rotation>().not.toHaveProperty('allowRemovals')
+    expectTypeOf<Goodbye>().not.toHaveProperty('allowRemovals')
+  })
+
+  test('shows how it stands, and is disposed of by `await using`', () => {
+    expectTypeOf(keeper.status()).toEqualTypeOf<KeeperStatus>()
+    expectTypeOf(keeper.subscription('alice')).toEqualTypeOf<KeptSubscription | undefined>()
+    expectTypeOf<KeeperStatus['counts']>().toEqualTypeOf<
+      Readonly<Record<KeptSubscription['state'], number>>
+    >()
+    expectTypeOf(keeper).toExtend<AsyncDisposable>()
+    expectTypeOf(keeper.start).returns.toEqualTypeOf<void>()
+    expectTypeOf(keeper.stop).returns.resolves.toEqualTypeOf<void>()
+  })
+})
