@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import type { Emulator } from 'notification-subscriber/emulator'
+import { bundleProgram } from './bundle-program.js'
 import type { StoreKind } from './stores.js'
 
 /** What an app is told when it starts. */
@@ -31,32 +30,19 @@ export interface AppReport {
   readonly tokens: string[]
 }
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-
-/** The program of the apps as one file, because twenty compilers at once would take longer than the test. */
+/** The program of the apps as one file. */
 export class AppProgram implements AsyncDisposable {
   readonly #folder: string
+  readonly #file: string
 
-  private constructor(folder: string) {
+  private constructor(folder: string, file: string) {
     this.#folder = folder
+    this.#file = file
   }
 
   static async build(): Promise<AppProgram> {
     const folder = await mkdtemp(join(tmpdir(), 'app-program-'))
-    await build({
-      entryPoints: [join(root, 'test/redis/programs/calls-all-the-time.ts')],
-      outfile: join(folder, 'app.mjs'),
-      tsconfig: join(root, 'tsconfig.json'),
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      // What is bundled of CommonJS packages needs it.
-      banner: {
-        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-      },
-      logLevel: 'error',
-    })
-    return new AppProgram(folder)
+    return new AppProgram(folder, await bundleProgram('calls-all-the-time', folder))
   }
 
   /** Starts an app; resolves when it waits for {@link AppProcess.begin}. */
@@ -70,7 +56,7 @@ export class AppProgram implements AsyncDisposable {
     }
     const ca = join(this.#folder, 'ca.pem')
     await writeFile(ca, emulator.ca)
-    const child = fork(join(this.#folder, 'app.mjs'), [JSON.stringify(settings)], {
+    const child = fork(this.#file, [JSON.stringify(settings)], {
       env: { ...process.env, NODE_EXTRA_CA_CERTS: ca, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' },
     })
     await Promise.race([

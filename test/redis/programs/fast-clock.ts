@@ -1,12 +1,13 @@
 /**
- * Makes time of this process pass faster, for everything that is loaded after it: a minute's lease that nobody renews is
- * over in three seconds.
+ * Makes time pass faster in this process, for everything that is loaded after it: a minute's lease that nobody renews is
+ * over in little more than a second. All processes with the same `CLOCK_STARTED_AT` (milliseconds since 1970) show the
+ * same time.
  */
-export const timesFaster = 20
+import { fastTime, timesFaster } from '../fast-time.js'
 
 const { setTimeout: realSetTimeout } = globalThis
 const realNow = performance.now.bind(performance)
-const startedAt = Date.now()
+const startedAt = fastTime(Number(process.env.CLOCK_STARTED_AT), Date.now())
 const startedSince = realNow()
 
 performance.now = () => startedSince + (realNow() - startedSince) * timesFaster
