@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Happening, scenarios } from './model/happenings.js'
+import { type Happening, type Kind, scenarios } from './model/happenings.js'
 import { play } from './model/play.js'
 import { useVirtualProcesses } from './model/setup.js'
 
@@ -14,17 +14,21 @@ useVirtualProcesses()
 
 const { RANDOM_SEQUENCES, RANDOM_SEED, RANDOM_PATH } = process.env
 /** A sequence takes tens of milliseconds: they share the number. */
-const groups = 7
+const groups = 11
 const numRuns = Math.ceil(Number(RANDOM_SEQUENCES ?? 200) / groups)
 
 /** Always the same sequences in `npm test`, others each time in the long run. */
 const seed = RANDOM_SEED ?? (RANDOM_SEQUENCES === undefined ? 1 : undefined)
 
 /** @param mustReach - what the sequences must come to, or they prove nothing */
-async function always(happenings: readonly Happening[], mustReach: readonly string[]): Promise<void> {
+async function always(
+  happenings: readonly Happening[],
+  mustReach: readonly string[],
+  kind: Partial<Kind> = {},
+): Promise<void> {
   const reached = new Set<string>()
   await fc.assert(
-    fc.asyncProperty(scenarios(happenings), (scenario) => play(scenario, reached)),
+    fc.asyncProperty(scenarios({ happenings, ...kind }), (scenario) => play(scenario, reached)),
     {
       numRuns,
       ...(seed !== undefined && { seed: Number(seed) }),
@@ -58,8 +62,14 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
       ['STORE', 'STORE is over', 'gap ended'],
     ))
 
+  test('after a store that loses all it had', () =>
+    always([...ordinary, 'forget', 'crash', 'stop', 'startAnother'], ['gap ended', 'recreate 201']))
+
   test('after a roster that is empty, fails or hangs', () =>
     always([...ordinary, 'roster', 'crash', 'fates'], ['ROSTER', 'ROSTER is over', 'unsubscribe 204']))
+
+  test('after a roster of many that is halved, empty, fails or hangs', () =>
+    always([...ordinary, 'roster', 'crash', 'fates'], ['ROSTER', 'ROSTER is over'], { usersAtLeast: 14 }))
 
   test('after changes of the configuration', () =>
     always(
@@ -72,4 +82,28 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
 
   test('after somebody else took the place of a subscription', () =>
     always([...ordinary, 'subscribeSomebodyElse', 'weather'], ['CONFLICT', 'CONFLICT is over']))
+
+  test('after somebody else took the place of a subscription with one that looks the same', () =>
+    always(['wait', 'end', 'callBack', 'sweep', 'subscribeTwin', 'stop'], ['gap ended'], {
+      existing: 'report',
+    }))
+
+  test('after everything at once', () =>
+    always(
+      [
+        ...ordinary,
+        ...(['weather', 'fates', 'refuse', 'breakReceiver', 'roster', 'failingStore'] as const),
+        ...([
+          'crash',
+          'crashLater',
+          'stop',
+          'suspend',
+          'jumpClock',
+          'startAnother',
+          'rotate',
+          'reconfigure',
+        ] as const),
+      ],
+      [],
+    ))
 })

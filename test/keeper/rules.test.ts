@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { SentRequest } from './model/client.js'
 import type { Fate } from './model/fates.js'
-import { gapsNotReported, problemsAtTheService } from './model/invariants.js'
+import { gapsNotReported } from './model/gaps.js'
+import { problemsAtTheService } from './model/invariants.js'
 import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { defaultConfiguration, type Node, World } from './model/world.js'
 

@@ -29,6 +29,8 @@ export interface SentRequest {
   readonly kind: 'create' | 'recreate' | 'update' | 'unsubscribe'
   /** Which attempt of its call it is: 1 for the first. */
   readonly attempt: number
+  /** Whether it repeats one that was answered 401, with a new token. */
+  readonly isReauthorized: boolean
   readonly username: string | undefined
   readonly subscriptionId: number | undefined
   readonly input: CreateSubscriptionInput | undefined
@@ -43,6 +45,10 @@ export interface Network {
   readonly service: ModelService
   /** Told of each request as it is sent; says what becomes of it. */
   send(request: SentRequest): Fate
+  /** Told when a request has had its effect, which may be long after its sender gave up. */
+  performed(request: SentRequest): void
+  /** Told when the authorization server is asked for a new token after a 401. */
+  tokenRequested(): void
   /** Told when calls begin and end. */
   callBegins(process: VirtualProcess, username: string | undefined): void
   callEnds(process: VirtualProcess, username: string | undefined): void
@@ -53,6 +59,14 @@ export interface Network {
 interface Answer {
   readonly status: number
   readonly created?: number
+  readonly retryAfterMs?: number | undefined
+}
+
+/** What the service or the network made of an attempt. */
+interface Attempt {
+  readonly number: number
+  readonly isReauthorized: boolean
+  readonly sent: () => void
 }
 
 interface Operation {
@@ -113,7 +127,7 @@ export class ModelClient implements KeeperClient {
           ...at,
         })
       }
-      if (answer.status !== 201 && answer.status !== 409) throw apiError(answer.status)
+      if (answer.status !== 201 && answer.status !== 409) throw apiError(answer)
     } catch (error) {
       if (progress.lost === 0 || !(error instanceof NotificationError)) throw error
       if (error instanceof ResponseValidationError) throw error
@@ -167,23 +181,34 @@ export class ModelClient implements KeeperClient {
     deadline.catch(() => {})
     this.#network.callBegins(process, operation.username)
     try {
+      let isReauthorized = false
       for (let attempt = 1; ; attempt++) {
         isSent = false
-        const attempted = this.#attempt(operation, attempt, () => {
-          isSent = true
+        const attempted = this.#attempt(operation, {
+          number: attempt,
+          isReauthorized,
+          sent: () => {
+            isSent = true
+          },
         })
         const outcome = await Promise.race([attempted, deadline]).catch((error: unknown) => {
           if (error instanceof ConnectionError) return error
           if (isSent) progress.lost++
           throw error
         })
+        // Perhaps the token has expired: the client tries once with a new one, whatever `retry` says.
+        if ('status' in outcome && outcome.status === 401 && !isReauthorized) {
+          isReauthorized = true
+          this.#network.tokenRequested()
+          continue
+        }
         const isLost =
           'requestSent' in outcome ? outcome.requestSent : [500, 502, 504].includes(outcome.status)
         const isTurnedAway =
           'requestSent' in outcome ? !outcome.requestSent : [429, 503].includes(outcome.status)
         if (isLost) progress.lost++
         const isOver = isLost ? !operation.isRepeatable : !isTurnedAway
-        if (isOver || attempt >= attemptsIn(options)) {
+        if (isOver || attempt - Number(isReauthorized) >= attemptsIn(options)) {
           if (outcome instanceof ConnectionError) throw outcome
           return outcome
         }
@@ -197,7 +222,7 @@ export class ModelClient implements KeeperClient {
   }
 
   /** The request goes out, has its effect, and its answer comes back: each if its fate is so. */
-  #attempt(operation: Operation, attempt: number, sent: () => void): Promise<Answer> {
+  #attempt(operation: Operation, { number, isReauthorized, sent }: Attempt): Promise<Answer> {
     const process = this.#process
     return process.operate<Promise<Answer>>(() => {
       const { kind, username, subscriptionId, input } = operation
@@ -205,7 +230,8 @@ export class ModelClient implements KeeperClient {
         atMs: process.time.nowMs,
         process,
         kind,
-        attempt,
+        attempt: number,
+        isReauthorized,
         username,
         subscriptionId,
         input,
@@ -215,11 +241,11 @@ export class ModelClient implements KeeperClient {
       let answer: Answer = { status: 0 }
       const takesEffectAfter = (delayMs: number | undefined) => {
         if (delayMs === undefined) return
-        // An update that arrives late would overwrite a newer one: nobody promises that this cannot happen.
-        process.time.schedule(kind === 'update' ? Math.min(delayMs, latencyMs) : delayMs, () => {
+        process.time.schedule(delayMs, () => {
           answer = operation.perform()
           request.effect = answer.status
           request.created = answer.created
+          this.#network.performed(request)
           return false
         })
       }
@@ -233,7 +259,7 @@ export class ModelClient implements KeeperClient {
           return process.after(latencyMs, () => garbled(answer))
         case 'status':
           takesEffectAfter(fate.effectAfterMs)
-          return process.after(latencyMs, () => ({ status: fate.status }))
+          return process.after(latencyMs, () => ({ status: fate.status, retryAfterMs: fate.retryAfterMs }))
         case 'slow':
           takesEffectAfter(fate.effectAfterMs)
           return process.after(fate.answerAfterMs, () => answer)
@@ -275,14 +301,15 @@ function garbled(answer: Answer): Answer {
 }
 
 /** @throws what the client throws after an update or an unsubscribe that was answered with an error. */
-function readAnswer({ status }: Answer, subscriptionId: number): void {
+function readAnswer(answer: Answer, subscriptionId: number): void {
+  const { status } = answer
   if (status >= 200 && status <= 299) return
-  if (status !== 404) throw apiError(status)
+  if (status !== 404) throw apiError(answer)
   throw new SubscriptionNotFoundError('No such subscription.', { status, body: '', subscriptionId, ...at })
 }
 
-function apiError(status: number): ApiError {
-  return new ApiError(`The service answered ${status}.`, { status, body: '', ...at })
+function apiError({ status, retryAfterMs }: Answer): ApiError {
+  return new ApiError(`The service answered ${status}.`, { status, body: '', retryAfterMs, ...at })
 }
 
 function timeoutError(timeoutMs: number): TimeoutError {

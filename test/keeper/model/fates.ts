@@ -4,7 +4,12 @@
 export type Fate =
   | { readonly kind: 'answered' }
   /** The service answers with an error status; 500, 502 and 504 leave open whether the request took effect. */
-  | { readonly kind: 'status'; readonly status: number; readonly effectAfterMs?: number | undefined }
+  | {
+      readonly kind: 'status'
+      readonly status: number
+      readonly effectAfterMs?: number | undefined
+      readonly retryAfterMs?: number | undefined
+    }
   /** The connection breaks before the answer. */
   | { readonly kind: 'reset'; readonly effectAfterMs?: number | undefined }
   /** No connection is made. */

@@ -68,6 +68,9 @@ export function happen(world: World, step: Step): void {
         world.store.mode = 'working'
       })
       return
+    case 'forget':
+      world.forget()
+      return
     case 'crash':
       if (node === undefined) return
       world.onDeath = () => restart(world, step.restartAfterMs)
@@ -98,11 +101,16 @@ export function happen(world: World, step: Step): void {
       rotate(world)
       return
     case 'reconfigure':
-      reconfigure(world, configurations[step.configuration] as Configuration)
+      // Which of two is the newer that are given in the same moment, nobody can tell.
+      if (world.configuredAtMs !== world.time.nowMs)
+        reconfigure(world, configurations[step.configuration] as Configuration)
       return
     case 'subscribe somebody else':
       // With an outsider in it, so that it is never one that a first meeting may replace.
       world.subscribeSomebodyElse([name, pool[step.with] as string, 'outsider'])
+      return
+    case 'subscribe twin':
+      world.subscribeSomebodyElse([name])
   }
 }
 
@@ -132,16 +140,25 @@ function rotate(world: World): void {
   const parameters = Object.fromEntries(
     Object.keys(world.configuration.parameters).map((name) => [name, world.newSecret()]),
   )
-  world.configuration = { ...world.configuration, parameters }
-  for (const { process, keeper } of world.nodes) {
-    process.receive(0, () => void keeper.rotateParameters({ parameters }).catch(() => {}))
+  const before = world.configuration
+  const configuration = { ...before, parameters }
+  world.configure(configuration)
+  for (const node of world.nodes) {
+    const { process, keeper } = node
+    if (node.configuration === before) node.configuration = configuration
+    process.receive(0, () => {
+      keeper.rotateParameters({ parameters }).then(
+        ({ confirmed }) => world.confirmations.add(process, confirmed, configuration),
+        () => {},
+      )
+    })
   }
 }
 
 /** A rolling deployment: the new process starts first, then the old ones stop. */
 function reconfigure(world: World, configuration: Configuration): void {
   const old = [...world.nodes]
-  world.configuration = configuration
+  world.configure(configuration)
   if (world.options.hasCompareAndSet || old.length === 0) world.start()
   for (const each of old) {
     const isRolling = world.options.hasCompareAndSet
@@ -169,5 +186,6 @@ export function endFaults(world: World): void {
   world.store.mode = 'working'
   for (const { process } of world.nodes) process.resume()
   world.unsubscribeSomebodyElse()
-  if (world.nodes.length === 0) world.start()
+  // One with an older configuration stands aside for good.
+  if (!world.nodes.some(({ configuration }) => configuration === world.configuration)) world.start()
 }

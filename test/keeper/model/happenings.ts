@@ -21,6 +21,7 @@ export type Step = { readonly thenMs: number } & (
   | { readonly do: 'want' | 'want no longer'; readonly user: number }
   | { readonly do: 'roster'; readonly mode: RosterMode; readonly forMs: number }
   | { readonly do: 'store'; readonly mode: StoreMode; readonly forMs: number }
+  | { readonly do: 'forget' }
   | { readonly do: 'crash'; readonly node: number; readonly restartAfterMs: number }
   | {
       readonly do: 'crash later'
@@ -37,26 +38,35 @@ export type Step = { readonly thenMs: number } & (
   | { readonly do: 'rotate' }
   | { readonly do: 'reconfigure'; readonly configuration: number }
   | { readonly do: 'subscribe somebody else'; readonly user: number; readonly with: number }
+  | { readonly do: 'subscribe twin'; readonly user: number }
 )
 
 export interface Scenario {
   readonly seed: number
   readonly users: number
+  /** Without it there is one process at a time. */
   readonly hasCompareAndSet: boolean
+  readonly isStoreSynchronous: boolean
   readonly hasParameters: boolean
   /** How often a callback goes out, to a user at random. */
   readonly trafficEveryMs: number | undefined
+  readonly sweepIntervalMs: number
+  readonly maxRequestsPerSecond: number
+  readonly concurrency: number
+  readonly existing: 'replace' | 'report'
   readonly steps: readonly Step[]
 }
 
-const poolSize = 8
+/** So many that a roster which lacks most of them is not believed. */
+const mostUsers = 16
+const fewUsers = 8
 /** Everybody who can be wanted. */
-export const pool = Array.from({ length: poolSize }, (_, index) => `agent${index}`)
+export const pool = Array.from({ length: mostUsers }, (_, index) => `agent${index}`)
 const minute = 60_000
 
 // What can happen, by kind.
 
-const user = fc.nat(poolSize - 1)
+const user = fc.nat(fewUsers - 1)
 const node = fc.nat(1)
 const thenMs = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 300 }) },
@@ -75,6 +85,7 @@ const soonEffectMs = fc.option(fc.integer({ min: 0, max: 119_000 }), { nil: unde
 
 const outage: fc.Arbitrary<Fate> = fc.oneof(
   fc.constantFrom(500, 503, 401, 403, 429).map((status) => ({ kind: 'status', status }) as const),
+  fc.constantFrom(503, 429).map((status) => ({ kind: 'status', status, retryAfterMs: 3_600_000 }) as const),
   fc.constantFrom(
     { kind: 'unreachable' } as const,
     { kind: 'no-token' } as const,
@@ -106,7 +117,7 @@ const happenings = {
     do: fc.constant('end' as const),
     users: fc.oneof(
       fc.tuple(user),
-      fc.subarray([...pool.keys()], { minLength: 1 }),
+      fc.subarray([...pool.keys()].slice(0, fewUsers), { minLength: 1 }),
       fc.constant([...pool.keys()]),
     ),
     thenMs,
@@ -130,16 +141,17 @@ const happenings = {
   wantNoLonger: fc.record({ do: fc.constant('want no longer' as const), user, thenMs }),
   roster: fc.record({
     do: fc.constant('roster' as const),
-    mode: fc.constantFrom<RosterMode[]>('empty', 'throwing', 'hanging', 'garbled'),
+    mode: fc.constantFrom<RosterMode[]>('empty', 'throwing', 'hanging', 'garbled', 'halved'),
     forMs,
     thenMs,
   }),
   failingStore: fc.record({
     do: fc.constant('store' as const),
-    mode: fc.constantFrom<StoreMode[]>('failing', 'hanging', 'swallowing'),
+    mode: fc.constantFrom<StoreMode[]>('failing', 'hanging', 'swallowing', 'stale'),
     forMs,
     thenMs,
   }),
+  forget: fc.record({ do: fc.constant('forget' as const), thenMs }),
   crash: fc.record({ do: fc.constant('crash' as const), node, restartAfterMs, thenMs }),
   crashLater: fc.record({
     do: fc.constant('crash later' as const),
@@ -167,20 +179,37 @@ const happenings = {
     with: user,
     thenMs,
   }),
+  subscribeTwin: fc.record({ do: fc.constant('subscribe twin' as const), user, thenMs }),
 } satisfies Record<string, fc.Arbitrary<Step>>
 
 export type Happening = keyof typeof happenings
 
-export function scenarios(
-  names: readonly Happening[],
-  { withoutCompareAndSet = false }: { withoutCompareAndSet?: boolean } = {},
-): fc.Arbitrary<Scenario> {
+/** What kind of sequences. */
+export interface Kind {
+  /** What can happen. */
+  readonly happenings: readonly Happening[]
+  readonly usersAtLeast?: number
+  /** What the keepers do at the first meeting with a user. */
+  readonly existing?: 'replace' | 'report'
+}
+
+export function scenarios({
+  happenings: names,
+  usersAtLeast = 1,
+  existing = 'replace',
+}: Kind): fc.Arbitrary<Scenario> {
+  const isForOne = !names.includes('startAnother')
   return fc.record({
     seed: fc.nat(),
-    users: fc.integer({ min: 1, max: poolSize }),
-    hasCompareAndSet: withoutCompareAndSet ? fc.boolean() : fc.constant(true),
+    users: fc.integer({ min: usersAtLeast, max: Math.max(usersAtLeast, fewUsers) }),
+    hasCompareAndSet: isForOne ? fc.boolean() : fc.constant(true),
+    isStoreSynchronous: fc.boolean(),
     hasParameters: fc.boolean(),
     trafficEveryMs: fc.constantFrom(undefined, 20_000, 120_000),
+    sweepIntervalMs: fc.constantFrom(15 * minute, 15 * minute, 2 * minute, 40 * minute),
+    maxRequestsPerSecond: fc.constantFrom(50, 50, 5, 1),
+    concurrency: fc.constantFrom(8, 8, 2, 1),
+    existing: fc.constant(existing),
     steps: fc.array(fc.oneof(...names.map((name): fc.Arbitrary<Step> => happenings[name])), {
       minLength: 1,
       maxLength: 14,

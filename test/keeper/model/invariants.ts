@@ -1,6 +1,6 @@
 /** What must be true once the faults are over: each function lists what is not. */
-import { rosterAgeMs } from './request-rules.js'
 import { sameSet } from './service.js'
+import type { VirtualProcess } from './virtual-process.js'
 import { type Node, seconds, type World } from './world.js'
 
 /** At the service there is what is wanted, and nothing else that a keeper made. */
@@ -24,14 +24,19 @@ export function problemsAtTheService(world: World): string[] {
       if (value !== parameters?.[name]) problems.push(`${username} has ${value} as the parameter ${name}`)
     }
   }
-  for (const { id, usernames, createdBy, end } of world.service.subscriptions) {
+  for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
     const [username = ''] = usernames
-    if (createdBy === 'keeper' && end === undefined && !world.wanted.has(username)) {
+    const isForgotten = createdAtMs <= (world.forgottenAtMs ?? Number.NEGATIVE_INFINITY)
+    if (createdBy === 'keeper' && end === undefined && !world.wanted.has(username) && !isForgotten) {
       problems.push(`${username} is not wanted and has subscription ${id}`)
     }
     if (createdBy === 'somebody else' && end?.by === 'keeper') {
       problems.push(`subscription ${id} of somebody else was ${end.reason}`)
     }
+  }
+  for (const { id, parameters: present } of world.bystanders) {
+    if (present.token !== 'of somebody else' || Object.keys(present).length !== 1)
+      problems.push(`the parameters of subscription ${id} of somebody else were changed`)
   }
   return problems
 }
@@ -59,7 +64,7 @@ export function problemsInTheKeeper(world: World, { keeper, process }: Node): st
   for (const problem of status.problems.filter(({ code }) => !mayOutlastFaults(code)))
     problems.push(`the keeper still sees ${problem.code}: ${problem.message}`)
   const { active, unproven, conflict, failing } = status.counts
-  if (active + unproven !== world.wanted.size || conflict + failing > 0) {
+  if (active !== world.wanted.size || unproven + conflict + failing > 0) {
     problems.push(`the keeper counts ${JSON.stringify(status.counts)} for ${world.wanted.size} users`)
   }
   return problems
@@ -69,17 +74,23 @@ export function problemsInTheKeeper(world: World, { keeper, process }: Node): st
  * The receiver is suspected for 15 minutes after an end was found, a stray delivery told of for an hour, and a process that
  * was superseded stays so until it is started anew.
  */
+const outlastFaults: readonly string[] = ['RECEIVER_SUSPECTED', 'STRAY', 'SUPERSEDED']
+
 function mayOutlastFaults(code: string): boolean {
-  return code === 'RECEIVER_SUSPECTED' || code === 'STRAY' || code === 'SUPERSEDED'
+  return outlastFaults.includes(code)
 }
 
-/** Every trouble that a living process reported is reported as over. */
-export function unresolvedProblems(world: World): string[] {
+/**
+ * Every trouble that a living process reported is reported as over.
+ *
+ * @param codes - those that have to be over by now; without it all that do not outlast the faults
+ */
+export function unresolvedProblems(world: World, codes?: readonly string[]): string[] {
   const alive = new Set(world.nodes.map(({ process }) => process.name))
   const open = new Map<string, string>()
   for (const { node, what } of world.problems) {
     if (!alive.has(node)) continue
-    if (mayOutlastFaults(what.code)) continue
+    if (codes === undefined ? mayOutlastFaults(what.code) : !codes.includes(what.code)) continue
     const key = `${node} ${what.code} ${what.subscriptionId ?? ''}`
     if (what.resolved) open.delete(key)
     else open.set(key, `${node}: ${what.code} was never over: ${what.message}`)
@@ -87,82 +98,54 @@ export function unresolvedProblems(world: World): string[] {
   return [...open.values()]
 }
 
-/** While a user was wanted and had once been subscribed, every time without an active subscription is in a gap. */
-export function gapsNotReported(world: World): string[] {
+/** With the first end that is found the receiver is suspected. */
+export function endsWithoutSuspicion(world: World): string[] {
+  return world.gaps
+    .filter(({ what }) => what.cause === 'ended')
+    .filter(({ process, atMs }) => !wasSuspected(world, process, atMs))
+    .map(
+      ({ node, atMs, what }) =>
+        `${node} found the end of ${what.username} at ${seconds(atMs)} and told no RECEIVER_SUSPECTED`,
+    )
+}
+
+function wasSuspected(world: World, process: VirtualProcess, atMs: number): boolean {
+  const told = world.problems.filter(
+    (each) => each.process === process && each.atMs <= atMs && each.what.code === 'RECEIVER_SUSPECTED',
+  )
+  return told.at(-1)?.what.resolved === false
+}
+
+/** Restores of one user between two deliveries grow rarer: after the first a minute, then 2, 4, 8, 15 minutes. */
+export function restoresTooSoon(world: World): string[] {
   const problems: string[] = []
-  for (const [username, wantedSinceMs] of world.wanted) {
-    for (const { fromMs, toMs } of inactiveTimes(world, username, wantedSinceMs)) {
-      if (wasTaken(world, username, fromMs, toMs)) continue
-      const isReported = world.gaps.some(({ what, atMs, wallSkewMs }) => {
-        if (what.username !== username || atMs < toMs) return false
-        if (world.hasClockJumped) return true
-        const lastProvenMs = what.lastProvenAt === undefined ? 0 : trueMs(what.lastProvenAt, wallSkewMs)
-        return lastProvenMs <= fromMs && trueMs(what.restoredAt, wallSkewMs) >= Math.floor(toMs)
-      })
-      if (!isReported) {
-        const told = world.gaps.filter(({ what }) => what.username === username)
-        const gaps = told.map(({ what, wallSkewMs }) => {
-          const from = what.lastProvenAt === undefined ? '?' : seconds(trueMs(what.lastProvenAt, wallSkewMs))
-          return `${from} to ${seconds(trueMs(what.restoredAt, wallSkewMs))}`
-        })
-        problems.push(
-          `${username} was not subscribed from ${seconds(fromMs)} to ${seconds(toMs)}, and the gaps reported are: ${gaps.join(', ') || 'none'}`,
-        )
-      }
+  const chains = new Map<string, { count: number; atMs: number; id: number }>()
+  for (const { what, atMs, node } of world.gaps) {
+    if (what.cause !== 'ended') continue
+    const key = `${node} ${what.username}`
+    const last = chains.get(key)
+    // The end of one for an earlier callback URL is found by ending it: nothing is restored then.
+    if (last?.id === what.subscriptionId) continue
+    const isNext = last !== undefined && !wasMetBetween(world, what.username, last.atMs, atMs)
+    const count = isNext ? last.count + 1 : 1
+    chains.set(key, { count, atMs, id: what.subscriptionId })
+    const leastMs = Math.min(15, 2 ** (count - 2)) * 60_000
+    if (isNext && atMs - last.atMs < leastMs) {
+      problems.push(
+        `${node} restored ${what.username} at ${seconds(last.atMs)} and, as number ${count}, at ${seconds(atMs)}`,
+      )
     }
   }
   return problems
 }
 
-/** A 409 because of somebody else's subscription looks like a proof: then a gap begins too late. */
-function wasTaken(world: World, username: string, fromMs: number, toMs: number): boolean {
-  return world.service.subscriptions.some(
-    ({ createdBy, usernames, createdAtMs, end }) =>
-      createdBy === 'somebody else' &&
-      usernames.includes(username) &&
-      createdAtMs <= toMs &&
-      (end?.atMs ?? Number.POSITIVE_INFINITY) >= fromMs,
+/** Whether something in between has made a user's next restore the first one: a delivery, or a removal. */
+function wasMetBetween(world: World, username: string, fromMs: number, toMs: number): boolean {
+  const isBetween = (atMs: number) => atMs >= fromMs && atMs <= toMs
+  return (
+    world.deliveries.some((each) => each.username === username && isBetween(each.atMs)) ||
+    world.requests.some(
+      (each) => each.kind === 'unsubscribe' && each.username === username && isBetween(each.atMs),
+    )
   )
-}
-
-interface Interval {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-function inactiveTimes(world: World, username: string, sinceMs: number): Interval[] {
-  const times: Interval[] = []
-  let activeUntilMs: number | undefined
-  for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
-    if (createdBy !== 'keeper' || !usernames.includes(username)) continue
-    const endedAtMs = end?.atMs ?? Number.POSITIVE_INFINITY
-    // A pass may act on a roster of some minutes ago: who was removed by it is subscribed for the first time again.
-    const isOfOldRoster = endedAtMs <= sinceMs + rosterAgeMs && !isOfRosterSince(world, id, username, sinceMs)
-    const wasRemoved = isOfOldRoster && end?.reason === 'unsubscribed'
-    if (endedAtMs <= sinceMs || wasRemoved) continue
-    if (activeUntilMs !== undefined && createdAtMs > activeUntilMs) {
-      times.push({ fromMs: activeUntilMs, toMs: createdAtMs })
-    }
-    activeUntilMs = Math.max(activeUntilMs ?? 0, endedAtMs)
-  }
-  return times
-}
-
-/**
- * Whether the process that created a subscription had read since a time that its user is wanted. If not, it may have
- * created it only to come by the id of one to be ended: that of an earlier create without an answer.
- */
-function isOfRosterSince(world: World, id: number, username: string, sinceMs: number): boolean {
-  const request = world.requests.find(({ created }) => created === id)
-  if (request === undefined) return false
-  return world.rostersRead.some(
-    ({ atMs, process, names }) =>
-      process === request.process && atMs >= sinceMs && atMs <= request.atMs && names.includes(username),
-  )
-}
-
-const epochMs = Date.UTC(2026, 0, 1)
-
-function trueMs(wallMs: number, wallSkewMs: number): number {
-  return wallMs - epochMs - wallSkewMs
 }

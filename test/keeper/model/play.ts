@@ -1,20 +1,25 @@
 /** Plays a random sequence, and checks what must be true afterwards. */
+import { gapsNotReported } from './gaps.js'
 import { endFaults, happen, restart, traffic } from './happen.js'
 import { pool, type Scenario } from './happenings.js'
 import {
-  gapsNotReported,
+  endsWithoutSuspicion,
   isUnknowable,
   problemsAtTheService,
   problemsInTheKeeper,
+  restoresTooSoon,
   unresolvedProblems,
 } from './invariants.js'
+import { storyOf } from './story.js'
 import { defaultConfiguration, type Node, seconds, World } from './world.js'
 
 const minute = 60_000
 
 /** Plays a scenario, ends all faults, and checks what must be true after an interval, and after a quiet time. */
 export async function play(scenario: Scenario, reached: Set<string> = new Set()): Promise<void> {
+  const { sweepIntervalMs } = scenario
   const world = worldOf(scenario)
+  world.subscribeBystanders(pool)
   world.onDeath = () => restart(world, 1_000)
   world.start()
   await world.time.advance(20_000)
@@ -25,8 +30,7 @@ export async function play(scenario: Scenario, reached: Set<string> = new Set())
     await world.time.advance(step.thenMs)
     refuseViolations(world)
   }
-  endFaults(world)
-  await world.time.advance(settleMs)
+  await settle(world)
   refuseViolations(world)
   note(world, reached)
   const node = workingNode(world)
@@ -35,22 +39,40 @@ export async function play(scenario: Scenario, reached: Set<string> = new Set())
     ...problemsInTheKeeper(world, node),
     ...unresolvedProblems(world),
     ...gapsNotReported(world),
+    ...restoresTooSoon(world),
+    ...endsWithoutSuspicion(world),
   ])
-  await checkQuiet(world, 'in a quiet time', 2 * intervalMs)
+  await checkQuiet(world, 'in a quiet time', Math.max(2 * sweepIntervalMs, 16 * minute))
+  refuse(world, unresolvedProblems(world, ['RECEIVER_SUSPECTED']))
+  await checkSweep(world, workingNode(world))
   await checkRestart(world)
 }
 
-const intervalMs = 15 * minute
-/** An interval or 15 minutes, the longer, and the time that the last requests take. */
-const settleMs = intervalMs + minute
+/** An interval or 15 minutes, the longer, from the last fault: what was sent before may take effect late. */
+async function settle(world: World): Promise<void> {
+  const { sweepIntervalMs = 0, maxRequestsPerSecond = 50 } = world.options.keeper ?? {}
+  // Who is wanted is read once per interval: then the last few requests take their time.
+  const lastRequestsMs = 5_000 + (world.wanted.size * 4_000) / maxRequestsPerSecond
+  const waitMs = Math.max(sweepIntervalMs, 15 * minute) + lastRequestsMs
+  endFaults(world)
+  let faultsEndedMs = world.time.nowMs
+  while (world.time.nowMs < faultsEndedMs + waitMs) {
+    await world.time.advance(faultsEndedMs + waitMs - world.time.nowMs)
+    faultsEndedMs = Math.max(faultsEndedMs, world.lateEffectAtMs)
+  }
+}
 
-function worldOf({ seed, users, hasCompareAndSet, hasParameters }: Scenario): World {
+function worldOf(scenario: Scenario): World {
+  const { seed, users, hasCompareAndSet, hasParameters, isStoreSynchronous } = scenario
+  const { sweepIntervalMs, maxRequestsPerSecond, concurrency, existing } = scenario
   const { parameters: _, ...withoutParameters } = defaultConfiguration
   return new World({
     seed,
     hasCompareAndSet,
+    isStoreSynchronous,
     usernames: pool.slice(0, users),
     configuration: hasParameters ? defaultConfiguration : withoutParameters,
+    keeper: { sweepIntervalMs, maxRequestsPerSecond, concurrency, existing },
   })
 }
 
@@ -83,11 +105,20 @@ async function checkQuiet(world: World, when: string, ms: number): Promise<void>
   ])
 }
 
+/** A pass finds all as it should be, and says so. */
+async function checkSweep(world: World, node: Node): Promise<void> {
+  const { size } = world.wanted
+  const { problems, ...report } = await world.settled(node, (keeper) => keeper.sweep())
+  const right = { wanted: size, active: size, created: 0, restored: 0, removed: 0, failed: [] }
+  const isRight = JSON.stringify(report) === JSON.stringify(right)
+  refuse(world, isRight ? [] : [`a pass in a quiet time reports ${JSON.stringify(report)} for ${size} users`])
+}
+
 /** What is stored is enough for the next process: nothing is created anew, and everything can be ended. */
 async function checkRestart(world: World): Promise<void> {
   for (const node of [...world.nodes]) await world.stop(node)
   const node = world.start()
-  await checkQuiet(world, 'after a restart', intervalMs + minute)
+  await checkQuiet(world, 'after a restart', (world.options.keeper?.sweepIntervalMs ?? 0) + minute)
   refuse(world, problemsInTheKeeper(world, node))
   world.isSayingGoodbye = true
   const report = await world.settled(node, (keeper) => keeper.unsubscribeAll())
@@ -111,6 +142,6 @@ function refuseViolations(world: World): void {
 
 function refuse(world: World, problems: readonly string[]): void {
   if (problems.length === 0) return
-  const story = process.env.KEEPER_STORY === undefined ? [] : world.story()
+  const story = process.env.KEEPER_STORY === undefined ? [] : storyOf(world)
   throw new Error([...problems.slice(0, 12), ...story].join('\n'))
 }

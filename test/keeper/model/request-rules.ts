@@ -3,9 +3,6 @@ import type { SentRequest } from './client.js'
 import type { VirtualProcess } from './virtual-process.js'
 import type { World } from './world.js'
 
-/** How long a pass may act on a roster that it has read: after that a user who is wanted again must be left alone. */
-export const rosterAgeMs = 20 * 60_000
-
 export class RequestRules {
   readonly #world: World
   readonly #callsUnderWay = new Map<VirtualProcess, (string | undefined)[]>()
@@ -20,8 +17,10 @@ export class RequestRules {
     this.#checkRate(request)
     const needsIntent = request.kind === 'recreate' || request.kind === 'unsubscribe'
     if (needsIntent && request.attempt === 1) this.#checkIntent(request)
+    this.#checkOwner(request)
     if (request.kind === 'unsubscribe') this.#checkRemoval(request)
-    this.#lastRequestOrder.set(keyOf(request), this.#world.store.order)
+    const { process, username } = request
+    this.#lastRequestOrder.set(`${process.name} ${username}`, this.#world.store.order)
   }
 
   callBegins(process: VirtualProcess, username: string | undefined): void {
@@ -41,6 +40,8 @@ export class RequestRules {
   }
 
   #checkRate(request: SentRequest): void {
+    // The client repeats by itself what was answered 401, once and with a new token.
+    if (request.isReauthorized) return
     const limit = this.#world.options.keeper?.maxRequestsPerSecond ?? 50
     const recent = this.#recentRequests.get(request.process) ?? []
     while (recent[0] !== undefined && recent[0] <= request.atMs - 1_000) recent.shift()
@@ -50,36 +51,44 @@ export class RequestRules {
       this.#world.violate(request.process, `${recent.length} requests within a second`)
   }
 
-  /** Before a recreate and an unsubscribe the user's record is written and read back. */
-  #checkIntent(request: SentRequest): void {
-    const { process, username, kind } = request
+  /** Before a recreate and an unsubscribe the user's record is written and read back, of a store that works. */
+  #checkIntent({ process, username, kind }: SentRequest): void {
     if (username === undefined) return
-    const since = this.#lastRequestOrder.get(keyOf(request)) ?? -1
-    if (!this.#world.store.hasReadBack(process, username, since)) {
+    const since = this.#lastRequestOrder.get(`${process.name} ${username}`) ?? -1
+    const { store } = this.#world
+    const record = store.readBack(process, username, since)
+    if (record === undefined) {
       this.#world.violate(process, `${kind} for ${username} without an intent that was read back`)
+    } else if (kind === 'recreate' && !record.s.some(({ doubt }) => doubt === 1)) {
+      this.#world.violate(
+        process,
+        `recreate for ${username}, and the record that was read back says nothing of it`,
+      )
+    }
+    if (store.hasFailedSince(process, username)) {
+      this.#world.violate(process, `${kind} for ${username} while the store fails`)
     }
   }
 
-  /** Only what a keeper made is ended, and only if it is no longer wanted as it is. */
-  #checkRemoval({ process, subscriptionId }: SentRequest): void {
+  /** What somebody else has made is neither changed nor ended. */
+  #checkOwner({ process, subscriptionId, kind }: SentRequest): void {
+    if (subscriptionId === undefined) return
     const subscription = this.#world.service.subscriptions.find(({ id }) => id === subscriptionId)
-    if (subscription?.createdBy !== 'keeper') {
-      this.#world.violate(process, `unsubscribe of ${subscriptionId}, which is somebody else's`)
-      return
-    }
+    if (subscription?.createdBy === 'keeper') return
+    this.#world.violate(process, `${kind} of ${subscriptionId}, which is somebody else's`)
+  }
+
+  /** Nothing is ended of a user who is wanted, as far as the process can know, and whose subscription is as it wants it. */
+  #checkRemoval({ process, subscriptionId }: SentRequest): void {
+    const { service, nodes, wanted } = this.#world
+    const subscription = service.find(subscriptionId ?? 0)
+    const configuration = nodes.find((node) => node.process === process)?.configuration
+    if (subscription === undefined || configuration === undefined || this.#world.isSayingGoodbye) return
     const [username = ''] = subscription.usernames
-    const wantedSince = this.#world.wanted.get(username)
-    const isWanted = wantedSince !== undefined && wantedSince < this.#world.time.nowMs - rosterAgeMs
-    const asWanted = this.#world.isAsConfigured(subscription)
-    const hasOther = this.#world.service
-      .activeFor(username)
-      .some((each) => each !== subscription && this.#world.isAsConfigured(each))
-    if (isWanted && asWanted && !hasOther && subscription.end === undefined && !this.#world.isSayingGoodbye) {
+    const isWanted = wanted.has(username) && this.#world.lastRoster(process)?.names.has(username) === true
+    const asWanted = this.#world.isAsConfigured(subscription, configuration)
+    if (isWanted && asWanted) {
       this.#world.violate(process, `unsubscribe of ${subscriptionId} of ${username}, who is wanted`)
     }
   }
-}
-
-function keyOf({ process, username }: SentRequest): string {
-  return `${process.name} ${username}`
 }

@@ -27,7 +27,17 @@ interface Entry {
 /** What a process has seen to be in the store. */
 interface Read {
   readonly value: string
+  /** When that was, counted in operations. */
   readonly order: number
+  /** When it learnt of it, counted in answers. */
+  readonly answer: number
+}
+
+/** What the keeper's records say of a user, as far as it matters here. */
+interface StoredRecord {
+  readonly u: string
+  /** Subscriptions: `doubt` 1 is one that may exist without a recorded id. */
+  readonly s: readonly { readonly doubt?: number }[]
 }
 
 export class ModelStore {
@@ -39,6 +49,9 @@ export class ModelStore {
   #snapshot: ReadonlyMap<string, Entry> = new Map()
   #mode: StoreMode = 'working'
   #order = 0
+  #answers = 0
+  /** The last answer of each process that was a failure. */
+  readonly #failures = new Map<VirtualProcess, number>()
   #hasFailed = false
   readonly #idsHeld = new Set<number>()
 
@@ -73,21 +86,43 @@ export class ModelStore {
     return this.#order
   }
 
-  /** Whether a process has since seen that the store holds something about a user. */
-  hasReadBack(process: VirtualProcess, username: string, sinceOrder: number): boolean {
-    const mentions = JSON.stringify(username)
-    for (const { value, order } of this.#read.get(process)?.values() ?? []) {
-      if (order > sinceOrder && value.includes(mentions)) return true
-    }
-    return false
+  /** What a process has since seen to be in the store about a user. */
+  readBack(process: VirtualProcess, username: string, sinceOrder: number): StoredRecord | undefined {
+    const read = this.#lastRead(process, username)
+    return read !== undefined && read.order > sinceOrder ? recordIn(read.value, username) : undefined
+  }
+
+  /** Whether an operation of a process has failed since it saw what is stored about a user. */
+  hasFailedSince(process: VirtualProcess, username: string): boolean {
+    const read = this.#lastRead(process, username)
+    return (this.#failures.get(process) ?? 0) > (read?.answer ?? 0)
+  }
+
+  #lastRead(process: VirtualProcess, username: string): Read | undefined {
+    const all = [...(this.#read.get(process)?.values() ?? [])]
+    return all
+      .filter(({ value }) => recordIn(value, username) !== undefined)
+      .sort((a, b) => b.order - a.order)[0]
   }
 
   /** The store as one process has it. */
   for(process: VirtualProcess): KeyValueStore {
-    const perform = <T>(effect: () => T, lost: T) => this.#perform(process, effect, lost)
+    const perform = <T>(effect: () => T, lost: T, onAnswer?: (result: T) => void) =>
+      this.#perform(process, effect, lost, onAnswer)
     const store: KeyValueStore = {
-      get: (key) => perform(() => this.#get(process, key), undefined),
-      set: (key, value, ttlMs) => perform(() => this.#set(process, key, value, ttlMs), true),
+      get: (key) => {
+        let order = 0
+        const effect = () => {
+          const value = this.#get(key)
+          // A store that lies shows nothing of what it holds.
+          if (value === this.#present(key)) order = this.#order
+          return value
+        }
+        return perform<string | undefined>(effect, undefined, (value) => {
+          if (value !== undefined && order > 0) this.#note(process, key, value, order)
+        })
+      },
+      set: (key, value, ttlMs) => perform(() => this.#set(key, value, ttlMs), true),
       delete: (key) => perform(() => this.#delete(key), true),
     }
     if (!this.#options.hasCompareAndSet) return store
@@ -97,19 +132,33 @@ export class ModelStore {
         perform(() => {
           if (this.#mode === 'swallowing') return false
           if (this.#present(key) !== expected) return false
-          this.#set(process, key, value, ttlMs)
+          this.#set(key, value, ttlMs)
           return true
         }, false),
     }
   }
 
-  #perform<T>(process: VirtualProcess, effect: () => T, lost: T): T | Promise<T> {
+  #perform<T>(
+    process: VirtualProcess,
+    effect: () => T,
+    lost: T,
+    onAnswer: (result: T) => void = () => {},
+  ): T | Promise<T> {
     if (currentProcess() !== process) throw new Error('A process uses the store of another one.')
     this.#order++
+    const fail = (): never => {
+      this.#failures.set(process, ++this.#answers)
+      throw new Error('The store fails.')
+    }
+    const answer = (result: T) => {
+      this.#answers++
+      onAnswer(result)
+      return result
+    }
     if (this.#options.isSynchronous) {
       return process.operate(() => {
-        if (this.#mode !== 'failing' && this.#mode !== 'hanging') return effect()
-        throw new Error('The store fails.')
+        if (this.#mode === 'failing' || this.#mode === 'hanging') return fail()
+        return answer(effect())
       }, lost)
     }
     return process.operate<Promise<T>>(() => {
@@ -117,36 +166,35 @@ export class ModelStore {
       switch (this.#mode) {
         case 'failing': {
           if (this.#options.random() < 0.5) effect()
-          return process.after(latencyMs, () => {
-            throw new Error('The store fails.')
-          })
+          return process.after(latencyMs, fail)
         }
         case 'hanging':
           return new Promise((resolve) => {
             this.#waiting.push(() => {
               const result = effect()
-              process.receive(latencyMs, () => resolve(result))
+              process.receive(latencyMs, () => resolve(answer(result)))
             })
           })
         default: {
           const result = effect()
-          return process.after(latencyMs, () => result)
+          return process.after(latencyMs, () => answer(result))
         }
       }
     }, never)
   }
 
-  #get(process: VirtualProcess, key: string): string | undefined {
-    if (this.#mode === 'swallowing') return undefined
-    const value = this.#mode === 'stale' ? this.#snapshot.get(key)?.value : this.#present(key)
-    if (value !== undefined && value === this.#present(key)) {
-      const read = this.#read.get(process) ?? new Map<string, Read>()
-      this.#read.set(process, read.set(key, { value, order: this.#order }))
-    }
-    return value
+  /** Now the process knows what it has read. */
+  #note(process: VirtualProcess, key: string, value: string, order: number): void {
+    const read = this.#read.get(process) ?? new Map<string, Read>()
+    this.#read.set(process, read.set(key, { value, order, answer: this.#answers }))
   }
 
-  #set(_process: VirtualProcess, key: string, value: string, ttlMs: number | undefined): boolean {
+  #get(key: string): string | undefined {
+    if (this.#mode === 'swallowing') return undefined
+    return this.#mode === 'stale' ? this.#snapshot.get(key)?.value : this.#present(key)
+  }
+
+  #set(key: string, value: string, ttlMs: number | undefined): boolean {
     if (typeof value !== 'string' || (ttlMs !== undefined && !(Number.isInteger(ttlMs) && ttlMs > 0))) {
       throw new Error(`The store takes texts and whole milliseconds, not ${typeof value} and ${ttlMs}.`)
     }
@@ -170,3 +218,9 @@ export class ModelStore {
 }
 
 const never = new Promise<never>(() => {})
+
+function recordIn(text: string, username: string): StoredRecord | undefined {
+  if (!text.includes(JSON.stringify(username))) return undefined
+  const { records = [] }: { records?: StoredRecord[] } = JSON.parse(text)
+  return records.find(({ u }) => u === username)
+}

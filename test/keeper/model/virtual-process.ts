@@ -17,7 +17,8 @@ const real = {
 }
 const realSetImmediate = setImmediate
 const longestDelayMs = 2 ** 31 - 1
-const epochMs = Date.UTC(2026, 0, 1)
+/** What the wall clocks show when a world begins. */
+export const epochMs = Date.UTC(2026, 0, 1)
 /** So much happens in one moment only to code that would go on for ever. */
 const mostStepsInOneMoment = 100_000
 
@@ -126,8 +127,8 @@ export interface Fuse {
 export class VirtualProcess {
   readonly name: string
   readonly time: VirtualTime
-  /** What its wall clock is ahead of the true time. */
-  wallSkewMs = 0
+  /** By how much its wall clock is ahead of the true time, and since when: the newest last. */
+  readonly wallSkews: { readonly sinceMs: number; readonly skewMs: number }[] = []
   /** Monotonic clocks begin anywhere: a stamp of one means nothing to another process. */
   readonly #monotonicStartMs: number
   #state: 'running' | 'suspended' | 'dead' = 'running'
@@ -146,6 +147,7 @@ export class VirtualProcess {
     this.name = name
     this.time = time
     this.#monotonicStartMs = monotonicStartMs - time.nowMs
+    this.wallSkews.push({ sinceMs: time.nowMs, skewMs: 0 })
     this.#random = random
   }
 
@@ -169,6 +171,15 @@ export class VirtualProcess {
   wallMs(): number {
     this.time.step()
     return epochMs + Math.floor(this.time.nowMs) + this.wallSkewMs
+  }
+
+  /** By how much its wall clock is ahead of the true time. */
+  get wallSkewMs(): number {
+    return this.wallSkews.at(-1)?.skewMs ?? 0
+  }
+
+  jumpWallClock(byMs: number): void {
+    this.wallSkews.push({ sinceMs: this.time.nowMs, skewMs: this.wallSkewMs + byMs })
   }
 
   random(): number {

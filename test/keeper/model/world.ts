@@ -7,6 +7,7 @@ import {
   type SubscriptionKeeperOptions,
 } from 'notification-subscriber'
 import { ModelClient, type Network, type SentRequest } from './client.js'
+import { Confirmations } from './confirmations.js'
 import { answered, type Fate } from './fates.js'
 import { RequestRules } from './request-rules.js'
 import { ModelService, type ModelSubscription } from './service.js'
@@ -32,14 +33,15 @@ export interface WorldOptions {
 export interface Node {
   readonly process: VirtualProcess
   readonly keeper: SubscriptionKeeper
-  readonly configuration: Configuration
+  /** What it was started with, or told since. */
+  configuration: Configuration
 }
 
 /** What a keeper told, when it was really told, and by what clock. */
 export interface Told<T> {
   readonly atMs: number
   readonly node: string
-  readonly wallSkewMs: number
+  readonly process: VirtualProcess
   readonly what: T
 }
 
@@ -47,10 +49,14 @@ export interface Told<T> {
 export interface RosterRead {
   readonly atMs: number
   readonly process: VirtualProcess
-  readonly names: readonly string[]
+  readonly names: ReadonlySet<string>
 }
 
+/** `halved`: it lacks two of three users, but only if so many are subscribed that no keeper may believe it. */
 export type RosterMode = 'working' | 'empty' | 'throwing' | 'hanging' | 'garbled' | 'halved'
+
+/** A roster that lacks most of more than ten users is not believed; some of those subscribed may be removed just now. */
+const surelyGuarded = 13
 
 /** Part of every parameter's value. */
 const secret = 's3cret'
@@ -76,10 +82,10 @@ export class World implements Network {
   readonly random: () => number
   readonly options: WorldOptions
   configuration: Configuration
+  /** Since when that is the one that is wanted. */
+  configuredAtMs = 0
   /** The users that are wanted, each with the time since when. */
   readonly wanted = new Map<string, number>()
-  /** The users that were wanted once, each with the time since when no longer. */
-  readonly unwanted = new Map<string, number>()
   rosterMode: RosterMode = 'working'
   readonly rostersRead: RosterRead[] = []
   /** What becomes of every request, while that is not the ordinary. */
@@ -94,12 +100,21 @@ export class World implements Network {
   /** Told when a process was killed. */
   onDeath: () => void = () => {}
   readonly requests: SentRequest[] = []
+  /** What was observed. */
+  readonly deliveries: { readonly atMs: number; readonly username: string | undefined }[] = []
   readonly gaps: Told<KeeperGap>[] = []
   readonly problems: Told<KeeperProblem>[] = []
   readonly logged: string[] = []
   /** What must never happen, and did. */
   readonly violations: string[] = []
-  hasClockJumped = false
+  /** Every process that there ever was. */
+  readonly processes: VirtualProcess[] = []
+  /** When the store last lost all it had. */
+  forgottenAtMs: number | undefined
+  /** When a request had its effect last, though it was sent long before. */
+  lateEffectAtMs = 0
+  tokenRequests = 0
+  readonly confirmations = new Confirmations(this)
   /** What was done to this world. */
   readonly happened: string[] = []
   #processes = 0
@@ -121,14 +136,19 @@ export class World implements Network {
 
   // What happens to the users.
 
+  /** The roster that a process has read last, before a time; before its first, what any has read. */
+  lastRoster(process: VirtualProcess, atMs = this.time.nowMs): RosterRead | undefined {
+    const before = this.rostersRead.filter((each) => each.atMs <= atMs)
+    return before.findLast((each) => each.process === process) ?? before.at(-1)
+  }
+
   want(username: string): void {
     if (this.wanted.has(username)) return
     this.wanted.set(username, this.time.nowMs)
-    this.unwanted.delete(username)
   }
 
   wantNoLonger(username: string): void {
-    if (this.wanted.delete(username)) this.unwanted.set(username, this.time.nowMs)
+    this.wanted.delete(username)
   }
 
   // What happens to processes.
@@ -139,6 +159,7 @@ export class World implements Network {
       monotonicStartMs: Math.floor(this.random() * 1e7),
       random: this.random,
     })
+    this.processes.push(process)
     const keeper = process.run(() => new SubscriptionKeeper(this.#keeperOptions(process, configuration)))
     const node: Node = { process, keeper, configuration }
     this.nodes.push(node)
@@ -188,8 +209,20 @@ export class World implements Network {
   }
 
   jumpWallClock(node: Node, ms: number): void {
-    node.process.wallSkewMs += ms
-    this.hasClockJumped = true
+    node.process.jumpWallClock(ms)
+  }
+
+  /** The store loses all it had. */
+  forget(): void {
+    this.forgottenAtMs = this.time.nowMs
+    this.store.forget()
+  }
+
+  /** Another configuration is wanted from now on. */
+  configure(configuration: Configuration): void {
+    this.configuration = configuration
+    this.configuredAtMs = this.time.nowMs
+    this.confirmations.forget()
   }
 
   newSecret(): string {
@@ -230,7 +263,8 @@ export class World implements Network {
 
   unsubscribeSomebodyElse(): void {
     for (const { id, createdBy } of this.service.active()) {
-      if (createdBy === 'somebody else') this.service.unsubscribe(id, 'somebody else')
+      const isBystander = this.bystanders.some((each) => each.id === id)
+      if (createdBy === 'somebody else' && !isBystander) this.service.unsubscribe(id, 'somebody else')
     }
   }
 
@@ -239,8 +273,30 @@ export class World implements Network {
     const node = nodes[Math.floor(this.random() * nodes.length)]
     if (node === undefined) return
     node.process.receive(afterMs, () => {
+      const username = this.service.subscriptions.find(({ id }) => id === subscriptionId)?.usernames[0]
+      this.deliveries.push({ atMs: this.time.nowMs, username })
       node.keeper.observe(notification, { subscriptionId })
     })
+  }
+
+  /** Somebody's subscriptions that are in nobody's way, and are to be left alone. */
+  readonly bystanders: ModelSubscription[] = []
+
+  subscribeBystanders(usernames: readonly string[]): void {
+    const { notificationTypes, callbackUrl } = this.configuration
+    const requests = [
+      { usernames: ['bystander'], callbackUrl },
+      ...usernames.map((name) => ({ usernames: [name], callbackUrl: 'https://other.example.com/' })),
+    ]
+    for (const request of requests) {
+      const parameters = { token: 'of somebody else' }
+      const answer = this.service.create(
+        { ...request, notificationTypes, parameters, recreateIfExists: false },
+        'somebody else',
+      )
+      const made = answer.status === 201 ? this.service.find(answer.id) : undefined
+      if (made !== undefined) this.bystanders.push(made)
+    }
   }
 
   // What the client asks.
@@ -252,6 +308,16 @@ export class World implements Network {
     if (request.username !== undefined && this.refused.has(request.username))
       return { kind: 'status', status: 422 }
     return this.nextFates.shift() ?? answered
+  }
+
+  performed(request: SentRequest): void {
+    // Slower than any request that nothing is wrong with.
+    if (this.time.nowMs - request.atMs > 1_000) this.lateEffectAtMs = this.time.nowMs
+    if (request.username !== undefined) this.confirmations.check(request.username)
+  }
+
+  tokenRequested(): void {
+    this.tokenRequests++
   }
 
   callBegins(process: VirtualProcess, username: string | undefined): void {
@@ -284,7 +350,7 @@ export class World implements Network {
   #keeperOptions(process: VirtualProcess, configuration: Configuration): SubscriptionKeeperOptions {
     const told = <T>(what: T): Told<T> => {
       this.#refuseSecrets('what is told', JSON.stringify(what, withErrors))
-      return { atMs: this.time.nowMs, node: process.name, wallSkewMs: process.wallSkewMs, what }
+      return { atMs: this.time.nowMs, node: process.name, process, what }
     }
     const line = (fields: object, message: string) => {
       const text = `${message} ${JSON.stringify(fields, withErrors)}`
@@ -312,7 +378,7 @@ export class World implements Network {
     const names = [...this.wanted.keys()]
     const answer = <T>(list: () => T) => process.operate(() => process.after(this.random() * 50, list), never)
     const read = (given: readonly string[]) => {
-      this.rostersRead.push({ atMs: this.time.nowMs, process, names: given })
+      this.rostersRead.push({ atMs: this.time.nowMs, process, names: new Set(given) })
       return given
     }
     switch (this.rosterMode) {
@@ -320,8 +386,11 @@ export class World implements Network {
         return answer(() => read(names))
       case 'empty':
         return answer(() => [])
-      case 'halved':
-        return answer(() => read(names.slice(0, Math.floor(names.length / 3))))
+      case 'halved': {
+        const subscribed = names.filter((name) => this.service.activeFor(name).some(isKept))
+        if (subscribed.length < surelyGuarded) return answer(() => read(names))
+        return answer(() => names.slice(0, Math.floor(names.length / 3)))
+      }
       case 'throwing':
         return answer(() => {
           throw new Error('The roster cannot be read.')
@@ -336,8 +405,10 @@ export class World implements Network {
   /** Whether the keepers were told to end all subscriptions. */
   isSayingGoodbye = false
 
-  isAsConfigured({ notificationTypes, callbackUrl }: ModelSubscription): boolean {
-    const wanted = this.configuration
+  isAsConfigured(
+    { notificationTypes, callbackUrl }: ModelSubscription,
+    wanted: Configuration = this.configuration,
+  ): boolean {
     return (
       callbackUrl === wanted.callbackUrl &&
       notificationTypes.length === wanted.notificationTypes.length &&
@@ -349,31 +420,13 @@ export class World implements Network {
     const process = currentProcess()
     if (text.includes(secret) && process !== undefined) this.violate(process, `a secret in ${where}: ${text}`)
   }
-
-  /** What happened, for somebody who looks for a reason. */
-  story(): string[] {
-    const told = this.logged
-    const requests = this.requests.map(
-      ({ atMs, process, kind, username, subscriptionId, effect }) =>
-        `${seconds(atMs)} ${process.name} sends ${kind} for ${username} ${subscriptionId ?? ''}: ${effect ?? 'no effect'}`,
-    )
-    const gaps = this.gaps.map(
-      ({ atMs, node, what }) => `${seconds(atMs)} ${node} tells of a gap: ${JSON.stringify(what)}`,
-    )
-    const problems = this.problems.map(
-      ({ atMs, node, what }) =>
-        `${seconds(atMs)} ${node} tells of a problem: ${what.code} ${what.resolved} ${what.message}`,
-    )
-    const ends = this.service.subscriptions.flatMap(({ id, usernames, end }) =>
-      end === undefined ? [] : `${seconds(end.atMs)} ${id} of ${usernames} is ${end.reason} by ${end.by}`,
-    )
-    return [...told, ...requests, ...gaps, ...problems, ...ends, ...this.happened].sort(
-      (a, b) => Number.parseFloat(a) - Number.parseFloat(b),
-    )
-  }
 }
 
 const never = new Promise<never>(() => {})
+
+function isKept({ createdBy }: ModelSubscription): boolean {
+  return createdBy === 'keeper'
+}
 
 /** JSON leaves out what errors say. */
 function withErrors(_key: string, value: unknown): unknown {

@@ -1,0 +1,107 @@
+/** Every time that a wanted user was really without a subscription lies within a gap that was told. */
+import type { KeeperGap } from 'notification-subscriber'
+import type { SentRequest } from './client.js'
+import { epochMs } from './virtual-process.js'
+import { seconds, type Told, type World } from './world.js'
+
+/** While a user was wanted and had once been subscribed, every time without an active subscription is in a gap. */
+export function gapsNotReported(world: World): string[] {
+  const problems: string[] = []
+  for (const [username, wantedSinceMs] of world.wanted) {
+    for (const { fromMs, toMs, by } of inactiveTimes(world, username, wantedSinceMs)) {
+      if (isForgotten(world, username, by)) continue
+      const begunMs = Math.max(fromMs, takenUntilMs(world, username, toMs))
+      const told = world.gaps.filter(({ what }) => what.username === username)
+      const isReported = told.some((gap) => {
+        const { lastProvenAt, restoredAt } = gap.what
+        const isEarlyEnough =
+          lastProvenAt === undefined || timesOf(world, gap, lastProvenAt).some((ms) => ms <= begunMs)
+        return isEarlyEnough && timesOf(world, gap, restoredAt).some((ms) => ms >= Math.floor(toMs))
+      })
+      if (isReported) continue
+      const gaps = told.map((gap) => shown(world, gap)).join(', ') || 'none'
+      const when = `from ${seconds(fromMs)} to ${seconds(toMs)}`
+      problems.push(`${username} was not subscribed ${when}, and the gaps reported are: ${gaps}`)
+    }
+  }
+  return problems
+}
+
+function shown(world: World, gap: Told<KeeperGap>): string {
+  const { lastProvenAt, restoredAt } = gap.what
+  const moments = (stamp: number) => timesOf(world, gap, stamp).map(seconds).join(' or ')
+  return `${lastProvenAt === undefined ? '?' : moments(lastProvenAt)} to ${moments(restoredAt)}`
+}
+
+/**
+ * What a stamp can mean: a time when a wall clock of any process showed it, more than once if one was set back; or that
+ * time by the clock as it went when the gap was told.
+ */
+function timesOf(world: World, { process, atMs }: Told<KeeperGap>, stamp: number): number[] {
+  const times = new Set<number>()
+  for (const { wallSkews } of world.processes) {
+    for (const [index, { sinceMs, skewMs }] of wallSkews.entries()) {
+      const untilMs = wallSkews[index + 1]?.sinceMs ?? Number.POSITIVE_INFINITY
+      const ms = stamp - epochMs - skewMs
+      if (ms >= Math.floor(sinceMs) && ms <= untilMs) times.add(ms)
+    }
+  }
+  const skewWhenTold = process.wallSkews.findLast(({ sinceMs }) => sinceMs <= atMs)?.skewMs ?? 0
+  return [...times.add(stamp - epochMs - skewWhenTold)]
+}
+
+/** A 409 because of somebody else's subscription looks like a proof: a gap may begin as late as that one ended. */
+function takenUntilMs(world: World, username: string, toMs: number): number {
+  const ends = world.service.subscriptions
+    .filter(({ createdBy, usernames }) => createdBy === 'somebody else' && usernames.includes(username))
+    .filter((each) => !world.bystanders.includes(each))
+    .map(({ end }) => end?.atMs ?? Number.POSITIVE_INFINITY)
+  return Math.max(Number.NEGATIVE_INFINITY, ...ends.filter((ms) => ms <= toMs))
+}
+
+/** Whoever starts with an empty store meets everybody for the first time, and knows of no gap. */
+function isForgotten(world: World, username: string, by: SentRequest | undefined): boolean {
+  const { forgottenAtMs } = world
+  const startedAtMs = by?.process.wallSkews[0]?.sinceMs ?? 0
+  if (by === undefined || forgottenAtMs === undefined || startedAtMs < forgottenAtMs) return false
+  return (
+    world.requests.find(
+      (each) => each.created !== undefined && each.username === username && each.process === by.process,
+    ) === by
+  )
+}
+
+interface Interval {
+  readonly fromMs: number
+  readonly toMs: number
+  /** The request that ended it. */
+  readonly by: SentRequest | undefined
+}
+
+function inactiveTimes(world: World, username: string, sinceMs: number): Interval[] {
+  const times: Interval[] = []
+  let activeUntilMs: number | undefined
+  for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
+    if (createdBy !== 'keeper' || !usernames.includes(username)) continue
+    const endedAtMs = end?.atMs ?? Number.POSITIVE_INFINITY
+    // Who was removed as the roster said then is subscribed for the first time again.
+    const wasRemoved = end?.reason === 'unsubscribed' && wasRemovedByRoster(world, id, username)
+    if (endedAtMs <= sinceMs || wasRemoved) continue
+    if (activeUntilMs !== undefined && createdAtMs > activeUntilMs) {
+      const by = world.requests.find(({ created }) => created === id)
+      times.push({ fromMs: activeUntilMs, toMs: createdAtMs, by })
+    }
+    activeUntilMs = Math.max(activeUntilMs ?? 0, endedAtMs)
+  }
+  return times
+}
+
+/** Whether the process that unsubscribed it had read last that its user is not wanted. */
+function wasRemovedByRoster(world: World, id: number, username: string): boolean {
+  return world.requests.some(
+    ({ kind, subscriptionId, process, atMs }) =>
+      kind === 'unsubscribe' &&
+      subscriptionId === id &&
+      world.lastRoster(process, atMs)?.names.has(username) !== true,
+  )
+}

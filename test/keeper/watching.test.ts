@@ -1,0 +1,53 @@
+/** What the keeper leaves undone, or does in time, while something is wrong: on the model of the service. */
+import { describe, expect, test } from 'vitest'
+import type { SentRequest } from './model/client.js'
+import { problemsAtTheService } from './model/invariants.js'
+import { hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import type { Node, World } from './model/world.js'
+
+useVirtualProcesses()
+
+const interval = 15 * minute
+
+function nodeOf(world: World): Node {
+  const [node] = world.nodes
+  if (node === undefined) throw new Error('No process is alive.')
+  return node
+}
+
+function codes(world: World): string[] {
+  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
+}
+
+describe('a store that begins to fail', () => {
+  test('between two requests lets the second one end nobody, although its intent was read back before', async () => {
+    const world = await settledWorld({ users: 6, keeper: { maxRequestsPerSecond: 1 } })
+    for (const name of ['agent1', 'agent2', 'agent3', 'agent4']) world.wantNoLonger(name)
+    const { process, keeper } = nodeOf(world)
+    process.receive(0, () => void keeper.sweep())
+    const isUnsubscribe = ({ kind }: SentRequest) => kind === 'unsubscribe'
+    while (!world.requests.some(isUnsubscribe)) await world.time.advance(10)
+    world.store.mode = 'failing'
+    await world.time.advance(minute)
+    expect(world.requests.filter(isUnsubscribe)).toHaveLength(1)
+    world.store.mode = 'working'
+    await world.time.advance(interval)
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
+})
+
+describe('one user', () => {
+  test('for whom the service asks to wait an hour is looked at after five minutes', async () => {
+    const world = await settledWorld({ users: 5 })
+    world.nextFates.push({ kind: 'status', status: 429, retryAfterMs: hour })
+    const before = world.requests.length
+    await world.time.advance(interval + 6 * minute)
+    const [first, ...others] = world.requests.slice(before)
+    const again = others.find(({ username }) => username === first?.username)
+    const waitMs = (again?.atMs ?? 0) - (first?.atMs ?? 0)
+    expect(waitMs).toBeGreaterThan(4 * minute)
+    expect(waitMs).toBeLessThanOrEqual(5 * minute + second)
+    expect(codes(world)).toEqual([])
+  })
+})
