@@ -101,9 +101,7 @@ export function happen(world: World, step: Step): void {
       rotate(world)
       return
     case 'reconfigure':
-      // Which of two is the newer that are given in the same moment, nobody can tell.
-      if (world.configuredAtMs !== world.time.nowMs)
-        reconfigure(world, configurations[step.configuration] as Configuration)
+      if (isOrderKnown(world)) reconfigure(world, configurations[step.configuration] as Configuration)
       return
     case 'subscribe somebody else':
       // With an outsider in it, so that it is never one that a first meeting may replace.
@@ -143,6 +141,7 @@ function rotate(world: World): void {
   const before = world.configuration
   const configuration = { ...before, parameters }
   world.configure(configuration)
+  world.rotatedAtMs = world.time.nowMs
   for (const node of world.nodes) {
     const { process, keeper } = node
     if (node.configuration === before) node.configuration = configuration
@@ -153,6 +152,15 @@ function rotate(world: World): void {
       )
     })
   }
+}
+
+/**
+ * Whether everybody can know that what is deployed now is newer. Of two that are given in the same moment nobody can;
+ * and a rotation is followed by the deployment of its values, and not of others, until it has reached the store.
+ */
+function isOrderKnown({ configuredAtMs, rotatedAtMs, time, store }: World): boolean {
+  if (configuredAtMs === time.nowMs) return false
+  return rotatedAtMs !== configuredAtMs || (store.mode === 'working' && time.nowMs - rotatedAtMs > minute)
 }
 
 /** A rolling deployment: the new process starts first, then the old ones stop. */

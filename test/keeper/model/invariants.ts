@@ -1,5 +1,5 @@
 /** What must be true once the faults are over: each function lists what is not. */
-import { sameSet } from './service.js'
+import { type ModelSubscription, sameSet } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 import { type Node, seconds, type World } from './world.js'
 
@@ -24,12 +24,12 @@ export function problemsAtTheService(world: World): string[] {
       if (value !== parameters?.[name]) problems.push(`${username} has ${value} as the parameter ${name}`)
     }
   }
-  for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
-    const [username = ''] = usernames
-    const isForgotten = createdAtMs <= (world.forgottenAtMs ?? Number.NEGATIVE_INFINITY)
-    if (createdBy === 'keeper' && end === undefined && !world.wanted.has(username) && !isForgotten) {
-      problems.push(`${username} is not wanted and has subscription ${id}`)
-    }
+  for (const each of leftOvers(world).filter(
+    ({ usernames }) => !usernames.some((name) => world.wanted.has(name)),
+  )) {
+    problems.push(`${each.usernames} is not wanted and has subscription ${each.id}`)
+  }
+  for (const { id, createdBy, end } of world.service.subscriptions) {
     if (createdBy === 'somebody else' && end?.by === 'keeper') {
       problems.push(`subscription ${id} of somebody else was ${end.reason}`)
     }
@@ -39,6 +39,15 @@ export function problemsAtTheService(world: World): string[] {
       problems.push(`the parameters of subscription ${id} of somebody else were changed`)
   }
   return problems
+}
+
+/** What keepers have made and must be able to end: whose id the store has lost shows as a stray delivery at best. */
+export function leftOvers(world: World): ModelSubscription[] {
+  const { forgottenAtMs = Number.NEGATIVE_INFINITY } = world
+  return world.service.active().filter(({ createdBy, usernames, createdAtMs }) => {
+    const isForgotten = createdAtMs <= forgottenAtMs && !usernames.some((name) => world.wanted.has(name))
+    return createdBy === 'keeper' && !isForgotten
+  })
 }
 
 /**

@@ -5,6 +5,7 @@ import { pool, type Scenario } from './happenings.js'
 import {
   endsWithoutSuspicion,
   isUnknowable,
+  leftOvers,
   problemsAtTheService,
   problemsInTheKeeper,
   restoresTooSoon,
@@ -122,7 +123,7 @@ async function checkRestart(world: World): Promise<void> {
   refuse(world, problemsInTheKeeper(world, node))
   world.isSayingGoodbye = true
   const report = await world.settled(node, (keeper) => keeper.unsubscribeAll())
-  const left = world.service.active().filter(({ createdBy }) => createdBy === 'keeper')
+  const left = leftOvers(world)
   refuse(world, [
     ...report.failed.map(({ username }) => `${username} was not unsubscribed`),
     ...left.map(({ id }) => `${id} is left after unsubscribeAll`),

@@ -84,6 +84,8 @@ export class World implements Network {
   configuration: Configuration
   /** Since when that is the one that is wanted. */
   configuredAtMs = 0
+  /** When it was changed by a rotation last. */
+  rotatedAtMs = Number.NEGATIVE_INFINITY
   /** The users that are wanted, each with the time since when. */
   readonly wanted = new Map<string, number>()
   rosterMode: RosterMode = 'working'
