@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The command line: finds the command, and turns what becomes of it into an exit code. */
 import { createRequire } from 'node:module'
+import { didYouMean } from '../shared/nearest-name.js'
 import type { Command } from './command.js'
 import { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
@@ -32,7 +33,10 @@ async function main([name = '', ...args]: string[]): Promise<number> {
   if (name === '--version') return print(version())
   if (name === '' || name === '--help' || name === '-h' || name === 'help') return print(help)
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (load === undefined) return refuse(`There is no command "${name}". See: notification-subscriber --help`)
+  if (load === undefined) {
+    const advice = didYouMean(name, Object.keys(commands), (each) => `"${each}"`)
+    return refuse(`There is no command "${name}"${advice}. See: notification-subscriber --help`)
+  }
   const command = await load()
   if (args.includes('--help') || args.includes('-h')) return print(command.help)
   const terminal = new Terminal({ json: args.includes('--json'), output: process.stdout, env: process.env })

@@ -9,6 +9,12 @@ export function nearestName(text: string, names: readonly string[]): string | un
   return nearest !== undefined && nearest.distance <= 0.4 * nearest.name.length ? nearest.name : undefined
 }
 
+/** ` (did you mean X?)`, to follow a text that is none of the names; nothing if no name is near. */
+export function didYouMean(text: string, names: readonly string[], shown: (name: string) => string): string {
+  const nearest = nearestName(text, names)
+  return nearest === undefined ? '' : ` (did you mean ${shown(nearest)}?)`
+}
+
 /** How many letters have to be added, left out, replaced or swapped to make one text of the other. */
 function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = []

@@ -1,7 +1,7 @@
 /** What zod finds wrong in the words of this package: each is the rest of a sentence that begins with the place. */
 import type * as z from 'zod'
 import { excerpt } from './excerpt.js'
-import { nearestName } from './nearest-name.js'
+import { didYouMean } from './nearest-name.js'
 
 type RawIssue = z.core.$ZodRawIssue
 type IssueOf<Code> = Extract<RawIssue, { code: Code }>
@@ -75,12 +75,10 @@ function unknownNames({ keys, inst, path = [] }: IssueOf<'unrecognized_keys'>): 
   const known = Object.keys(shape)
   const found = keys.map((key) => {
     const name = excerpt(key, 100)
-    return { name, nearest: nearestName(name, known) }
+    return { name, advice: didYouMean(name, known, code) }
   })
-  const names = found.map(({ name, nearest }) =>
-    nearest === undefined ? code(name) : `${code(name)} (did you mean ${code(nearest)}?)`,
-  )
-  const isListNeeded = known.length > 0 && found.some(({ nearest }) => nearest === undefined)
+  const names = found.map(({ name, advice }) => code(name) + advice)
+  const isListNeeded = known.length > 0 && found.some(({ advice }) => advice === '')
   const list = isListNeeded ? `, only ${known.map(code).join(', ')}` : ''
   return `${path.length === 0 ? 'there is' : 'has'} no ${names.join(', no ')}${list}`
 }

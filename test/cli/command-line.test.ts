@@ -31,14 +31,21 @@ describe('the command line', () => {
 
   const see = (command: string) => `See: notification-subscriber ${command} --help`
   test.each([
-    [['emulate'], 'There is no command "emulate". See: notification-subscriber --help'],
+    [
+      ['emulate'],
+      'There is no command "emulate" (did you mean "emulator"?). See: notification-subscriber --help',
+    ],
     [['--port', '1'], 'There is no command "--port". See: notification-subscriber --help'],
-    [['emulator', '--prot', '1'], `There is no flag --prot. ${see('emulator')}`],
+    [['emulator', '--prot', '1'], `There is no flag --prot (did you mean --port?). ${see('emulator')}`],
     [['emulator', 'start'], `"start" belongs to no flag. ${see('emulator')}`],
-    [['emulator', '--port'], `Option '--port <value>' argument missing. ${see('emulator')}`],
-    [['emulator', '--json=no'], `Option '--json' does not take an argument. ${see('emulator')}`],
+    [['emulator', '--port'], `--port needs a value. ${see('emulator')}`],
+    [['emulator', '--json=no'], `--json takes no value. ${see('emulator')}`],
+    [['emulator', '--state', '--json'], `--state needs a value. ${see('emulator')}`],
     [['check', '-x'], `There is no flag -x. ${see('check')}`],
-    [['notify', '--state', 'x', '--typ', 'y'], `There is no flag --typ. ${see('notify')}`],
+    [
+      ['notify', '--state', 'x', '--typ', 'y'],
+      `There is no flag --typ (did you mean --type?). ${see('notify')}`,
+    ],
   ])('%j is one sentence and exit code 2', async (args, sentence) => {
     expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `${sentence}\n` })
   })

@@ -1,6 +1,6 @@
 /** `notification-subscriber check`: tries step by step what a subscriber needs. */
 import { readFile } from 'node:fs/promises'
-import { parseArgs, parseEnv } from 'node:util'
+import { parseEnv } from 'node:util'
 import { headerName, headerValue } from '../../shared/header-syntax.js'
 import { urlProblem } from '../../shared/url-problem.js'
 import type { Command, Surroundings } from '../command.js'
@@ -30,7 +30,7 @@ is subscribed. Exit code 1 if a step failed.
 export const checkCommand: Command = { help, run }
 
 async function run(args: string[], surroundings: Surroundings): Promise<number> {
-  const flags = readFlags('check', () => parseArgs({ args, options: flagTypes }).values)
+  const flags = readFlags('check', args, flagTypes)
   const env = { ...(await variablesIn(flags.dotenv)), ...surroundings.env }
   const ca = await readableFile(env.NOTIFICATION_CA_FILE)
   const callback = await callbackOf(flags, ca)

@@ -1,5 +1,4 @@
 /** `notification-subscriber emulator`: runs the emulator until it is told to stop. */
-import { parseArgs } from 'node:util'
 import type { Emulator, EmulatorOptions } from '../../emulator/index.js'
 import { ConfigurationError } from '../../errors.js'
 import type { Command, Surroundings } from '../command.js'
@@ -27,7 +26,7 @@ shows them. Prints the lines to put into .env and the page's address, then one l
 export const emulatorCommand: Command = { help, run }
 
 async function run(args: string[], { terminal }: Surroundings): Promise<number> {
-  const flags = readFlags('emulator', () => parseArgs({ args, options: flagTypes }).values)
+  const flags = readFlags('emulator', args, flagTypes)
   const ports = { port: portOf('--port', flags.port), page: portOf('--page-port', flags['page-port']) }
   const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
   const folder = flags.state === undefined ? await StateFolder.temporary() : await openFree(flags.state)

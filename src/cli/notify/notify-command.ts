@@ -1,5 +1,4 @@
 /** `notification-subscriber notify`: sends a notification through a running emulator, by its page's server. */
-import { parseArgs } from 'node:util'
 import * as z from 'zod'
 import type { EmulatedNotification } from '../../emulator/callbacks/emulated-notification.js'
 import { sampleNotification } from '../../emulator/callbacks/sample-notification.js'
@@ -40,7 +39,7 @@ const answerSchema = z.object({
 type Results = z.infer<typeof answerSchema>['results']
 
 async function run(args: string[], { terminal }: Surroundings): Promise<number> {
-  const flags = readFlags('notify', () => parseArgs({ args, options: flagTypes }).values)
+  const flags = readFlags('notify', args, flagTypes)
   const notification = notificationOf(flags)
   const pageUrl = await pageUrlOf(flags)
   const results = await post(pageUrl, notification)
