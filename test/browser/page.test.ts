@@ -1,4 +1,5 @@
 /** The emulator's page in a real browser: what a person sees and does. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -281,6 +282,16 @@ describe('the page', () => {
     }
   })
 
+  it('brings the tab that was opened by a click elsewhere into sight, at 360 pixels', async () => {
+    await using world = await World.start()
+    await world.subscribe('alice')
+    await using opened = await openPage(browser, world.pageUrl, { viewport: { width: 360, height: 700 } })
+    const { page } = opened
+    await option(page, /create/).click()
+    const box = await page.getByRole('tab', { name: 'Details', selected: true }).boundingBox()
+    expect((box?.x ?? 360) + (box?.width ?? 0)).toBeLessThanOrEqual(360)
+  })
+
   it('renders of 10,000 subscriptions only what is in sight, and finds one among them', async () => {
     await using world = await World.start()
     const { emulator } = world
@@ -310,4 +321,59 @@ describe('the page', () => {
     await option(page, /agent-4321/).waitFor()
     await expect.poll(() => subscriptions(page).getByRole('option').count()).toBe(1)
   })
+
+  it('stays usable while thousands of requests come in: few rows are drawn, and a click opens one', async () => {
+    await using world = await World.start()
+    await using opened = await openPage(browser, world.pageUrl)
+    const { page, problems } = opened
+    const { emulator } = world
+    const rows = timeLine(page).getByRole('option')
+    const send = async (from: number, to: number) => {
+      for (let i = from; i < to; i++) {
+        await emulator.fetch(new Request(`${emulator.baseUrl}/number-${i}`))
+        // As fast as the page could ever see them, and still one after the other.
+        if (i % 10 === 0) await sleep(1)
+      }
+    }
+    await send(0, 100)
+    await rows.first().waitFor()
+    const flood = send(100, 3_000)
+    const box = await timeLine(page).boundingBox()
+    if (box === null) throw new Error('the time line is not in sight')
+    await page.mouse.click(box.x + box.width / 2, box.y + 100)
+    await page.locator('#details-heading').waitFor()
+    await flood
+
+    await option(page, /GET \/number-2999 /).waitFor()
+    // The page says how many it has; it draws those that are in sight and a few around them.
+    expect(await rows.first().getAttribute('aria-setsize')).toBe('1000')
+    const inSight = box.height / 54
+    expect(await rows.count()).toBeLessThan(3 * inSight)
+    await option(page, /GET \/number-2999 /).click()
+    await page.getByRole('tabpanel', { name: 'Details' }).getByText('/number-2999').waitFor()
+    expect(problems).toEqual([])
+  })
+
+  it.each([1600, 1300, 1000, 860])('shows filter and tabs whole at %i pixels', async (width) => {
+    await using world = await World.start()
+    await world.subscribe('alice')
+    world.emulator.injectFault('callback', { status: 503 }, { times: 3 })
+    await using opened = await openPage(browser, world.pageUrl, { viewport: { width, height: 800 } })
+    const { page } = opened
+    const filter = page.locator('#time-line-filter')
+    // The words in the field say what it filters by.
+    expect(await filter.evaluate((input: Measured) => input.clientWidth)).toBeGreaterThan(300)
+    const tabs = page.getByRole('tablist')
+    const { clientWidth, scrollWidth } = await tabs.evaluate(({ clientWidth, scrollWidth }: Measured) => ({
+      clientWidth,
+      scrollWidth,
+    }))
+    expect(scrollWidth).toBe(clientWidth)
+  })
 })
+
+/** Of an element in the browser, whose types are not known here. */
+interface Measured {
+  readonly clientWidth: number
+  readonly scrollWidth: number
+}

@@ -1,5 +1,6 @@
 /** Tabs after the ARIA pattern: one tab stop, arrows between them; what is hidden keeps what was typed into it. */
 import type { JSX, TargetedKeyboardEvent } from 'preact'
+import { useLayoutEffect } from 'preact/hooks'
 
 export interface Tab<View extends string> {
   readonly view: View
@@ -21,6 +22,13 @@ export function Tabs<View extends string>({ tabs, view, onView }: TabsProps<View
     0,
     tabs.findIndex((tab) => tab.view === view),
   )
+
+  // In a narrow window not all tabs are in sight, and what was chosen elsewhere may be one of the others.
+  useLayoutEffect(() => {
+    document
+      .getElementById(`tab-${tabs[index]?.view}`)
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [index])
 
   function onKeyDown(event: TargetedKeyboardEvent<HTMLDivElement>): void {
     const targets: Readonly<Record<string, number>> = {

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 export type Layout = 'wide' | 'medium' | 'narrow'
 
 const wide = matchMedia('(min-width: 1180px)')
-const narrow = matchMedia('(max-width: 759px)')
+const narrow = matchMedia('(max-width: 859px)')
 
 export function useLayout(): Layout {
   const [layout, setLayout] = useState(layoutNow)
