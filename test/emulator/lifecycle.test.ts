@@ -262,4 +262,23 @@ describe('closing', () => {
       expect((await run).stdout.trim()).toBe('delivered: 204')
     },
   )
+
+  test('the code of the page is loaded by who asks for the page, and by nobody else', async () => {
+    const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url))
+    const loadedWith = async (options: EmulatorOptions) => {
+      const { stderr } = await promisify(execFile)(
+        process.execPath,
+        [
+          ...['--import', 'tsx', '--import', fixture('print-loaded-modules.mjs')],
+          ...[fixture('start-with-options.ts'), JSON.stringify(options)],
+        ],
+        { timeout: 25_000 },
+      )
+      return [...stderr.matchAll(/^loaded .*\/src\/(emulator\/[^?\n]+)/gm)].map(([, file]) => file)
+    }
+    const without = await loadedWith({})
+    expect(without).toContain('emulator/start-emulator.ts')
+    expect(without.filter((file) => file?.startsWith('emulator/page/'))).toEqual([])
+    expect(await loadedWith({ page: true })).toContain('emulator/page/page-server.ts')
+  })
 })
