@@ -8,9 +8,9 @@ import { run, start } from './support/run.js'
 
 const bare = inject('bare')
 
-/** Runs the command of the project, and never one that npm would have to fetch. */
 function npx(args: readonly string[], variables?: Record<string, string>): Promise<string> {
-  return run('npx', ['--no', 'notification-subscriber', ...args], bare, variables)
+  // Never a command that npm would have to fetch.
+  return run('npx', ['notification-subscriber', ...args], bare, { npm_config_yes: 'false', ...variables })
 }
 
 test('npx finds the command, which prints its help and its version', async () => {
@@ -21,7 +21,11 @@ test('npx finds the command, which prints its help and its version', async () =>
 
 test('the emulator says where it listens, a check against it passes or fails by the secret, and SIGTERM ends it', async () => {
   // What npx calls, without npx: that does not hand on every signal.
-  const emulator = start(join(bare, 'node_modules/.bin/notification-subscriber'), ['emulator', '--json'], bare)
+  const emulator = start(
+    join(bare, 'node_modules/.bin/notification-subscriber'),
+    ['emulator', '--json'],
+    bare,
+  )
   const ended = once(emulator, 'close')
   const lines: string[] = []
   const output = createInterface({ input: emulator.stdout }).on('line', (line) => lines.push(line))
@@ -43,7 +47,7 @@ test('the emulator says where it listens, a check against it passes or fails by 
     expect(passed).toContain('All is well.')
     expect(passed).not.toContain('✘')
     const failed = npx(['check'], { ...variables, NOTIFICATION_CLIENT_SECRET: 'another' })
-    await expect(failed).rejects.toThrow(/✘ token: .*401/)
+    await expect(failed).rejects.toThrow(/✘ Token: .*401/)
     await expect(failed).rejects.toThrow('steps failed.')
   } finally {
     emulator.kill('SIGTERM')

@@ -1,8 +1,24 @@
 /** Runs a command to its end. */
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
 
 /** What the tests' own runner sets would change what the programs under test do. */
 const ofTheRunner = /^(VITEST|NODE_ENV|NODE_OPTIONS|TEST$|DEV$|PROD$|MODE$|SSR$|BASE_URL$)/
+
+/** Starts a command without input. */
+export function start(
+  command: string,
+  args: readonly string[],
+  folder: string,
+  variables: Record<string, string> = {},
+): ChildProcessByStdio<null, Readable, Readable> {
+  const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
+  return spawn(command, args, {
+    cwd: folder,
+    env: { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
 
 /** Resolves with what the command printed; rejects with it if the command failed. */
 export async function run(
@@ -11,12 +27,7 @@ export async function run(
   folder: string,
   variables: Record<string, string> = {},
 ): Promise<string> {
-  const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
-  const child = spawn(command, args, {
-    cwd: folder,
-    env: { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = start(command, args, folder, variables)
   let printed = ''
   for (const output of [child.stdout, child.stderr]) {
     output.setEncoding('utf8').on('data', (text) => {
