@@ -42,21 +42,26 @@ async function writeThirdPartyLicenses(): Promise<void> {
     const folder = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(source)?.[0]
     if (folder !== undefined) packages.set(folder.replace(/^.*\/node_modules\//, ''), folder)
   }
-  const notices = [...packages].sort(([a], [b]) => (a < b ? -1 : 1)).map(notice)
+  const sorted = [...packages].sort(([a], [b]) => (a < b ? -1 : 1))
+  const namesByText = new Map<string, string[]>()
+  for (const [name, folder] of sorted) {
+    const { title, text } = await licenceOf(name, folder)
+    namesByText.set(text, [...(namesByText.get(text) ?? []), title])
+  }
+  const notices = [...namesByText].map(
+    ([text, titles]) => `${'-'.repeat(80)}\n${titles.join('\n')}\n\n${text}\n`,
+  )
   const introduction =
     'The files of this folder contain code of the packages below, each under the licence that stands with it.\n'
-  await writeFile(
-    join(dist, 'THIRD-PARTY-LICENSES.txt'),
-    [introduction, ...(await Promise.all(notices))].join('\n'),
-  )
+  await writeFile(join(dist, 'THIRD-PARTY-LICENSES.txt'), [introduction, ...notices].join('\n'))
 }
 
-async function notice([name, folder]: [string, string]): Promise<string> {
+async function licenceOf(name: string, folder: string): Promise<{ title: string; text: string }> {
   const { version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry))
   if (file === undefined) throw new Error(`${name} is bundled but has no licence file`)
   const text = (await readFile(join(folder, file), 'utf8')).trim()
-  return `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${text}\n`
+  return { title: `${name} ${version} (${license})`, text }
 }
 
 /** Absolute paths of all the files that something in `dist` was made from. */
