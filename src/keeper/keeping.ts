@@ -1,36 +1,29 @@
 /** The parts of a keeper put together, and what passes and the watch have in common. */
 import { type Log, logOf, lossLogOf } from '../logger.js'
-import { callSafely } from '../shared/call-safely.js'
-import { Circuit, type Outage } from './circuit.js'
+import { Circuit } from './circuit.js'
 import { Configuration } from './configuration.js'
 import { absorbDelivery, noteDelivery } from './deliveries.js'
 import { Gate } from './gate.js'
 import { Incidents } from './incidents.js'
-import type {
-  KeeperGap,
-  KeeperProblem,
-  Roster,
-  SubscriptionKeeperOptions,
-  SweepProgress,
-  SweepReport,
-} from './keeper-types.js'
+import type { Roster, SubscriptionKeeperOptions, SweepProgress, SweepReport } from './keeper-types.js'
 import { Lease } from './lease.js'
+import { Membership } from './membership.js'
 import { runPass } from './pass.js'
 import { Problems } from './problems.js'
 import { RecordStore } from './record-store.js'
-import { askRoster, removalProblem } from './roster.js'
+import { askRoster } from './roster.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
 import { doubtOf, Strays, strayMessage } from './strays.js'
+import { codeOf, conflictMessage, outageMessages, storeMessage, tellOfGap, tellOfProblem } from './telling.js'
 import { Tenure } from './tenure.js'
 import { delay, leaseMs, proofFlushMs } from './timing.js'
-import { newUser, type UserRecord } from './user-record.js'
+import type { UserRecord } from './user-record.js'
 import { type Visit, Visitor } from './visit.js'
 
 export interface KeepingSettings {
   readonly roster: Roster
   readonly sweepIntervalMs: number
   readonly concurrency: number
-  readonly maxRemovedShare: number
   readonly reportStrays: boolean
 }
 
@@ -53,13 +46,12 @@ export class Keeping {
   readonly visitor: Visitor
   readonly circuit: Circuit
   readonly incidents: Incidents
+  readonly membership: Membership
   readonly store: StoreAccess
   readonly #lease: Lease
   readonly #strays = new Strays()
   readonly #log: Log
   #flushedSince = performance.now()
-  /** Users that were recorded when the roster was believed last, while it is not. */
-  #believedUsers: number | undefined
   /** Called when an end was found, or an outage is over. */
   onNews: (news: 'end' | 'recovery') => void = () => {}
   /** Deliveries of unknown ids are looked at while a watch is kept. */
@@ -72,7 +64,6 @@ export class Keeping {
       roster: options.usernames,
       sweepIntervalMs,
       concurrency,
-      maxRemovedShare: options.maxRemovedShare ?? 0.5,
       reportStrays: options.reportStrays ?? true,
     }
     const log = logOf(logger)
@@ -87,6 +78,7 @@ export class Keeping {
     this.#lease = new Lease(this.store)
     this.records = new RecordStore(this.store)
     const { store, records, problems } = this
+    this.membership = new Membership({ records, problems, maxRemovedShare: options.maxRemovedShare ?? 0.5 })
     const configuration = new Configuration(
       { types: options.notificationTypes, callbackUrl: String(options.callbackUrl) },
       { parameters: options.parameters, headers: options.headers },
@@ -135,8 +127,8 @@ export class Keeping {
     const isTold = standing === 'at-work' || standing === 'blind'
     const roster = request.wanted === 'nobody' ? new Set<string>() : await this.askRoster({ isTold })
     if (standing !== 'at-work') return this.#reportOfOthers(roster)
-    if (request.wanted === 'nobody') this.#removeAll()
-    else if (roster !== undefined) this.applyRoster(roster, request.allowRemovals)
+    if (request.wanted === 'nobody') this.membership.removeAll()
+    else if (roster !== undefined) this.membership.applyRoster(roster, request.allowRemovals)
     const report = await runPass(
       {
         visitor: this.visitor,
@@ -175,46 +167,6 @@ export class Keeping {
       this.problems.begin('ROSTER', 'The roster cannot be read: those who are recorded are kept.', { error })
       return undefined
     }
-  }
-
-  /** Notes who is wanted and who no longer. */
-  applyRoster(roster: ReadonlySet<string>, allowRemovals: boolean): void {
-    const { users } = this.records
-    const recorded = [...users.values()].filter((record) => !record.isRemoved).map(({ username }) => username)
-    const { maxRemovedShare } = this.settings
-    const believed = this.#believedUsers ?? recorded.length
-    const problem = removalProblem(roster, recorded, { maxRemovedShare, allowRemovals, believed })
-    this.#believedUsers = problem === undefined ? undefined : believed
-    if (problem === undefined) this.problems.end('ROSTER')
-    else this.problems.begin('ROSTER', problem)
-    const now = performance.now()
-    for (const username of roster) {
-      const known = users.get(username)
-      if (known === undefined) {
-        const record = newUser(username)
-        record.dueAt = now
-        users.set(username, record)
-      } else if (known.isRemoved) this.#setRemoved(known, false, now)
-    }
-    if (problem !== undefined) return
-    for (const record of users.values()) {
-      if (!record.isRemoved && !roster.has(record.username)) this.#setRemoved(record, true, now)
-    }
-  }
-
-  #removeAll(): void {
-    const now = performance.now()
-    for (const record of this.records.users.values()) this.#setRemoved(record, true, now)
-  }
-
-  #setRemoved(record: UserRecord, isRemoved: boolean, now: number): void {
-    record.isRemoved = isRemoved
-    record.isQuiet = false
-    record.dueAt = now
-    record.hasConflict = false
-    this.problems.removeUser('CONFLICT', record.username)
-    this.problems.removeUser('RECEIVER_SUSPECTED', record.username)
-    if (record.chunk !== undefined) record.chunk.isStale = true
   }
 
   /** What comes of a visit besides the record. */
@@ -322,69 +274,6 @@ export class Keeping {
       this.problems.begin('STRAY', strayMessage(subscriptionId, { mayBeOwn }), { subscriptionId })
     for (const subscriptionId of over) this.problems.end('STRAY', subscriptionId)
   }
-}
-
-interface Tellers {
-  readonly log: Log
-  readonly lossLog: Log
-}
-
-function tellOfGap(
-  gap: KeeperGap,
-  { onGap, log, lossLog }: Tellers & Pick<SubscriptionKeeperOptions, 'onGap'>,
-): void {
-  const message = 'A subscription was restored: notifications since its last proof may be missing'
-  if (onGap === undefined) {
-    lossLog('warn', gap, message)
-    return
-  }
-  log('info', gap, message)
-  callSafely(
-    () => onGap(gap),
-    (error) => log('error', { error }, 'onGap failed'),
-  )
-}
-
-function tellOfProblem(
-  problem: KeeperProblem,
-  { onProblem, log, lossLog }: Tellers & Pick<SubscriptionKeeperOptions, 'onProblem'>,
-): void {
-  if (onProblem === undefined) {
-    lossLog(problem.resolved ? 'info' : 'error', problem, `${problem.code}: ${problem.message}`)
-    return
-  }
-  log('info', problem, `${problem.code}: ${problem.message}`)
-  callSafely(
-    () => onProblem(problem),
-    (error) => log('error', { error }, 'onProblem failed'),
-  )
-}
-
-const storeMessage =
-  'The store fails, hangs or does not keep what is written. Until it works again nothing is replaced or unsubscribed, ' +
-  'and nobody new is subscribed; recorded users are still looked after.'
-
-function codeOf({ kind }: Outage): 'CREDENTIALS' | 'SERVICE' {
-  return kind === 'CREDENTIALS' ? 'CREDENTIALS' : 'SERVICE'
-}
-
-const outageMessages: Readonly<Record<Outage['kind'], string>> = {
-  CREDENTIALS:
-    'The credentials are refused: check the client ID and the secret, and that access was not ended. ' +
-    'One call at a time tests whether they are accepted again.',
-  SERVICE:
-    'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
-  REFUSED:
-    'The service refuses every request: look at the error for what it says about it. One call at a time goes on testing.',
-}
-
-function conflictMessage(usernames: readonly string[]): string {
-  const who = usernames.length === 1 ? usernames[0] : `${usernames.length} users`
-  return (
-    `The service has another subscription for ${who} with this callback URL, which this keeper did not make: ` +
-    'perhaps a joint subscription, or another environment. Unsubscribe it by its id, which a STRAY names at its next ' +
-    'delivery, or use another callback URL.'
-  )
 }
 
 const otherMessages = {

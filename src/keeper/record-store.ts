@@ -227,7 +227,7 @@ export class RecordStore {
 
   /** Forgets a user for whom nothing can exist any more. */
   forget(record: UserRecord): void {
-    this.users.delete(record.username)
+    if (this.users.get(record.username) === record) this.users.delete(record.username)
     const { chunk } = record
     if (chunk === undefined) return
     chunk.records.splice(chunk.records.indexOf(record), 1)

@@ -116,7 +116,7 @@ export class Watch {
     if (keeping.tenure.standing !== 'at-work') return
     const roster = await keeping.askRoster()
     if (roster === undefined || !this.#isRunning || keeping.tenure.standing !== 'at-work') return
-    keeping.applyRoster(roster, false)
+    keeping.membership.applyRoster(roster, false)
     this.#queueEarlier()
   }
 

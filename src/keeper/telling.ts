@@ -1,0 +1,68 @@
+/** What the user's callbacks and the log are told, and in which words. */
+import type { Log } from '../logger.js'
+import { callSafely } from '../shared/call-safely.js'
+import type { Outage } from './circuit.js'
+import type { KeeperGap, KeeperProblem, SubscriptionKeeperOptions } from './keeper-types.js'
+
+export interface Tellers {
+  readonly log: Log
+  readonly lossLog: Log
+}
+
+export function tellOfGap(
+  gap: KeeperGap,
+  { onGap, log, lossLog }: Tellers & Pick<SubscriptionKeeperOptions, 'onGap'>,
+): void {
+  const message = 'A subscription was restored: notifications since its last proof may be missing'
+  if (onGap === undefined) {
+    lossLog('warn', gap, message)
+    return
+  }
+  log('info', gap, message)
+  callSafely(
+    () => onGap(gap),
+    (error) => log('error', { error }, 'onGap failed'),
+  )
+}
+
+export function tellOfProblem(
+  problem: KeeperProblem,
+  { onProblem, log, lossLog }: Tellers & Pick<SubscriptionKeeperOptions, 'onProblem'>,
+): void {
+  if (onProblem === undefined) {
+    lossLog(problem.resolved ? 'info' : 'error', problem, `${problem.code}: ${problem.message}`)
+    return
+  }
+  log('info', problem, `${problem.code}: ${problem.message}`)
+  callSafely(
+    () => onProblem(problem),
+    (error) => log('error', { error }, 'onProblem failed'),
+  )
+}
+
+export const storeMessage =
+  'The store fails, hangs or does not keep what is written. Until it works again nothing is replaced or unsubscribed, ' +
+  'and nobody new is subscribed; recorded users are still looked after.'
+
+export function codeOf({ kind }: Outage): 'CREDENTIALS' | 'SERVICE' {
+  return kind === 'CREDENTIALS' ? 'CREDENTIALS' : 'SERVICE'
+}
+
+export const outageMessages: Readonly<Record<Outage['kind'], string>> = {
+  CREDENTIALS:
+    'The credentials are refused: check the client ID and the secret, and that access was not ended. ' +
+    'One call at a time tests whether they are accepted again.',
+  SERVICE:
+    'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
+  REFUSED:
+    'The service refuses every request: look at the error for what it says about it. One call at a time goes on testing.',
+}
+
+export function conflictMessage(usernames: readonly string[]): string {
+  const who = usernames.length === 1 ? usernames[0] : `${usernames.length} users`
+  return (
+    `The service has another subscription for ${who} with this callback URL, which this keeper did not make: ` +
+    'perhaps a joint subscription, or another environment. Unsubscribe it by its id, which a STRAY names at its next ' +
+    'delivery, or use another callback URL.'
+  )
+}
