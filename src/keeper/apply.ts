@@ -177,10 +177,10 @@ function applyConflict(
     // An identical one would have been replaced: so none of ours is there.
     slot.doubt = 'none'
     slot.isGone = slot.id !== undefined
-    learnt.overlappedTarget = target
+    learnt.overlappedTargets.add(target)
     return { mustSave: true }
   }
-  learnt.takenTarget = target
+  learnt.takenTargets.add(target)
   record.takenSince = times.sentSince
   // In doubt it may be another one that stands there: a proof by id tells, where there can be one.
   const isDoubtful = before.doubt === 'unanswered' || (before.doubt === 'loaded' && facts.hasParameters)
@@ -238,7 +238,7 @@ function applyUnsubscribe(
   { facts, learnt, times }: Context,
 ): Effects {
   if (answer.kind !== 'ok' && answer.kind !== 'not-found') return { mustSave: false }
-  learnt.takenTarget = undefined
+  learnt.takenTargets.clear()
   const { isGone } = slot
   // The roster has brought the user back while the call was on its way.
   const wasWanted = !record.isRemoved && slot.target === facts.target

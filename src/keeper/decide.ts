@@ -24,10 +24,10 @@ export type Step =
 
 /** What a chain of calls for one user has learnt so far. Each chain begins with nothing. */
 export interface Learnt {
-  /** The target for which a plain create was answered 409. */
-  takenTarget: number | undefined
-  /** The target for which even a create with `recreateIfExists` was answered 409. */
-  overlappedTarget: number | undefined
+  /** The targets for which a plain create was answered 409. */
+  readonly takenTargets: Set<number>
+  /** The targets for which even a create with `recreateIfExists` was answered 409. */
+  readonly overlappedTargets: Set<number>
   /** Whether the subscription of the present configuration was proven to exist. */
   isProven: boolean
   /** Whether the store still says what this process knows. */
@@ -35,7 +35,7 @@ export interface Learnt {
 }
 
 export function nothingLearnt(): Learnt {
-  return { takenTarget: undefined, overlappedTarget: undefined, isProven: false, wasReread: false }
+  return { takenTargets: new Set(), overlappedTargets: new Set(), isProven: false, wasReread: false }
 }
 
 export interface Facts {
@@ -96,14 +96,14 @@ function keep(record: UserRecord, learnt: Learnt, facts: Facts): Step {
 
 /** A user without an id: new, or one whose first create was not answered. */
 function meet(slot: Slot, learnt: Learnt, facts: Facts): Step {
-  if (learnt.takenTarget !== slot.target) return create(slot.target)
+  if (!learnt.takenTargets.has(slot.target)) return create(slot.target)
   const mayBeOurs = slot.doubt !== 'none'
   return mayBeOurs || facts.replacesExisting ? replace(slot, learnt, facts) : conflict
 }
 
 /** The recorded id is gone. 201 to a plain create restores the subscription; 409 means that another one stands there. */
 function restore(record: UserRecord, slot: Slot, learnt: Learnt, facts: Facts): Step {
-  if (learnt.takenTarget === slot.target) {
+  if (learnt.takenTargets.has(slot.target)) {
     if (slot.doubt !== 'none') return replace(slot, learnt, facts)
     return learnt.wasReread ? conflict : { kind: 'reread' }
   }
@@ -116,7 +116,7 @@ function restore(record: UserRecord, slot: Slot, learnt: Learnt, facts: Facts): 
 function settle(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {
   if (facts.hasParameters) return learnt.isProven ? done : update(slot, id)
   // Without a proof by id only a recreate tells which id is the real one.
-  if (learnt.takenTarget === slot.target) return replace(slot, learnt, facts)
+  if (learnt.takenTargets.has(slot.target)) return replace(slot, learnt, facts)
   const earliest = Math.max(slot.settlesAt, record.restoreAllowedAt)
   return facts.now < earliest ? { kind: 'wait', until: earliest } : create(slot.target)
 }
@@ -135,13 +135,13 @@ function prove(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts
   const isById = facts.hasParameters && (slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore)
   if (isById && !(facts.suspectsEnd && mayRestore)) return update(slot, id)
   // What has ended is restored by a single call; a proof by id of what has not is left to the next visit.
-  if (isById && learnt.takenTarget === slot.target) return done
+  if (isById && learnt.takenTargets.has(slot.target)) return done
   return mayRestore ? create(slot.target) : { kind: 'wait', until: record.restoreAllowedAt }
 }
 
 /** Towards no subscription in this slot. */
 function end(slot: Slot, learnt: Learnt, facts: Facts): Step {
-  if (slot.id === undefined && (slot.doubt === 'none' || learnt.overlappedTarget === slot.target)) {
+  if (slot.id === undefined && (slot.doubt === 'none' || learnt.overlappedTargets.has(slot.target))) {
     return { kind: 'forget', slot }
   }
   if (!facts.isStoreWorking) return { kind: 'wait', until: 'store' }
@@ -150,12 +150,12 @@ function end(slot: Slot, learnt: Learnt, facts: Facts): Step {
   }
   // What an unanswered create has made can only be ended by its id, which creating it again tells.
   if (facts.now < slot.settlesAt) return { kind: 'wait', until: slot.settlesAt }
-  return learnt.takenTarget === slot.target ? replace(slot, learnt, facts) : create(slot.target)
+  return learnt.takenTargets.has(slot.target) ? replace(slot, learnt, facts) : create(slot.target)
 }
 
 /** With `recreateIfExists`, which must not happen while an earlier create may still take effect. */
 function replace(slot: Slot, learnt: Learnt, facts: Facts): Step {
-  if (learnt.overlappedTarget === slot.target) return conflict
+  if (learnt.overlappedTargets.has(slot.target)) return conflict
   if (!facts.isStoreWorking) return { kind: 'wait', until: 'store' }
   if (facts.now < slot.settlesAt) return { kind: 'wait', until: slot.settlesAt }
   return { kind: 'call', call: { kind: 'create', target: slot.target, replaces: true } }

@@ -84,8 +84,8 @@ function stepIn(situation: (typeof situations)[number]) {
     restoreAllowedAt: mayRestore ? now : now + 1,
   })
   const learnt: Learnt = {
-    takenTarget: situation.isTaken ? present : undefined,
-    overlappedTarget: situation.isOverlapped ? present : undefined,
+    takenTargets: new Set(situation.isTaken ? [present] : []),
+    overlappedTargets: new Set(situation.isOverlapped ? [present] : []),
     isProven: situation.isProven,
     wasReread: false,
   }
@@ -214,7 +214,8 @@ const plays = combinations({
   hasParameters: both,
   replacesExisting: both,
   wantsProofById: both,
-  old: ['none', 'overlapping', 'apart'] as const,
+  // `hidden`: of a create that was never answered.
+  old: ['none', 'overlapping', 'apart', 'hidden'] as const,
 }).filter(
   ({ there, id, isGone, old }) =>
     (id !== undefined || !isGone) &&
@@ -227,7 +228,8 @@ function playOut(situation: (typeof plays)[number]) {
     situation
   const slots = old === 'overlapping' ? [] : [slot({ id, isGone, doubt })]
   const subscriptions = [...services[there]]
-  if (old !== 'none') {
+  if (old === 'hidden') slots.push(slot({ target: overlapping, id: undefined, doubt: 'unanswered' }))
+  else if (old !== 'none') {
     const target = old === 'overlapping' ? overlapping : apart
     slots.push(slot({ target, id: 6, generation: 2, doubt }))
     subscriptions.push({ id: 6, target, isForeign: false })
@@ -284,7 +286,10 @@ describe('against every state of the service', () => {
   test('a subscription that overlaps and is not recorded is never touched', () => {
     const touched = where(
       ({ situation, service }) =>
-        situation.there === 'one that overlaps' && !service.subscriptions.some(({ id }) => id === 8),
+        // What a hidden create has made looks the same.
+        situation.old !== 'hidden' &&
+        situation.there === 'one that overlaps' &&
+        !service.subscriptions.some(({ id }) => id === 8),
     )
     expect(touched).toEqual([])
   })
@@ -298,7 +303,10 @@ describe('against every state of the service', () => {
   test('after a lost answer a subscription that only overlaps does not pass for ours', () => {
     const doubtful = where(
       ({ situation }) =>
-        situation.there === 'one that overlaps' && situation.doubt === 'unanswered' && !situation.isRemoved,
+        situation.old !== 'hidden' &&
+        situation.there === 'one that overlaps' &&
+        situation.doubt === 'unanswered' &&
+        !situation.isRemoved,
     )
     expect(doubtful.length).toBeGreaterThan(0)
     expect(doubtful.filter(({ end }) => end !== 'conflict')).toEqual([])
@@ -352,6 +360,16 @@ describe('an answer that is lost', () => {
       settlesAt: now + 10 + 120_000,
     })
     expect(effects).toEqual({ mustSave: true })
+  })
+
+  test('and has made one that stands in the way of the present types is found and ended', () => {
+    const record = recordWith([slot({ target: overlapping, id: undefined, doubt: 'unanswered' })])
+    const service = new NaiveService([{ id: 9, target: overlapping, isForeign: false }])
+    expect(play(record, service, facts())).toEqual({
+      end: 'done',
+      asked: ['create', 'recreate', 'create', 'recreate', 'unsubscribe', 'create'],
+    })
+    expect(service.subscriptions).toHaveLength(1)
   })
 
   test('keeps a user who is removed from being forgotten: what it made is ended when it can be known', () => {
