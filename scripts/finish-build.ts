@@ -12,8 +12,8 @@ await relateSources()
 await writeThirdPartyLicenses()
 
 /**
- * An ES module around the CommonJS build of the emulator: a tool that no production code loads, and a quarter of the
- * package, is shipped once.
+ * An ES module around the CommonJS build of the emulator, and declarations around its declarations: a tool that no
+ * production code loads, and a quarter of the package, is shipped once.
  */
 async function wrapEmulator(): Promise<void> {
   const names = Object.keys(createRequire(import.meta.url)(join(dist, 'emulator/index.cjs')))
@@ -21,6 +21,7 @@ async function wrapEmulator(): Promise<void> {
     join(dist, 'emulator/index.js'),
     `import emulator from './index.cjs'\nexport const { ${names.join(', ')} } = emulator\n`,
   )
+  await writeFile(join(dist, 'emulator/index.d.ts'), "export * from './index.cjs'\n")
 }
 
 /** Source maps name what has no source, the bundler's own lines, by the absolute path of the file that was built. */
