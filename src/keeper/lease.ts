@@ -58,14 +58,8 @@ export class Lease {
     if (this.#value !== undefined && (await this.#replace(this.#value))) return true
     this.#value = undefined
     const stored = await this.#store.read(key)
-    if (
-      stored !== undefined &&
-      stored !== free &&
-      !stored.startsWith(this.#holder) &&
-      this.#isAlive(stored)
-    ) {
+    if (stored === undefined ? this.#mayBeLost : this.#isOfAnother(stored) && this.#isAlive(stored))
       return false
-    }
     return this.#replace(stored)
   }
 
@@ -87,6 +81,15 @@ export class Lease {
     this.#seen = undefined
     this.#sawRenewal = false
     return true
+  }
+
+  /** Whether a lease that has vanished may be in force: the holder of one that the store lost writes it again. */
+  get #mayBeLost(): boolean {
+    return this.#seen !== undefined && performance.now() - this.#seen.since < leaseMs
+  }
+
+  #isOfAnother(stored: string): boolean {
+    return stored !== free && !stored.startsWith(this.#holder)
   }
 
   #isAlive(stored: string): boolean {

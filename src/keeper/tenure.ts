@@ -133,6 +133,7 @@ export class Tenure {
             await passOn(records)
             return this.#settle('standing-by')
           }
+          if (records.head === undefined) await this.#announceAgain()
           if (!records.isOwn || records.head?.isClosed) await this.#open()
           await takeOver(records)
           return this.#settle('at-work')
@@ -178,10 +179,7 @@ export class Tenure {
     const head = await records.readHead()
     if (this.#own !== undefined) {
       if (head === undefined) {
-        if (!wasOwn) {
-          if (!(await records.announce(this.#own))) throw new Overtaken()
-          return true
-        }
+        if (!wasOwn) return true
         problems.begin('STORE', 'The store has lost what was in it: it is written again from memory.')
         await records.rewrite(this.#own)
         problems.end('STORE')
@@ -203,6 +201,11 @@ export class Tenure {
     if (this.#configuration !== configuration || !(await records.announce(next))) throw new Overtaken()
     this.#own = next
     return true
+  }
+
+  /** The store has lost everything, and who was at work before this process has not written it again. */
+  async #announceAgain(): Promise<void> {
+    if (this.#own === undefined || !(await this.#parts.records.announce(this.#own))) throw new Overtaken()
   }
 
   #isOlderThan(head: StoredGeneration): boolean {

@@ -167,6 +167,18 @@ describe('a store that fails', () => {
     expect(problemsAtTheService(world)).toEqual([])
   })
 
+  test('and has lost all is written again by the process at work, and not taken over empty by the one that stands by', async () => {
+    const world = await settledWorld({ users: 4 })
+    const ids = world.service.active().map(({ id }) => id)
+    world.start()
+    await world.time.advance(20 * second)
+    world.store.forget()
+    await world.time.advance(2 * interval)
+    expect(world.service.active().map(({ id }) => id)).toEqual(ids)
+    const { keeper, process } = nodeOf(world)
+    expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 4 })
+  })
+
   test('and has lost all is written again by a process that stops', async () => {
     const world = await settledWorld({ users: 4 })
     const ids = world.service.active().map(({ id }) => id)
