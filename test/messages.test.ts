@@ -10,6 +10,7 @@ import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import {
   createDeliveryParser,
+  DeliveryReceiver,
   documentedNotificationTypes,
   notificationTypes,
   parseDelivery,
@@ -168,16 +169,34 @@ test('a type that is delivered is answered with the type that brings it, each of
   }
 })
 
-test('what is said of the options of a parser', async () => {
+test('what is said of the options of a receiver and of a parser', async () => {
+  const make = (options: object) => () => new DeliveryReceiver(any({ secrets: { token: 'x' }, ...options }))
+  const receiver = new DeliveryReceiver({ secrets: { token: 'x' } })
   expect(
     await messagesOf({
-      'no schemas': () => createDeliveryParser(any({})),
-      'something else than a schema': () => createDeliveryParser(any({ payloads: { cxScoreUpdated: {} } })),
+      'no options': () => new DeliveryReceiver(any(undefined)),
+      'no secrets': () => new DeliveryReceiver(any({})),
+      'a secret that is not set': make({ secrets: { token: undefined, other: '' } }),
+      'a misspelt option': make({ secret: { token: 'x' }, timeoutMs: 5 }),
+      'options of the wrong kind': make({ onInvalid: 'log', ackTimeoutMs: '2s', logger: true, payloads: [] }),
+      limits: make({ ackTimeoutMs: -1, maxBodyBytes: 0 }),
+      'a handler that is none': () => receiver.on('lowEnergyAgentOpened', any('log')),
+      'a type that is none': () => receiver.on(any(7), () => {}),
+      'a parser without schemas': () => createDeliveryParser(any({})),
+      'a parser with something else': () => createDeliveryParser(any({ payloads: { cxScoreUpdated: {} } })),
     }),
   ).toMatchInlineSnapshot(`
     {
-      "no schemas": "The delivery parser cannot work: \`payloads\` is missing: it must be an object of zod schemas by notification type.",
-      "something else than a schema": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a zod 4 schema.",
+      "a handler that is none": "The delivery receiver cannot work: \`handler\` must be a function.",
+      "a misspelt option": "The delivery receiver cannot work: there is no \`secret\` (did you mean \`secrets\`?), no \`timeoutMs\` (did you mean \`ackTimeoutMs\`?).",
+      "a parser with something else": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a zod 4 schema.",
+      "a parser without schemas": "The delivery parser cannot work: \`payloads\` is missing: it must be an object of zod schemas by notification type.",
+      "a secret that is not set": "The delivery receiver cannot work: \`secrets.token\` is missing (is its environment variable set?); \`secrets.other\` is empty (is its environment variable set?).",
+      "a type that is none": "The delivery receiver cannot work: \`type\` must be text.",
+      "limits": "The delivery receiver cannot work: \`ackTimeoutMs\` must be at least 0; \`maxBodyBytes\` must be at least 1.",
+      "no options": "The delivery receiver cannot work: an object is needed, not undefined.",
+      "no secrets": "The delivery receiver cannot work: \`secrets\` is missing: give it, or \`allowUnauthenticated: true\`, which lets everyone in.",
+      "options of the wrong kind": "The delivery receiver cannot work: \`payloads\` must be an object of zod schemas by notification type; \`onInvalid\` must be a function, not text; \`ackTimeoutMs\` must be a number, not text; \`logger\` must be a logger with debug, info, warn and error, or false.",
     }
   `)
 })
@@ -226,7 +245,7 @@ test('what is said of the options of a spool', async () => {
       "limits": "The delivery spool cannot work: \`concurrency\` must be at least 1; \`deliverTimeoutMs\` must be at least 1; \`maxBytes\` must be at least 0.",
       "no options": "The delivery spool cannot work: an object is needed, not undefined.",
       "nothing in them": "The delivery spool cannot work: \`path\` is missing: it must be text; \`deliver\` is missing: it must be a function.",
-      "options of the wrong kind": "The delivery spool cannot work: \`path\` is empty: name a folder; \`deliver\` must be a function, not text; \`parser\` must be an object with safeParse; \`onStuck\` must be a function, not a number; \`logger\` must be a logger with debug, info, warn and error, or false.",
+      "options of the wrong kind": "The delivery spool cannot work: \`path\` is empty: name a folder; \`deliver\` must be a function, not text; \`parser\` must be a parser from createDeliveryParser; \`onStuck\` must be a function, not a number; \`logger\` must be a logger with debug, info, warn and error, or false.",
     }
   `)
 })

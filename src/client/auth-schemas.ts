@@ -3,7 +3,8 @@ import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/auth.js'
 import type { CredentialsEncoding } from '../auth/basic-credentials.js'
 import type { TokenCache } from '../auth/shared-token-cache.js'
-import { addressSchema, objectWith } from './common-schemas.js'
+import { objectWith } from '../shared/object-schemas.js'
+import { addressSchema } from './common-schemas.js'
 
 /** What kind of credentials somebody meant, by what is there, so that the issues speak of that kind. */
 export type AuthKind = 'none' | 'several' | 'clientCredentials' | 'basic' | 'providedToken'

@@ -40,11 +40,3 @@ function basePathProblem(address: string): string | undefined {
 export function functionFor<Given = unknown>(what: string) {
   return z.custom<Given>((value) => typeof value === 'function', `must be ${what}`)
 }
-
-export function objectWith<Given = unknown>(methods: readonly string[], what: string) {
-  return z.custom<Given>((value) => hasMethods(value, methods), `must be ${what}`)
-}
-
-export function hasMethods(value: unknown, methods: readonly string[]): boolean {
-  return methods.every((method) => typeof Object(value)[method] === 'function')
-}

@@ -4,15 +4,9 @@ import * as z from 'zod'
 import type { FetchLike } from '../http/fetch-transport.js'
 import type { DispatcherLike } from '../http/undici-transport.js'
 import type { Logger } from '../logger.js'
+import { loggerSchema, objectWith } from '../shared/object-schemas.js'
 import { type AuthKind, authKind, authSchema } from './auth-schemas.js'
-import {
-  addressSchema,
-  functionFor,
-  hasMethods,
-  objectWith,
-  retrySchema,
-  timeoutSchema,
-} from './common-schemas.js'
+import { addressSchema, functionFor, retrySchema, timeoutSchema } from './common-schemas.js'
 
 /**
  * Options that were checked, with addresses parsed and `retry: false` read as one attempt. Objects of the caller's,
@@ -46,9 +40,7 @@ function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
       fetch: functionFor<FetchLike>('a fetch function').optional(),
       timeoutMs: timeoutSchema().optional(),
       retry: retrySchema().optional(),
-      logger: z
-        .custom<Logger | false>(isLogger, 'must be a logger with debug, info, warn and error, or false')
-        .optional(),
+      logger: loggerSchema<Logger | false>().optional(),
       routes: z
         .strictObject({ unsubscribe: routeSchema().optional(), update: routeSchema().optional() })
         .optional(),
@@ -80,10 +72,6 @@ function routeSchema() {
       })
       .optional(),
   })
-}
-
-function isLogger(value: unknown): boolean {
-  return value === false || hasMethods(value, ['debug', 'info', 'warn', 'error'])
 }
 
 function isSentAsWritten(path: string): boolean {

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import type { Logger } from '../logger.js'
 import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
+import { loggerSchema, objectWith } from '../shared/object-schemas.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
 import type { DeliveryParser } from '../webhooks/delivery/delivery-parser.js'
 import { refuseOptions } from '../webhooks/delivery/refuse-options.js'
@@ -80,26 +81,14 @@ const optionsSchema = () =>
       .min(1, 'is empty: name a folder')
       .refine(isWithoutNul, 'must not contain a NUL character'),
     deliver: z.function(),
-    parser: objectWith('safeParse').optional(),
+    parser: objectWith(['safeParse'], 'a parser from createDeliveryParser').optional(),
     concurrency: z.int().min(1).max(1_000).optional(),
     deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),
     onStuck: z.function().optional(),
     maxBytes: z.int().min(0).optional(),
-    logger: z
-      .union(
-        [z.literal(false), objectWith('debug', 'info', 'warn', 'error')],
-        'must be a logger with debug, info, warn and error, or false',
-      )
-      .optional(),
+    logger: loggerSchema().optional(),
   })
 
 function isWithoutNul(text: string): boolean {
   return !text.includes('\0')
-}
-
-function objectWith(...methods: string[]) {
-  return z.custom(
-    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
-    `must be an object with ${methods.join(', ')}`,
-  )
 }

@@ -405,11 +405,15 @@ describe('notification-subscriber notify', () => {
     [['--type', 'a', ...to], '--user is missing: whom is the notification about?'],
     [
       ['--type', 'brandNew', '--user', 'a', ...to],
-      '--category is needed, because "brandNew" is no documented type: behavioral, call-score, conversation-ai',
+      '--category is missing: it must be one of behavioral, call-score, conversation-ai, because "brandNew" is no documented type',
     ],
     [
       ['--type', 'a', '--user', 'a', '--category', 'b', ...to],
       '--category must be one of behavioral, call-score, conversation-ai',
+    ],
+    [
+      ['--type', 'a', '--user', 'a', '--category', 'cxScoreUpdated', ...to],
+      '--category is delivered, not subscribed to: the type that brings it is `call-score`',
     ],
     [
       ['--type', 'cxScoreUpdated', '--user', 'a', '--payload', '[1]', ...to],

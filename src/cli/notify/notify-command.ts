@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { EmulatedNotification } from '../../emulator/callbacks/emulated-notification.js'
 import { sampleNotification } from '../../emulator/callbacks/sample-notification.js'
 import { InvalidRequestError } from '../../errors.js'
-import { type NotificationType, notificationTypes } from '../../notification-types.js'
+import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../../notification-types.js'
 import { excerpt, messageOf } from '../../shared/excerpt.js'
 import type { Command, Surroundings } from '../command.js'
 import { StateFolder } from '../emulator/state-folder.js'
@@ -78,7 +78,9 @@ function notificationOf({ type, user, category, payload }: Flags): EmulatedNotif
 function categoryOf(text: string): NotificationType {
   const category = notificationTypes.find((each) => each === text)
   if (category !== undefined) return category
-  throw new UsageError(`--category must be one of ${notificationTypes.join(', ')}`)
+  throw new UsageError(
+    `--category ${deliveredTypeProblem(text) ?? `must be one of ${notificationTypes.join(', ')}`}`,
+  )
 }
 
 function payloadOf(text: string): object {

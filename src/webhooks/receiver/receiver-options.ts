@@ -3,8 +3,9 @@ import * as z from 'zod'
 import type { InvalidDeliveryError } from '../../errors.js'
 import type { Logger } from '../../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../../shared/header-syntax.js'
-import { issuesOf } from '../../shared/issues.js'
+import { validate } from '../../shared/issues.js'
 import { maxDelayMs } from '../../shared/max-delay.js'
+import { loggerSchema, objectWith } from '../../shared/object-schemas.js'
 import type { NoPayloadSchemas, Notification, PayloadSchemas } from '../delivery/delivery.js'
 import type { DeliveryParser } from '../delivery/delivery-parser.js'
 import { payloadsOptionSchema } from '../delivery/payloads-option.js'
@@ -114,19 +115,18 @@ const subject = 'The delivery receiver'
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateReceiverOptions(options: unknown): void {
-  const { error } = optionsSchema().safeParse(options)
-  if (error) refuseOptions(subject, issuesOf(error))
+  validate(optionsSchema(), options, (issues) => refuseOptions(subject, issues))
 }
 
 /** @throws `ConfigurationError` about an argument that is not of a type */
 export function requireType(type: 'string' | 'function', value: unknown, name: string): void {
-  if (typeof value !== type) refuseOptions(subject, [{ path: [name], message: `must be a ${type}` }])
+  const message = type === 'string' ? 'must be text' : 'must be a function'
+  if (typeof value !== type) refuseOptions(subject, [{ path: [name], message }])
 }
 
 /** @throws `ConfigurationError` about a time that no timer can wait for */
 export function requireDelay(value: unknown, name: string): void {
-  const { error } = delaySchema().safeParse(value)
-  if (error) refuseOptions(subject, issuesOf(error, [name]))
+  validate(z.object({ [name]: delaySchema() }), { [name]: value }, (issues) => refuseOptions(subject, issues))
 }
 
 function delaySchema() {
@@ -140,13 +140,13 @@ function optionsSchema() {
       secrets: z.unknown().superRefine(checkSecrets),
       allowUnauthenticated: z.boolean(),
       payloads: payloadsOptionSchema(),
-      parser: z.custom((value) => hasMethods(value, 'safeParse'), 'must have the method safeParse'),
+      parser: objectWith(['safeParse'], 'a parser from createDeliveryParser'),
       onInvalid: z.function(),
       onError: z.function(),
       onRefused: z.function(),
       ackTimeoutMs: delaySchema(),
       maxBodyBytes: z.int().min(1),
-      logger: z.custom(isLoggerOrFalse, 'must be false, or have the methods debug, info, warn, error'),
+      logger: loggerSchema(),
     })
     .partial()
     .superRefine(({ secrets, allowUnauthenticated = false, parser, payloads }, context) => {
@@ -165,14 +165,6 @@ function optionsSchema() {
         refuse('cannot go with `parser`, which has payload schemas of its own: leave one out', 'payloads')
       }
     })
-}
-
-function isLoggerOrFalse(value: unknown): boolean {
-  return value === false || hasMethods(value, 'debug', 'info', 'warn', 'error')
-}
-
-function hasMethods(value: unknown, ...methods: string[]): boolean {
-  return methods.every((method) => typeof Object(value)[method] === 'function')
 }
 
 function checkSecrets(secrets: unknown, context: z.RefinementCtx): void {

@@ -72,26 +72,28 @@ describe('options that cannot work are refused with every problem', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['onInvalid', 'log', 'onInvalid: expected function, received string'],
-    ['onError', {}, 'onError: expected function, received object'],
-    ['onRefused', true, 'onRefused: expected function, received boolean'],
-    ['ackTimeoutMs', -1, 'ackTimeoutMs: '],
-    ['ackTimeoutMs', Number.NaN, 'ackTimeoutMs: '],
-    ['ackTimeoutMs', 2 ** 31, 'ackTimeoutMs: '],
-    ['ackTimeoutMs', '5', 'ackTimeoutMs: '],
-    ['maxBodyBytes', 0, 'maxBodyBytes: '],
-    ['maxBodyBytes', 1.5, 'maxBodyBytes: '],
-    ['maxBodyBytes', Number.POSITIVE_INFINITY, 'maxBodyBytes: '],
-    ['logger', { info() {} }, 'logger: must be false, or have the methods debug, info, warn, error'],
-    ['logger', null, 'logger: must be false, or have the methods debug, info, warn, error'],
-    ['parser', {}, 'parser: must have the method safeParse'],
-    ['allowUnauthenticated', 'yes', 'allowUnauthenticated: '],
-    ['secret', 'x', ': Unrecognized key: "secret"'],
+    ['onInvalid', 'log', 'onInvalid: must be a function, not text'],
+    ['onError', {}, 'onError: must be a function, not an object'],
+    ['onRefused', true, 'onRefused: must be a function, not a boolean'],
+    ['ackTimeoutMs', -1, 'ackTimeoutMs: must be at least 0'],
+    ['ackTimeoutMs', Number.NaN, 'ackTimeoutMs: must be a finite number'],
+    ['ackTimeoutMs', 2 ** 31, 'ackTimeoutMs: must be at most 2147483647'],
+    ['ackTimeoutMs', '5', 'ackTimeoutMs: must be a number, not text'],
+    ['maxBodyBytes', 0, 'maxBodyBytes: must be at least 1'],
+    ['maxBodyBytes', 1.5, 'maxBodyBytes: must be an integer'],
+    ['maxBodyBytes', Number.POSITIVE_INFINITY, 'maxBodyBytes: must be a finite number'],
+    ['logger', { info() {} }, 'logger: must be a logger with debug, info, warn and error, or false'],
+    ['logger', null, 'logger: must be a logger with debug, info, warn and error, or false'],
+    ['parser', {}, 'parser: must be a parser from createDeliveryParser'],
+    ['allowUnauthenticated', 'yes', 'allowUnauthenticated: must be a boolean, not text'],
+    ['secret', 'x', ': there is no `secret` (did you mean `secrets`?)'],
   ])('%s: %j', (name, value, issue) => {
     const issues = issuesOf({ allowUnauthenticated: true, [name]: value })
     expect(issues).toEqual([expect.stringContaining(issue)])
+    const [path = '', ...rest] = issue.split(': ')
+    const sentence = `${path === '' ? '' : `\`${path}\` `}${rest.join(': ')}`
     expect(() => construct({ allowUnauthenticated: true, [name]: value })).toThrow(
-      'The delivery receiver cannot work: ',
+      `The delivery receiver cannot work: ${sentence}.`,
     )
   })
 
@@ -116,7 +118,7 @@ describe('options that cannot work are refused with every problem', () => {
   test('a type that is no string and a handler that is no function', () => {
     const receiver = construct({ allowUnauthenticated: true })
     const refusals: [() => unknown, string, string][] = [
-      [() => receiver.on(5 as never, () => {}), 'type', 'must be a string'],
+      [() => receiver.on(5 as never, () => {}), 'type', 'must be text'],
       [() => receiver.on('a', undefined as never), 'handler', 'must be a function'],
       [() => receiver.onAny('log' as never), 'handler', 'must be a function'],
     ]
