@@ -22,10 +22,11 @@ export class Incidents {
     this.#problems.addUser(
       'RECEIVER_SUSPECTED',
       username,
-      (usernames) =>
-        `The service had ended ${usernames.length === 1 ? 'a subscription' : `${usernames.length} subscriptions`}, ` +
-        'which it does after three failed callbacks in a row: the receiver was probably down, slow or refusing. ' +
-        'They are restored; look at the log of the receiver, and of what stands in front of it, since lastProvenAt.',
+      ({ length }) =>
+        `${length === 1 ? 'A subscription was found ended and is' : `${length} subscriptions were found ended and are`} ` +
+        'restored. The service ends a subscription after three failed callbacks in a row: the receiver was probably ' +
+        'down, slow or refusing. Look at its log, and at the log of what stands in front of it, since the ' +
+        "`lastProvenAt` of the user's gap.",
     )
   }
 

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { notificationTypes } from '../notification-types.js'
-import { formatIssues, issuesOf } from '../shared/issues.js'
+import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
 import { urlProblem } from '../shared/url-problem.js'
 import { headersSchema, parametersSchema, refuseSharedNames } from '../subscriptions/associated-values.js'
@@ -63,11 +63,9 @@ const optionsSchema = z.lazy(() =>
 
 /** @throws `ConfigurationError` with every problem found */
 export function validateKeeperOptions(options: SubscriptionKeeperOptions): void {
-  const parsed = optionsSchema.safeParse(options)
-  if (parsed.success) return
-  const issues = issuesOf(parsed.error)
-  throw new ConfigurationError(
-    `SubscriptionKeeper cannot be made from these options: ${formatIssues(issues)}.`,
-    { issues },
-  )
+  validate<unknown>(optionsSchema, options, (issues, text) => {
+    return new ConfigurationError(`SubscriptionKeeper cannot be made from these options: ${text}.`, {
+      issues,
+    })
+  })
 }

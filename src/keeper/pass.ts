@@ -78,9 +78,10 @@ function problemOf(record: UserRecord, visit: Visit, target: number | undefined)
   if (isThere && !record.isRemoved && visit.error === undefined) return undefined
   if (visit.error !== undefined) return visit.error
   if (record.error !== undefined) return record.error
+  const seconds = Math.max(0, Math.ceil(((visit.until ?? 0) - performance.now()) / 1_000))
   return new Error(
     record.isRemoved || slot?.doubt === 'unanswered'
-      ? 'An earlier request was not answered and may still take effect: a later pass settles that.'
-      : 'Restored before without a delivery since: the next restore has to wait.',
+      ? `An earlier request was not answered and may still take effect: a pass in ${seconds} s or later settles that.`
+      : `Restored before, and no delivery has come since: the next restore is tried in ${seconds} s.`,
   )
 }

@@ -1,6 +1,6 @@
 /** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
 import { InvalidRequestError } from '../errors.js'
-import { formatIssues, issuesOf } from '../shared/issues.js'
+import { validate } from '../shared/issues.js'
 import {
   type UpdateSubscriptionParametersInput,
   updateSubscriptionParametersInputSchema,
@@ -133,13 +133,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
     values: UpdateSubscriptionParametersInput,
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
-    const parsed = updateSubscriptionParametersInputSchema.safeParse(values)
-    if (!parsed.success) {
-      const issues = issuesOf(parsed.error)
-      throw new InvalidRequestError(`rotateParameters cannot do this: ${formatIssues(issues)}.`, { issues })
-    }
+    const changes = validate(updateSubscriptionParametersInputSchema, values, (issues, text) => {
+      return new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
+    })
     const { tenure, records } = this.#keeping
-    tenure.reconfigure(tenure.configuration.with(parsed.data))
+    tenure.reconfigure(tenure.configuration.with(changes))
     const { onProgress, signal } = options
     await untilAborted(this.#sweeps.add({ onProgress, isShared: false }), signal)
     const confirmed: string[] = []

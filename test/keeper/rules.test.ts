@@ -433,6 +433,18 @@ describe('one trouble', () => {
     expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 20, failing: 0 })
   })
 
+  test('of a user who ends again at once is that the next restore has to wait, and for how long', async () => {
+    const world = await settledWorld({ users: 1 })
+    const sweep = () => world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    world.end(['agent0'])
+    expect((await sweep()).restored).toBe(1)
+    world.end(['agent0'])
+    const [failure] = (await sweep()).failed
+    expect(String(failure?.error)).toMatch(
+      /no delivery has come since: the next restore is tried in \d\d s\.$/,
+    )
+  })
+
   test('of credentials says so', async () => {
     const world = await settledWorld({ users: 20 })
     world.weather = () => ({ kind: 'no-token' })
