@@ -54,6 +54,14 @@ describe('the next step', () => {
     expect(decide(user, { ...taken(), wasReread: true }, facts)).toEqual({ kind: 'conflict' })
   })
 
+  test('while a restore has to wait is a proof by id, which restores nothing', () => {
+    const user = { ...userWith({ id: 5 }), restoreAllowedAt: now + 1 }
+    expect(decide(user, nothingLearnt(), facts)).toEqual({
+      kind: 'call',
+      call: { kind: 'update', target, id: 5 },
+    })
+  })
+
   test('without a proof by id waits until a create without an answer is settled', () => {
     const user = userWith({ id: 5, doubt: 'unanswered', settlesAt: now + 1 })
     const step = decide(user, nothingLearnt(), { ...facts, hasParameters: false })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SentRequest } from './model/client.js'
 import { problemsAtTheService } from './model/invariants.js'
 import { hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { epochMs } from './model/virtual-process.js'
 import type { Node, World } from './model/world.js'
 
 useVirtualProcesses()
@@ -49,5 +50,37 @@ describe('one user', () => {
     expect(waitMs).toBeGreaterThan(4 * minute)
     expect(waitMs).toBeLessThanOrEqual(5 * minute + second)
     expect(codes(world)).toEqual([])
+  })
+})
+
+describe('a process that ends', () => {
+  test('and begins again, and dies then, is not believed to have ended cleanly', async () => {
+    const world = await settledWorld({ users: 2 })
+    const { keeper, process } = nodeOf(world)
+    await world.settled(nodeOf(world), () => keeper.stop())
+    process.run(() => keeper.start())
+    await world.time.advance(minute)
+    world.kill(nodeOf(world))
+    const before = world.requests.length
+    world.start()
+    await world.time.advance(3 * minute)
+    // Only a proof by id tells that no create of the dead process has taken the place of what is recorded.
+    const firsts = world.requests.slice(before, before + 2).map(({ kind, username }) => `${kind} ${username}`)
+    expect(firsts.sort()).toEqual(['update agent0', 'update agent1'])
+  })
+
+  test('without a word has written down the proofs of all but the last minutes', async () => {
+    const world = await settledWorld({ users: 3 })
+    await world.time.advance(3 * interval)
+    world.kill(nodeOf(world))
+    const diedAtMs = world.time.nowMs
+    world.end(['agent1'])
+    world.start()
+    await world.time.advance(3 * minute)
+    const [gap] = world.gaps
+    const provenMs = (gap?.what.lastProvenAt ?? 0) - epochMs
+    expect(gap?.what.username).toBe('agent1')
+    expect(provenMs).toBeLessThanOrEqual(diedAtMs)
+    expect(provenMs).toBeGreaterThan(diedAtMs - interval - 6 * minute)
   })
 })
