@@ -1,6 +1,7 @@
 /** Single decisions that the service shows only in rare moments, one by one. */
 import { describe, expect, test } from 'vitest'
-import { decide, type Facts, type Learnt, nothingLearnt } from '../../src/keeper/decide.js'
+import { type Answer, apply, prepare } from '../../src/keeper/apply.js'
+import { type Call, decide, type Facts, type Learnt, nothingLearnt } from '../../src/keeper/decide.js'
 import { newSlot, newUser, type Slot, type UserRecord } from '../../src/keeper/user-record.js'
 
 const now = 1_000_000
@@ -66,5 +67,51 @@ describe('the next step', () => {
     const user = userWith({ id: 5, doubt: 'unanswered', settlesAt: now + 1 })
     const step = decide(user, nothingLearnt(), { ...facts, hasParameters: false })
     expect(step).toEqual({ kind: 'wait', until: now + 1 })
+  })
+})
+
+describe('where a create of ours that was never answered is in the way', () => {
+  const other = 1
+  const overlapped = { ...taken(), overlappedTargets: new Set([target]) }
+
+  test('of what is wanted now it is looked for, to be ended by its id', () => {
+    const user = userWith({})
+    user.slots.push({ ...newSlot(other, 1), doubt: 'unanswered' })
+    const step = decide(user, overlapped, { ...facts, isInTheWay: (each) => each === other })
+    expect(step).toEqual({ kind: 'call', call: { kind: 'create', target: other, replaces: false } })
+  })
+
+  test('of nothing, because only others are there, it is forgotten', () => {
+    const user = { ...userWith({ doubt: 'unanswered' }), isRemoved: true }
+    expect(decide(user, overlapped, facts)).toEqual({ kind: 'forget', slot: user.slots[0] })
+  })
+})
+
+describe('an answer', () => {
+  function answered(user: UserRecord, call: Call, answer: Answer, sentSince = now) {
+    const before = prepare(user, call, facts)
+    const times = { sentSince, sentAt: sentSince, answeredSince: now + 1, answeredAt: now + 1 }
+    return apply(user, call, answer, { learnt: nothingLearnt(), facts, times, before })
+  }
+
+  test('409 is no proof of a subscription that is known to be gone', () => {
+    const user = userWith({ id: 5, isGone: true, provenAt: 7 })
+    answered(user, { kind: 'create', target, replaces: false }, { kind: 'conflict' })
+    expect(user.slots[0]).toMatchObject({ provenAt: 7, isGone: true })
+  })
+
+  test('to an update settles no create that may still take effect after it', () => {
+    const call: Call = { kind: 'update', target, id: 5 }
+    const user = userWith({ id: 5, doubt: 'unanswered', settlesAt: now + 1 })
+    answered(user, call, { kind: 'ok' })
+    expect(user.slots[0]?.doubt).toBe('unanswered')
+    answered(user, call, { kind: 'ok' }, now + 1)
+    expect(user.slots[0]?.doubt).toBe('none')
+  })
+
+  test('204 to the end of what was the last that could be there leaves nothing to look for', () => {
+    const user = { ...userWith({ id: 5, doubt: 'loaded', settlesAt: now - 1 }), isRemoved: true }
+    answered(user, { kind: 'unsubscribe', target, id: 5 }, { kind: 'ok' })
+    expect(user.slots).toEqual([])
   })
 })

@@ -84,3 +84,49 @@ describe('a process that ends', () => {
     expect(provenMs).toBeGreaterThan(diedAtMs - interval - 6 * minute)
   })
 })
+
+describe('the watch', () => {
+  test('spreads its requests over the interval', async () => {
+    const world = await settledWorld({ users: 30 })
+    await world.time.advance(minute)
+    for (let count = 0; count < 12; count++) {
+      const before = world.requests.length
+      await world.time.advance(minute)
+      expect(world.requests.length - before).toBeGreaterThanOrEqual(1)
+      expect(world.requests.length - before).toBeLessThanOrEqual(4)
+    }
+  })
+
+  test('looks at everybody once a minute at most, however many ends it finds', async () => {
+    const world = await settledWorld({ users: 100 })
+    const before = world.requests.length
+    world.end(['agent0'])
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    for (let count = 1; count < 90; count++) {
+      world.end([`agent${count}`])
+      await world.time.advance(second)
+    }
+    expect(world.gaps.length).toBeGreaterThan(20)
+    const ofOne = world.requests.slice(before).filter(({ username }) => username === 'agent99')
+    expect(ofOne.length).toBeLessThanOrEqual(4)
+  })
+
+  test.each([
+    ['was stopped for five minutes', 5 * minute, 0],
+    ['was on a machine that slept, whose monotonic clock stood still', 0, 10 * minute],
+    ['was stopped while its wall clock was set back', 5 * minute, -10 * minute],
+  ])('of a process that %s looks at everybody at once', async (_what, suspendedMs, wallMs) => {
+    // Without compareAndSet there is no lease, which would be lost, too.
+    const world = await settledWorld({ users: 10, hasCompareAndSet: false })
+    await world.time.advance(minute)
+    const { process } = nodeOf(world)
+    process.suspend()
+    await world.time.advance(suspendedMs)
+    process.jumpWallClock(wallMs)
+    world.end(Array.from({ length: 10 }, (_, index) => `agent${index}`))
+    process.resume()
+    // The next beat notices it.
+    await world.time.advance(35 * second)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+})

@@ -1,0 +1,74 @@
+/** Deliveries of subscriptions that the keeper does not know, or knows no longer: on the model of the service. */
+import { describe, expect, test } from 'vitest'
+import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import type { Node, World } from './model/world.js'
+
+useVirtualProcesses()
+
+function nodeOf(world: World): Node {
+  const [node] = world.nodes
+  if (node === undefined) throw new Error('No process is alive.')
+  return node
+}
+
+function codes(world: World): string[] {
+  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
+}
+
+describe('a delivery of a subscription', () => {
+  test('that the keeper has just ended is no stray', async () => {
+    const world = await settledWorld({ users: 3 })
+    const [ended] = world.service.activeFor('agent1')
+    world.wantNoLonger('agent1')
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(world.service.activeFor('agent1')).toEqual([])
+    world.observe(ended?.id ?? 0, 0)
+    await world.time.advance(5 * minute)
+    expect(codes(world)).toEqual([])
+  })
+
+  test('that was made by a create without an answer, and replaced since, is no stray', async () => {
+    const world = await settledWorld({ users: 1 })
+    world.want('newcomer')
+    world.nextFates.push({ kind: 'answered' }, { kind: 'silent', effectAfterMs: second })
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    await world.time.advance(20 * second)
+    const [unknown] = world.service.activeFor('newcomer')
+    world.observe(unknown?.id ?? 0, 0)
+    await world.time.advance(10 * minute)
+    expect(unknown?.end?.reason).toBe('replaced')
+    expect(codes(world)).toEqual([])
+  })
+
+  test('that nobody knows is a stray until none has come for an hour', async () => {
+    const world = await settledWorld({ users: 1 })
+    for (let count = 0; count < 4; count++) {
+      world.observe(999, 0)
+      await world.time.advance(30 * minute)
+    }
+    expect(codes(world)).toEqual(['STRAY'])
+    await world.time.advance(29 * minute)
+    expect(codes(world)).toEqual(['STRAY'])
+    await world.time.advance(3 * minute)
+    expect(codes(world)).toEqual(['STRAY', 'STRAY is over'])
+  })
+
+  test('that nobody knows is one of a thousand at most: who sends more makes them up', async () => {
+    const world = await settledWorld({ users: 1 })
+    for (let id = 5_000; id < 7_000; id++) world.observe(id, 0)
+    await world.time.advance(3 * minute)
+    expect(world.problems).toHaveLength(1_000)
+    await world.time.advance(hour)
+    expect(nodeOf(world).process.run(() => nodeOf(world).keeper.status()).problems).toEqual([])
+  })
+
+  test('of a user who was restored lets the receiver be believed again at once', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.end(agents(3))
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(codes(world)).toContain('RECEIVER_SUSPECTED')
+    world.callback('agent1')
+    await world.time.advance(minute)
+    expect(codes(world)).toContain('RECEIVER_SUSPECTED is over')
+  })
+})
