@@ -69,6 +69,19 @@ describe('a process that ends', () => {
     expect(firsts.sort()).toEqual(['update agent0', 'update agent1'])
   })
 
+  test('has written down its last proof', async () => {
+    const world = await settledWorld({ users: 30 })
+    await world.time.advance(2 * interval + minute)
+    const last = world.requests.at(-1)
+    await world.stop(nodeOf(world))
+    world.weather = () => ({ kind: 'unreachable' })
+    world.start()
+    await world.time.advance(10 * second)
+    const { keeper, process } = nodeOf(world)
+    const known = process.run(() => keeper.subscription(last?.username ?? ''))
+    expect(Math.abs((known?.lastProvenAt ?? 0) - epochMs - (last?.atMs ?? 0))).toBeLessThan(second)
+  })
+
   test('without a word has written down the proofs of all but the last minutes', async () => {
     const world = await settledWorld({ users: 3 })
     await world.time.advance(3 * interval)
@@ -117,13 +130,14 @@ describe('the watch', () => {
     ['was stopped while its wall clock was set back', 5 * minute, -10 * minute],
   ])('of a process that %s looks at everybody at once', async (_what, suspendedMs, wallMs) => {
     // Without compareAndSet there is no lease, which would be lost, too.
-    const world = await settledWorld({ users: 10, hasCompareAndSet: false })
+    // A single user is not due before an interval has passed.
+    const world = await settledWorld({ users: 1, hasCompareAndSet: false })
     await world.time.advance(minute)
     const { process } = nodeOf(world)
     process.suspend()
     await world.time.advance(suspendedMs)
     process.jumpWallClock(wallMs)
-    world.end(Array.from({ length: 10 }, (_, index) => `agent${index}`))
+    world.end(['agent0'])
     process.resume()
     // The next beat notices it.
     await world.time.advance(35 * second)
