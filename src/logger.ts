@@ -38,3 +38,27 @@ export function lossLogOf(logger: Logger | false | undefined): Log {
   if (logger !== undefined) return logOf(logger)
   return (_level, fields, message) => console.error(`notification-subscriber: ${message}`, fields)
 }
+
+const quietMs = 60_000
+
+/**
+ * As {@link lossLogOf}, for what strangers or an outage can cause any number of times: without a logger, at most one
+ * line a minute, with the number of those in between.
+ */
+export function sparseLossLogOf(logger: Logger | false | undefined): Log {
+  const log = lossLogOf(logger)
+  if (logger !== undefined) return log
+  let isQuietUntil = Number.NEGATIVE_INFINITY
+  let unreported = 0
+  return (level, fields, message) => {
+    const now = performance.now()
+    if (now < isQuietUntil) {
+      unreported += 1
+      return
+    }
+    const shown = unreported > 0 ? { ...fields, unreported } : fields
+    log(level, shown, `${message} (more within a minute are only counted)`)
+    isQuietUntil = now + quietMs
+    unreported = 0
+  }
+}

@@ -21,7 +21,7 @@ export interface DelivererOptions<Payloads extends PayloadSchemas> {
   readonly deliverTimeoutMs: number
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly onStuck: (stuck: StuckDelivery<Payloads>) => unknown
-  /** Gets a line for each failed attempt. */
+  /** Gets a line for each failed attempt, and may leave some out. */
   readonly log: Log
   /** Gets a line for what somebody should look at. */
   readonly lossLog: Log

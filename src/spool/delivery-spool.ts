@@ -1,6 +1,6 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
 import { ClosedError, ConfigurationError, type InvalidDeliveryError } from '../errors.js'
-import { type Log, logOf, lossLogOf } from '../logger.js'
+import { type Log, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { messageOf } from '../shared/excerpt.js'
 import { inFlight } from '../shared/in-flight.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
@@ -78,7 +78,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
         deliverTimeoutMs,
         parser,
         onStuck: options.onStuck ?? ((stuck) => logStuck(stuck, lossLog)),
-        log: logOf(options.logger),
+        log: sparseLossLogOf(options.logger),
         lossLog,
       })
       // Does not call `deliver` yet, which may use what its module declares after the call of `open`.

@@ -42,7 +42,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
   readonly maxBytes?: number | undefined
   /**
    * Gets a `warn` line for each failed attempt, and an `error` line for what somebody should look at; `false` silences
-   * the spool. Default: the errors alone go to `console.error`.
+   * the spool. Default: both go to `console.error`, of the failed attempts at most one a minute.
    */
   readonly logger?: Logger | false | undefined
 }

@@ -167,14 +167,39 @@ describe('a delivery that fails', () => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     await using spool = await DeliverySpool.open({ path: folder.path, deliver: failing })
     await keep(spool, numbered(1, { private: 'of a person' }))
-    await passUntil(() => error.mock.calls.length > 0)
-    expect(error.mock.calls).toEqual([
-      [
-        'notification-subscriber: A delivery is stuck',
-        expect.objectContaining({ subscriptionId: 1, id: 'n1', type: 'cxScoreUpdated', attempts: 10 }),
-      ],
+    const isStuckTold = () => error.mock.calls.some(([line]) => String(line).includes('is stuck'))
+    await passUntil(isStuckTold)
+    expect(error.mock.calls).toContainEqual([
+      'notification-subscriber: A delivery is stuck',
+      expect.objectContaining({ subscriptionId: 1, id: 'n1', type: 'cxScoreUpdated', attempts: 10 }),
     ])
     expect(JSON.stringify(error.mock.calls)).not.toContain('of a person')
+    error.mockRestore()
+  })
+
+  test('is a line on console.error at its first failure without a logger, then at most one a minute', async () => {
+    await using folder = await spoolFolder()
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { deliver, delivered } = recorder(failing)
+    await using spool = await DeliverySpool.open({ path: folder.path, deliver })
+    await keep(spool, numbered(1))
+    await passUntil(() => error.mock.calls.length === 1)
+    const line =
+      'notification-subscriber: Delivering failed, will be repeated (more within a minute are only counted)'
+    const fields = {
+      subscriptionId: 1,
+      id: 'n1',
+      type: 'cxScoreUpdated',
+      attempts: 1,
+      err: new Error('the queue is away'),
+    }
+    expect(error.mock.calls).toEqual([[line, fields]])
+    // After 1, 3, 7, 15 and 31 seconds.
+    await passUntil(() => delivered.length === 6)
+    await pass(second)
+    expect(error).toHaveBeenCalledOnce()
+    await passUntil(() => error.mock.calls.length === 2)
+    expect(error).toHaveBeenLastCalledWith(line, { ...fields, attempts: 7, unreported: 5 })
     error.mockRestore()
   })
 

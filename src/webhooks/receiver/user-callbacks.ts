@@ -1,12 +1,12 @@
 /** Calls what the user gave a receiver, its handlers, `onError`, `onInvalid` and `onRefused`, or tells the log. */
-import { type Log, logOf, lossLogOf } from '../../logger.js'
+import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../../logger.js'
 import { callSafely } from '../../shared/call-safely.js'
 import { formatIssues } from '../../shared/issues.js'
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import type { NotificationHandler } from './handlers.js'
 import type { JudgedDelivery, JudgedInvalid } from './judged-body.js'
 import type { DeliveryReceiverOptions } from './receiver-options.js'
-import { type RefusedCallback, refusalLogOf } from './refusal.js'
+import type { RefusedCallback } from './refusal.js'
 
 interface RegisteredHandler<Payloads extends PayloadSchemas> {
   /** `undefined` for all types. */
@@ -24,14 +24,14 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
   readonly #callbacks: Callbacks<Payloads>
   readonly #log: Log
   readonly #logLoss: Log
-  readonly #logRefusal: (refused: RefusedCallback) => void
+  readonly #logRefusal: Log
   #handlers: readonly RegisteredHandler<Payloads>[] = []
 
   constructor(callbacks: Callbacks<Payloads>) {
     this.#callbacks = callbacks
     this.#log = logOf(callbacks.logger)
     this.#logLoss = lossLogOf(callbacks.logger)
-    this.#logRefusal = refusalLogOf(callbacks.logger)
+    this.#logRefusal = sparseLossLogOf(callbacks.logger)
   }
 
   /** Registers a handler for one type, or for all. A delivery that is being handled does not reach this handler. */
@@ -98,7 +98,8 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
   reportRefused(refused: RefusedCallback): void {
     const { onRefused } = this.#callbacks
     if (onRefused === undefined) {
-      this.#logRefusal(refused)
+      const advice = refused.status === 401 ? ': "401 on my route" in docs/troubleshooting.md' : ''
+      this.#logRefusal('warn', refused, `Callback refused${advice}`)
       return
     }
     void callSafely(

@@ -52,7 +52,8 @@ describe('without a logger and callbacks, what is lost is told on console.error'
     const receiver = new DeliveryReceiver({ secrets })
     for (let request = 0; request < 100; request += 1) await receiver.handle(post({}))
     const refused = { status: 401, reason: 'the header "token" is missing', header: 'token' }
-    const line = 'notification-subscriber: Callback refused'
+    const counted = '(more within a minute are only counted)'
+    const line = `notification-subscriber: Callback refused: "401 on my route" in docs/troubleshooting.md ${counted}`
     expect(vi.mocked(console.error).mock.calls).toEqual([[line, refused]])
     vi.advanceTimersByTime(59_999)
     await receiver.handle(post({}))
@@ -65,7 +66,10 @@ describe('without a logger and callbacks, what is lost is told on console.error'
     expect(vi.mocked(console.error).mock.calls).toEqual([
       [line, refused],
       [line, { ...refused, unreported: 100 }],
-      [line, { status: 405, reason: 'the method is not POST', unreported: 1 }],
+      [
+        `notification-subscriber: Callback refused ${counted}`,
+        { status: 405, reason: 'the method is not POST', unreported: 1 },
+      ],
     ])
   })
 
