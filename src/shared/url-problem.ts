@@ -1,9 +1,16 @@
 /** Which addresses may be used (docs/service.md, Authentication): HTTPS, and HTTP on loopback where that is allowed. */
+import { excerpt } from './excerpt.js'
 
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** What is left of a template that nobody filled in; `%7B` is how the URL parser writes a brace in a path. */
-const templateMark = /\$\{|\{\{|\$%7B|%7B%7B/i
+/** `${…}` or `{{…}}` that nobody filled in; `%7B` is how the URL parser writes a brace in a path. */
+const template = /(?:\$(?:\{|%7B)|(?:\{|%7B){2})(?:(?!\}|%7D).)*(?:\}|%7D){0,2}/i
+
+/** `{word}` or `<word>` in host or path, where the URL parser writes no such sign: the parser's spelling is let through. */
+const placeholder = /^[^?#]*?(\{[\w.-]+\}|<[\w.-]+>)/
+
+/** A label of the host such as `YOUR_HOST`. The URL parser would write it in small letters. */
+const nameInCapitals = /^[Hh][Tt]{2}[Pp][Ss]?:\/\/(?:[^/?#:@]*\.)?([A-Z][A-Z\d]*_[A-Z\d_]*)(?=[./?#:]|$)/
 const templateLabels = new Set(['undefined', 'null'])
 
 /** A host that raises no question: an IPv6 address, or labels none of which is `undefined`, `null` or empty. */
@@ -42,6 +49,12 @@ function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
 
 /** What the URL parser would drop, replace or misread without a word. */
 function problemOfText(text: string): string | undefined {
+  const unfilled = template.exec(text)?.[0] ?? placeholder.exec(text)?.[1]
+  if (unfilled !== undefined) {
+    const written = unfilled.replace(/%7B/gi, '{').replace(/%7D/gi, '}')
+    const hint = written.startsWith('$') ? ' (quotes instead of backticks?)' : ''
+    return `contains \`${excerpt(written, 60)}\`, which was never filled in${hint}`
+  }
   if (/[\s\p{Cc}\p{Cs}]/u.test(text)) {
     return text.isWellFormed()
       ? 'must not contain white space or control characters'
@@ -49,7 +62,8 @@ function problemOfText(text: string): string | undefined {
   }
   if (text.includes('\\'))
     return 'must not contain a backslash: is it what is left of an escape such as `\\n`?'
-  if (templateMark.test(text)) return 'contains a template that was never filled in: a placeholder in braces'
+  const name = nameInCapitals.exec(text)?.[1]
+  if (name !== undefined) return `has \`${name}\` in its host: was it never replaced by its value?`
   if (/^https?:/i.test(text)) {
     if (!/^https?:\/\/[^/]/i.test(text)) return 'must have two slashes and a host after `https:`'
     if (/^https?:\/\/https?:/i.test(text)) return 'has `https:` twice'

@@ -272,7 +272,7 @@ describe('options that cannot work are refused with every problem listed', () =>
           "baseUrl: must be a URL",
         ],
         "an address with a template for a host": [
-          "baseUrl: contains a template that was never filled in: a placeholder in braces",
+          "baseUrl: contains \`{{host}}\`, which was never filled in",
         ],
         "an address with an empty label": [
           "baseUrl: has a host with an empty label: \`x..example\`",

@@ -42,6 +42,13 @@ describe('input that is refused before anything is sent', () => {
     'a callback URL with a shell template for a host': { callbackUrl: `https://\${HOST}/n` },
     'a callback URL with a template for a host': { callbackUrl: 'https://{{host}}/n' },
     'a callback URL with a template in its path': { callbackUrl: `https://app.example.com/\${TENANT}/n` },
+    'a callback URL with quotes instead of backticks': { callbackUrl: `https://localhost:\${PORT}/n` },
+    'a callback URL with a spaced template': { callbackUrl: 'https://{{ host }}/n' },
+    'a callback URL with a word in braces in its path': { callbackUrl: 'https://app.example.com/{tenant}/n' },
+    'a callback URL with a word in braces for a host': { callbackUrl: 'https://{host}.example.com/n' },
+    'a callback URL with a word in angle brackets': { callbackUrl: 'https://app.example.com/<tenant>/n' },
+    'a callback URL with a name in capitals for a host': { callbackUrl: 'https://YOUR_HOST/n' },
+    'a callback URL with a name in capitals in its host': { callbackUrl: 'https://app.YOUR_DOMAIN:443/n' },
     'a URL object with a template in its path': {
       callbackUrl: new URL('https://app.example.com/{{tenant}}/n'),
     },
@@ -96,7 +103,7 @@ describe('input that is refused before anything is sent', () => {
           "callbackUrl: must not contain a fragment (#…): it is never sent to a server",
         ],
         "a URL object with a template in its path": [
-          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+          "callbackUrl: contains \`{{tenant}}\`, which was never filled in",
         ],
         "a URL object with null in its host": [
           "callbackUrl: has the host \`app.null.example.com\`: was \`null\` never replaced by its value?",
@@ -119,23 +126,41 @@ describe('input that is refused before anything is sent', () => {
         "a callback URL with a line break": [
           "callbackUrl: must not contain white space or control characters",
         ],
+        "a callback URL with a name in capitals for a host": [
+          "callbackUrl: has \`YOUR_HOST\` in its host: was it never replaced by its value?",
+        ],
+        "a callback URL with a name in capitals in its host": [
+          "callbackUrl: has \`YOUR_DOMAIN\` in its host: was it never replaced by its value?",
+        ],
         "a callback URL with a password": [
           "callbackUrl: must not contain a user name or password: addresses are shown in errors",
         ],
         "a callback URL with a shell template for a host": [
-          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+          "callbackUrl: contains \`\${HOST}\`, which was never filled in (quotes instead of backticks?)",
+        ],
+        "a callback URL with a spaced template": [
+          "callbackUrl: contains \`{{ host }}\`, which was never filled in",
         ],
         "a callback URL with a template for a host": [
-          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+          "callbackUrl: contains \`{{host}}\`, which was never filled in",
         ],
         "a callback URL with a template in its path": [
-          "callbackUrl: contains a template that was never filled in: a placeholder in braces",
+          "callbackUrl: contains \`\${TENANT}\`, which was never filled in (quotes instead of backticks?)",
         ],
         "a callback URL with a user name": [
           "callbackUrl: must not contain a user name or password: addresses are shown in errors",
         ],
         "a callback URL with a variable for a host": [
           "callbackUrl: has the host \`$host\`: was \`$host\` never replaced by its value?",
+        ],
+        "a callback URL with a word in angle brackets": [
+          "callbackUrl: contains \`<tenant>\`, which was never filled in",
+        ],
+        "a callback URL with a word in braces for a host": [
+          "callbackUrl: contains \`{host}\`, which was never filled in",
+        ],
+        "a callback URL with a word in braces in its path": [
+          "callbackUrl: contains \`{tenant}\`, which was never filled in",
         ],
         "a callback URL with an empty label": [
           "callbackUrl: has a host with an empty label: \`app..example.com\`",
@@ -154,6 +179,9 @@ describe('input that is refused before anything is sent', () => {
         ],
         "a callback URL with one slash": [
           "callbackUrl: must have two slashes and a host after \`https:\`",
+        ],
+        "a callback URL with quotes instead of backticks": [
+          "callbackUrl: contains \`\${PORT}\`, which was never filled in (quotes instead of backticks?)",
         ],
         "a callback URL with three slashes": [
           "callbackUrl: must have two slashes and a host after \`https:\`",
@@ -295,6 +323,18 @@ describe('input that is refused before anything is sent', () => {
     const sent = service.calls.map(({ body }) => new URLSearchParams(body).get('callback_url'))
     expect(sent).toEqual([callbackUrl, callbackUrl])
   })
+
+  test.each([
+    'https://app.example.com/%7Btenant%7D/n',
+    'https://app.example.com/$tenant/n',
+    'https://app.example.com/YOUR_PATH/n?filter={a}',
+    'https://my_host.example.com/n',
+  ])(
+    'a callback URL in the spelling of the URL parser is taken, though it looks like a template: %s',
+    (callbackUrl) => {
+      expect(createSubscriptionInputSchema.safeParse({ ...subscription, callbackUrl }).success).toBe(true)
+    },
+  )
 
   test('the names that are reserved, in any case', async () => {
     const names = [
