@@ -3,17 +3,25 @@ import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
 import type { RequestHeaders } from './request-headers.js'
 import { readWebStream } from './web-body.js'
 
-/** The coding that the header `content-encoding` names, or nothing for a body that is as it is. */
-export function contentCodingOf(headers: RequestHeaders): string | undefined {
+/**
+ * Undoes the coding that the header `content-encoding` names, up to `maxBytes` of content. A body without one, and what
+ * did not arrive wholly, is passed on as it is.
+ */
+export function decoded(
+  read: BodyRead<Uint8Array>,
+  headers: RequestHeaders,
+  maxBytes: number,
+): BodyRead | Promise<BodyRead> {
   const coding = headers.get('content-encoding')?.trim().toLowerCase()
-  return coding === '' || coding === 'identity' ? undefined : coding
+  const isCoded = coding !== undefined && coding !== '' && coding !== 'identity'
+  return isCoded && read.kind === 'body' ? decode(read.body, coding, maxBytes) : read
 }
 
 /**
  * Undoes `gzip` and `deflate`, which every runtime can undo, up to `maxBytes` of content. A body that cannot be decoded
  * is passed on as it came.
  */
-export async function decodeBody(encoded: Uint8Array, coding: string, maxBytes: number): Promise<BodyRead> {
+async function decode(encoded: Uint8Array, coding: string, maxBytes: number): Promise<BodyRead> {
   const format = formatOf(coding)
   if (format === undefined) {
     return unreadableBody(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`, encoded)

@@ -27,14 +27,6 @@ export interface Receipt {
   readonly stillRunning?: Promise<void>
 }
 
-/** A callback whose body has not been read yet. */
-export interface IncomingCallback {
-  readonly method: unknown
-  readonly headers: RequestHeaders
-  /** Reads the body. Called once, unless the request is refused before. Must never reject. */
-  readBody(): BodyRead | Promise<BodyRead>
-}
-
 export class DeliveryCore<Payloads extends PayloadSchemas> {
   readonly maxBodyBytes: number
   readonly log: Log
@@ -55,17 +47,24 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
     this.#ackTimeoutMs = ackTimeoutMs
   }
 
-  /** Resolves with the answer to a callback, as soon as its handlers are done or `ackTimeoutMs` is over. */
-  async receive({ method, headers, readBody }: IncomingCallback): Promise<Receipt> {
+  /**
+   * Lets a callback in, before its body is read, or refuses it: then there is a receipt. What is let in must be given to
+   * {@link DeliveryCore.receive}.
+   */
+  admit(method: unknown, headers: RequestHeaders): Receipt | undefined {
     if (String(method).toUpperCase() !== 'POST') {
       return this.refuse({ status: 405, reason: 'the method is not POST' })
     }
     const problem = this.#authenticate(headers)
     if (problem !== undefined) return this.refuse({ status: 401, ...problem })
-
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.#deliveries.begin()
-    const read = withinLimit(await readBody(), this.maxBodyBytes)
+    return undefined
+  }
+
+  /** Resolves with the answer to a callback, as soon as its handlers are done or `ackTimeoutMs` is over. */
+  async receive(body: BodyRead, headers: RequestHeaders): Promise<Receipt> {
+    const read = withinLimit(body, this.maxBodyBytes)
     if (read.kind === 'too-large') {
       this.#deliveries.end()
       return this.refuse({ status: 413, reason: `the body is larger than ${this.maxBodyBytes} bytes` })

@@ -137,12 +137,10 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   async handle(request: CallbackRequest): Promise<CallbackAnswer> {
     try {
-      const { method, headers, body } = request
-      const { answer } = await this.#core.receive({
-        method,
-        headers: new RequestHeaders(headers),
-        readBody: () => ({ kind: 'body', body }),
-      })
+      const { method, body } = request
+      const headers = new RequestHeaders(request.headers)
+      const refused = this.#core.admit(method, headers)
+      const { answer } = refused ?? (await this.#core.receive({ kind: 'body', body }, headers))
       return answer
     } catch {
       // No request at all, or an object whose getters throw: nothing that a framework would hand over.

@@ -1,7 +1,6 @@
 /** A callback route for servers of Node.js. */
 import type { PayloadSchemas } from '../delivery/delivery.js'
-import type { BodyRead } from './body-read.js'
-import { contentCodingOf, decodeBody } from './content-encoding.js'
+import { decoded } from './content-encoding.js'
 import type { CallbackAnswer, DeliveryCore } from './delivery-core.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { bodyLeftIn, readNodeStream } from './node-body.js'
@@ -38,38 +37,34 @@ async function handleNodeRequest<Payloads extends PayloadSchemas>(
   request: NodeRequest,
   response: NodeResponse,
 ): Promise<void> {
-  const { rawHeaders, method } = request
+  const { maxBodyBytes } = core
+  const { rawHeaders, httpVersionMajor } = request
   // `headers` has only one of several values that were sent.
   const headers = new RequestHeaders(rawHeaders?.length ? rawHeaders : request.headers)
   const declaredBytes = Number(headers.get('content-length'))
-  const isDeclaredTooLarge = declaredBytes > core.maxBodyBytes
-  const isHttp2 = request.httpVersionMajor === 2
-  let isStreamRead = false
-  let isOver = false
-
-  async function readBody(): Promise<BodyRead> {
-    const left = bodyLeftIn(request)
-    if (left !== undefined) return left
-    if (isDeclaredTooLarge) return { kind: 'too-large' }
-    isStreamRead = true
-    const isLengthCertain = request.httpVersionMajor === 1
-    const read = await readNodeStream(request, core.maxBodyBytes, isLengthCertain ? declaredBytes : undefined)
-    if (read.kind !== 'body') return read
-    isOver = true
-    const coding = contentCodingOf(headers)
-    return coding === undefined ? read : decodeBody(read.body, coding, core.maxBodyBytes)
-  }
-
-  const { answer } = await core.receive({ method, headers, readBody })
-
+  const isTooLarge = declaredBytes > maxBodyBytes
   // The rest of a short body may still come: the connection can be used again after it. A long body must not go on.
-  const mayBeLong =
-    isStreamRead || isDeclaredTooLarge || isHttp2 || headers.get('transfer-encoding') !== undefined
-  const mustStop = mayBeLong && !isOver && !request.readableEnded
+  let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
+
+  let receipt = core.admit(request.method, headers)
+  if (receipt === undefined) {
+    let read = bodyLeftIn(request)
+    if (read === undefined && isTooLarge) read = { kind: 'too-large' }
+    if (read === undefined) {
+      const streamed = await readNodeStream(
+        request,
+        maxBodyBytes,
+        httpVersionMajor === 1 ? declaredBytes : undefined,
+      )
+      mustStop = streamed.kind !== 'body'
+      read = await decoded(streamed, headers, maxBodyBytes)
+    }
+    receipt = await core.receive(read, headers)
+  }
   try {
-    send(answer, request, response, mustStop)
+    send(receipt.answer, request, response, mustStop && !request.readableEnded)
   } catch (err) {
-    core.log('error', { err, status: answer.status }, 'Callback not answered')
+    core.log('error', { err, status: receipt.answer.status }, 'Callback not answered')
   }
 }
 

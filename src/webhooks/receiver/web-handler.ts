@@ -2,7 +2,7 @@
 import { callSafely } from '../../shared/call-safely.js'
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
-import { contentCodingOf, decodeBody } from './content-encoding.js'
+import { decoded } from './content-encoding.js'
 import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
 import { RequestHeaders } from './request-headers.js'
 import { readWebStream } from './web-body.js'
@@ -50,11 +50,9 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   const core = receiver[deliveryCore]
   return async (request, ...rest) => {
     const headers = new RequestHeaders(request.headers)
-    const { answer, stillRunning } = await core.receive({
-      method: request.method,
-      headers,
-      readBody: () => readWebRequest(request, headers, core.maxBodyBytes),
-    })
+    const refused = core.admit(request.method, headers)
+    const { answer, stillRunning } =
+      refused ?? (await core.receive(await readWebRequest(request, headers, core.maxBodyBytes), headers))
     if (stillRunning !== undefined) {
       void callSafely(
         () => waitUntil?.(stillRunning, ...rest),
@@ -72,10 +70,7 @@ async function readWebRequest(
 ): Promise<BodyRead> {
   try {
     if (request.bodyUsed) return unreadableBody('was read before', undefined)
-    const read = await readWebStream(request.body, maxBytes)
-    if (read.kind !== 'body') return read
-    const coding = contentCodingOf(headers)
-    return coding === undefined ? read : await decodeBody(read.body, coding, maxBytes)
+    return await decoded(await readWebStream(request.body, maxBytes), headers, maxBytes)
   } catch (thrown) {
     return failedBody(thrown, undefined)
   }
