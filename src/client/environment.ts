@@ -41,15 +41,19 @@ export function fromEnvironment<Client>(
   if (misplaced.length > 0) throw unusable(misplaced)
   // JavaScript callers may pass what is no environment: then everything is missing from it.
   const given: Environment = Object(env)
-  const missing = missingFrom(given)
-  if (missing.length > 0) throw unusable(missing)
-  const { ca = certificatesIn(given.NOTIFICATION_CA_FILE), ...rest } = options ?? {}
+  const problems = missingFrom(given)
+  const { ca = certificatesIn(given.NOTIFICATION_CA_FILE, problems), ...rest } = options ?? {}
   try {
-    return make({ ...rest, ...(ca !== undefined && { ca }), ...serverAndCredentials(given) })
+    const client = make({ ...rest, ...(ca !== undefined && { ca }), ...serverAndCredentials(given) })
+    if (problems.length === 0) return client
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
-    throw unusable(error.issues.map((issue) => namedByVariable(issue, options?.ca === undefined)))
+    // What is missing has been said already: the options have an empty text in its place.
+    const isSaid = ({ path }: Issue) => problems.some((problem) => problem.path[0] === path[0])
+    const found = error.issues.map((issue) => namedByVariable(issue, options?.ca === undefined))
+    problems.push(...found.filter((issue) => !isSaid(issue)))
   }
+  throw unusable(problems)
 }
 
 /** Arguments in the place of others: the environment where the options go, or options that it sets. */
@@ -91,13 +95,15 @@ function serverAndCredentials(env: Environment): Pick<NotificationClientOptions,
   }
 }
 
-function certificatesIn(file: string | undefined): string | undefined {
+/** @param problems - gets one more if the file cannot be read */
+function certificatesIn(file: string | undefined, problems: Issue[]): string | undefined {
   if (!file) return undefined
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const message = `names a file that cannot be read (${messageOf(error)})`
-    throw unusable([{ path: ['NOTIFICATION_CA_FILE'], message }])
+    problems.push({ path: ['NOTIFICATION_CA_FILE'], message })
+    return undefined
   }
 }
 
