@@ -102,6 +102,15 @@ test('what is said of the environment', async () => {
       'nothing set': fromEnv({}),
       'a value that cannot work': fromEnv({ ...complete, NOTIFICATION_CREDENTIALS_ENCODING: 'base64' }),
       'a file that is not there': fromEnv({ ...complete, NOTIFICATION_CA_FILE: '/nowhere/ca.pem' }),
+      'everything that is wrong, at once': fromEnv(
+        {
+          ...complete,
+          NOTIFICATION_CA_FILE: '/nowhere/ca.pem',
+          NOTIFICATION_DOMAIN: '',
+          NOTIFICATION_BASE_URL: 'nowhere',
+        },
+        { timeout: 5 },
+      ),
       'a misspelt option': fromEnv(complete, { timeout: 5 }),
       'an option that the environment sets': fromEnv(complete, { baseUrl }),
       'the environment in the place of the options': fromEnv(complete, complete),
@@ -112,6 +121,7 @@ test('what is said of the environment', async () => {
       "a misspelt option": "NotificationClient cannot be made from this environment: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "a value that cannot work": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CREDENTIALS_ENCODING\` must be \`raw\` or \`form-urlencoded\`.",
       "an option that the environment sets": "NotificationClient cannot be made from this environment: \`baseUrl\` is read from the environment: leave it out here, or use \`new NotificationClient\`.",
+      "everything that is wrong, at once": "NotificationClient cannot be made from this environment: \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CA_FILE\` names a file that cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.pem'); \`NOTIFICATION_BASE_URL\` must be an absolute URL, such as \`https://app.example.com/path\`; there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "nothing set": "NotificationClient cannot be made from this environment: \`NOTIFICATION_BASE_URL\` is missing: set it to the base address of the notification service; \`NOTIFICATION_AUTH_URL\` is missing: set it to the base address of the authorization server; \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CLIENT_ID\` is missing: set it to the client ID; \`NOTIFICATION_CLIENT_SECRET\` is missing: set it to the client secret.",
       "the environment in the place of the options": "NotificationClient cannot be made from this environment: the first argument is the environment, which is the second one since 0.2: leave it out, or write \`NotificationClient.fromEnv({}, env)\`.",
     }
@@ -235,6 +245,7 @@ test('what is said of the options of a spool', async () => {
     await messagesOf({
       'no options': () => DeliverySpool.open(any(undefined)),
       'nothing in them': () => DeliverySpool.open(any({})),
+      'without open': () => new (any(DeliverySpool) as new (options: object) => object)({ path: 'x' }),
       'a misspelt option': open({ concurency: 4 }),
       'options of the wrong kind': open({ path: '', deliver: 'x', parser: {}, logger: true, onStuck: 1 }),
       limits: open({ concurrency: 0, deliverTimeoutMs: 0, maxBytes: -1 }),
@@ -246,6 +257,7 @@ test('what is said of the options of a spool', async () => {
       "no options": "The delivery spool cannot work: an object is needed, not undefined.",
       "nothing in them": "The delivery spool cannot work: \`path\` is missing: it must be text; \`deliver\` is missing: it must be a function.",
       "options of the wrong kind": "The delivery spool cannot work: \`path\` is empty: name a folder; \`deliver\` must be a function, not text; \`parser\` must be a parser from createDeliveryParser; \`onStuck\` must be a function, not a number; \`logger\` must be a logger with debug, info, warn and error, or false.",
+      "without open": "The delivery spool cannot work: use \`await DeliverySpool.open(options)\` instead of \`new DeliverySpool\`.",
     }
   `)
 })

@@ -38,6 +38,13 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   #finalSize: number | undefined
 
   private constructor(parts: Parts<Payloads>) {
+    // JavaScript does not know that the constructor is private.
+    if (!(parts?.store instanceof SpoolStore)) {
+      const message = 'use `await DeliverySpool.open(options)` instead of `new DeliverySpool`'
+      throw new ConfigurationError(`The delivery spool cannot work: ${message}.`, {
+        issues: [{ path: [], message }],
+      })
+    }
     this.#parts = parts
   }
 

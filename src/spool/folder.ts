@@ -15,7 +15,7 @@ const lockFileBytes = 2 ** 14
  */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
-    const created = await mkdir(folder, { recursive: true, mode: 0o700 })
+    const created = await makeFolder(folder)
     // Until the folder's name is on the disk, too, a power failure would take the whole folder.
     if (created !== undefined) await syncFolder(dirname(created))
   } catch (cause) {
@@ -29,6 +29,34 @@ export async function prepareFolder(folder: string): Promise<void> {
       folder,
       `is open to other users (mode ${octal}): run "chmod 700" on it, or use a folder below it`,
     )
+  }
+}
+
+/**
+ * Creates a folder and those above it, and returns the first of them. Not with `recursive`: Node.js would try for ever
+ * where a folder that exists answers "no such file or directory", as `/proc` does.
+ */
+async function makeFolder(folder: string): Promise<string | undefined> {
+  try {
+    return await makeOne(folder)
+  } catch (error) {
+    const parent = dirname(folder)
+    if (Object(error).code !== 'ENOENT' || parent === folder) throw error
+    const first = await makeFolder(parent)
+    const made = await makeOne(folder)
+    return first ?? made
+  }
+}
+
+/** Creates a folder in one that exists; nothing if it is there already. */
+async function makeOne(folder: string): Promise<string | undefined> {
+  try {
+    await mkdir(folder, { mode: 0o700 })
+    return folder
+  } catch (error) {
+    const status = await stat(folder).catch(() => undefined)
+    if (status?.isDirectory()) return undefined
+    throw error
   }
 }
 
