@@ -100,7 +100,7 @@ export class Caller {
     if (call.kind === 'create') {
       const problem = usernameProblem(record.username)
       if (problem !== undefined)
-        return failed({ kind: 'NAME', error: unsendable(problem), retryAfterMs: undefined })
+        return failed({ kind: 'INVALID', error: unsendable(problem), retryAfterMs: undefined })
     }
     if (circuit.outage && performance.now() < circuit.nextCallAt)
       return { end: 'held', error: circuit.outage.error }

@@ -3,7 +3,7 @@ import type { Trouble, TroubleKind } from './classify.js'
 import { retryWaitMs } from './timing.js'
 
 /** Troubles that can concern everybody. */
-export type OutageKind = Exclude<TroubleKind, 'NAME'>
+export type OutageKind = Exclude<TroubleKind, 'INVALID'>
 
 export interface Outage {
   kind: OutageKind
@@ -78,7 +78,7 @@ export class Circuit {
   tell(username: string, trouble: Trouble | undefined, now: number): void {
     if (trouble === undefined) this.#recover()
     // Nothing was sent, so nothing was learnt.
-    else if (trouble.kind === 'NAME') this.giveBack(username)
+    else if (trouble.kind === 'INVALID') this.giveBack(username)
     else if (this.#open !== undefined) this.#testFailed(this.#open, username, trouble, now)
     else this.#count(username, trouble, trouble.kind, now)
   }
@@ -103,7 +103,7 @@ export class Circuit {
     if (!open.isTesting || open.lastTester !== username) return
     open.isTesting = false
     open.failures++
-    if (open.kind !== trouble.kind && trouble.kind !== 'NAME') {
+    if (open.kind !== trouble.kind && trouble.kind !== 'INVALID') {
       this.#onRecovery({ ...open })
       open.kind = trouble.kind
       open.error = trouble.error

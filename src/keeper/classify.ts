@@ -1,6 +1,7 @@
 /** What the client's answers and errors mean to the keeper. */
 import {
   ApiError,
+  ConfigurationError,
   ConnectionError,
   InvalidRequestError,
   NotificationError,
@@ -14,8 +15,8 @@ import {
 import type { Answer } from './apply.js'
 import type { Call } from './decide.js'
 
-/** `NAME`: nothing was sent, because of this user alone. `REFUSED`: the service refused just this request. */
-export type TroubleKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'NAME'
+/** `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service refused just this request. */
+export type TroubleKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID'
 
 /** Why a call failed. */
 export interface Trouble {
@@ -55,7 +56,7 @@ function troubleOf(error: unknown): Trouble {
 }
 
 function troubleKindOf(error: unknown): TroubleKind {
-  if (error instanceof InvalidRequestError) return 'NAME'
+  if (error instanceof InvalidRequestError || error instanceof ConfigurationError) return 'INVALID'
   if (error instanceof TokenRequestError) {
     return [400, 401, 403].includes(error.status) ? 'CREDENTIALS' : 'SERVICE'
   }

@@ -37,7 +37,7 @@ export class Incidents {
 
   review(now: number): void {
     if (this.#isWorkingAgain || now - this.lastEndSince >= this.#quietMs) {
-      this.#problems.end('RECEIVER_SUSPECTED')
+      this.#problems.endForUsers('RECEIVER_SUSPECTED')
     }
   }
 }

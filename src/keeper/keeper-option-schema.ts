@@ -4,7 +4,7 @@ import { ConfigurationError } from '../errors.js'
 import { notificationTypes } from '../notification-types.js'
 import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
-import { urlProblem } from '../shared/url-problem.js'
+import { callbackUrlProblem } from '../shared/url-problem.js'
 import { headersSchema, parametersSchema, refuseSharedNames } from '../subscriptions/associated-values.js'
 import type { SubscriptionKeeperOptions } from './keeper-types.js'
 
@@ -36,8 +36,8 @@ const optionsSchema = z.lazy(() =>
       callbackUrl: z
         .union([z.string(), z.instanceof(URL)], 'must be a URL')
         // Whether `http:` on loopback is allowed is the client's decision.
-        .refine((url) => urlProblem(url, true) === undefined, {
-          error: ({ input }) => urlProblem(String(input), true),
+        .refine((url) => callbackUrlProblem(url, true) === undefined, {
+          error: ({ input }) => callbackUrlProblem(String(input), true),
         }),
       parameters: parametersSchema.unwrap().optional(),
       headers: headersSchema.unwrap().optional(),

@@ -103,7 +103,10 @@ export type KeeperProblemCode =
   | 'SERVICE'
   /** The store fails, hangs, or lost what was in it. */
   | 'STORE'
-  /** The roster is empty, failed, or lacks too many users: nobody is removed. */
+  /**
+   * The roster is empty, failed, or lacks too many users: nobody is removed. With `usernames`: the client refuses to
+   * subscribe these users.
+   */
   | 'ROSTER'
   /** Deliveries arrive of a subscription that the keeper does not know. */
   | 'STRAY'

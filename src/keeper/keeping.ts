@@ -14,7 +14,15 @@ import { RecordStore } from './record-store.js'
 import { askRoster } from './roster.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
 import { doubtOf, Strays, strayMessage } from './strays.js'
-import { codeOf, conflictMessage, outageMessages, storeMessage, tellOfGap, tellOfProblem } from './telling.js'
+import {
+  codeOf,
+  conflictMessage,
+  invalidMessage,
+  outageMessages,
+  storeMessage,
+  tellOfGap,
+  tellOfProblem,
+} from './telling.js'
 import { Tenure } from './tenure.js'
 import { delay, leaseMs, proofFlushMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
@@ -171,8 +179,12 @@ export class Keeping {
 
   /** What comes of a visit besides the record. */
   visited({ username }: UserRecord, visit: Visit): void {
-    if (visit.end === 'conflict') this.problems.addUser('CONFLICT', username, conflictMessage)
-    else if (visit.end === 'settled') this.problems.removeUser('CONFLICT', username)
+    const { problems } = this
+    if (visit.end === 'conflict') problems.addUser('CONFLICT', username, conflictMessage)
+    else if (visit.end === 'settled') problems.removeUser('CONFLICT', username)
+    if (visit.isInvalid === true) {
+      problems.addUser('ROSTER', username, (names) => invalidMessage(names, visit.error), visit.error)
+    } else if (visit.end === 'settled' || visit.end === 'conflict') problems.removeUser('ROSTER', username)
   }
 
   /** A pass that another process does, or nobody. */
@@ -214,7 +226,8 @@ export class Keeping {
   #handOverProblems(): void {
     this.circuit.forget()
     this.problems.end('ROSTER')
-    this.problems.end('CONFLICT')
+    this.problems.endForUsers('ROSTER')
+    this.problems.endForUsers('CONFLICT')
   }
 
   /** Writes what could wait until now. */

@@ -24,10 +24,6 @@ export class Problems {
     return Array.from(this.#open.values(), (problem) => shown(problem, false))
   }
 
-  has(code: KeeperProblemCode): boolean {
-    return this.#open.has(code)
-  }
-
   /** There is trouble. Told if it is new. */
   begin(
     code: KeeperProblemCode,
@@ -58,8 +54,10 @@ export class Problems {
     code: KeeperProblemCode,
     username: string,
     message: (usernames: readonly string[]) => string,
+    error?: unknown,
   ): void {
-    const known = this.#open.get(code)
+    const key = usersKeyOf(code)
+    const known = this.#open.get(key)
     const usernames = known?.usernames ?? new Set<string>()
     if (usernames.has(username)) return
     usernames.add(username)
@@ -69,29 +67,34 @@ export class Problems {
       sinceAt: Date.now(),
       usernames,
       subscriptionId: undefined,
-      error: undefined,
+      error,
       toldUsers: 0,
     }
     if (known !== undefined && usernames.size < 2 * known.toldUsers) return
-    this.#open.set(code, problem)
+    this.#open.set(key, problem)
     problem.message = message([...usernames])
+    problem.error = error
     problem.toldUsers = usernames.size
     this.#tell(shown(problem, false))
   }
 
-  hasUser(code: KeeperProblemCode, username: string): boolean {
-    return this.#open.get(code)?.usernames?.has(username) === true
-  }
-
   /** This user has the trouble no longer. With the last one the trouble is over. */
   removeUser(code: KeeperProblemCode, username: string): void {
-    const usernames = this.#open.get(code)?.usernames
-    if (usernames?.delete(username) && usernames.size === 0) this.end(code)
+    const usernames = this.#open.get(usersKeyOf(code))?.usernames
+    if (usernames?.delete(username) && usernames.size === 0) this.endForUsers(code)
+  }
+
+  /** The trouble of all its users is over. Told if there was one. */
+  endForUsers(code: KeeperProblemCode): void {
+    this.#end(usersKeyOf(code))
   }
 
   /** The trouble is over. Told if there was one. */
   end(code: KeeperProblemCode, subscriptionId?: number): void {
-    const key = keyOf(code, subscriptionId)
+    this.#end(keyOf(code, subscriptionId))
+  }
+
+  #end(key: string): void {
     const problem = this.#open.get(key)
     if (problem === undefined) return
     this.#open.delete(key)
@@ -101,6 +104,11 @@ export class Problems {
 
 function keyOf(code: KeeperProblemCode, subscriptionId: number | undefined): string {
   return subscriptionId === undefined ? code : `${code} ${subscriptionId}`
+}
+
+/** A `ROSTER` problem of some users stands beside one of the roster itself. */
+function usersKeyOf(code: KeeperProblemCode): string {
+  return `${code} of users`
 }
 
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {

@@ -66,3 +66,13 @@ export function conflictMessage(usernames: readonly string[]): string {
     'delivery, or use another callback URL.'
   )
 }
+
+/** @param error - what the client says of the user who came last */
+export function invalidMessage(usernames: readonly string[], error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error)
+  const who =
+    usernames.length === 1
+      ? `${JSON.stringify(usernames[0])} cannot be subscribed:`
+      : `${usernames.length} users cannot be subscribed. Of the last one the client says:`
+  return `${who} ${reason} Correct the roster or the options: until then nothing is sent for whom the client refuses.`
+}

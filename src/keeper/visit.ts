@@ -18,6 +18,8 @@ export interface Visit {
   readonly until?: number
   /** Why the visit did not settle. */
   readonly error?: unknown
+  /** Whether the client refused the request of this user: the service was not asked. */
+  readonly isInvalid?: boolean
   readonly created: boolean
   readonly restored: boolean
   /** Whether the user was removed for good. */
@@ -111,7 +113,7 @@ export class Visitor {
       }
     } catch (error) {
       if (error instanceof StoreFailure) return { end: 'waiting', until: 'store', error }
-      if (!(error instanceof Overtaken)) return failed({ kind: 'NAME', error, retryAfterMs: undefined })
+      if (!(error instanceof Overtaken)) return failed({ kind: 'INVALID', error, retryAfterMs: undefined })
       this.#parts.tenure.lose()
       return { end: 'aborted' }
     }
@@ -137,14 +139,14 @@ export class Visitor {
       record.failures++
       record.error = chainEnd.error
       const { kind, retryAfterMs } = chainEnd.trouble
-      record.dueAt = now + (kind === 'NAME' ? sweepIntervalMs : retryWaitMs(record.failures, retryAfterMs))
+      record.dueAt = now + (kind === 'INVALID' ? sweepIntervalMs : retryWaitMs(record.failures, retryAfterMs))
       const { username, failures } = record
       log(
         'warn',
         { username, failures, error: chainEnd.error },
         'A subscription could not be kept: it will be tried again',
       )
-      return { end: 'failed', error: chainEnd.error, ...done, removed: false }
+      return { end: 'failed', error: chainEnd.error, isInvalid: kind === 'INVALID', ...done, removed: false }
     }
     if (chainEnd.end === 'held') {
       record.dueAt = now

@@ -486,6 +486,43 @@ describe('a roster', () => {
     expect(report.failed.map(({ username }) => username).sort()).toEqual(['', 'no,body'])
     expect(world.service.active()).toHaveLength(2)
   })
+
+  test('with a name that cannot be sent is a problem that says why, until the name is gone', async () => {
+    const world = new World({ seed: 6, usernames: ['agent0', 'no,body'] })
+    world.start()
+    await world.time.advance(minute)
+    const status = () => nodeOf(world).process.run(() => nodeOf(world).keeper.status())
+    expect(status()).toMatchObject({
+      counts: { active: 1, failing: 1 },
+      problems: [
+        {
+          code: 'ROSTER',
+          usernames: ['no,body'],
+          message: expect.stringMatching(/^"no,body" cannot be subscribed: .* must not contain a comma/),
+        },
+      ],
+    })
+    await world.time.advance(3 * interval)
+    expect(codes(world)).toEqual(['ROSTER'])
+    world.wantNoLonger('no,body')
+    await world.time.advance(2 * interval)
+    expect(codes(world)).toEqual(['ROSTER', 'ROSTER is over'])
+    expect(status().problems).toEqual([])
+  })
+
+  test('that is not believed and has a name that cannot be sent is two problems, each with its own end', async () => {
+    const world = new World({ seed: 6, usernames: ['agent0', 'no,body'] })
+    const node = world.start()
+    await world.settled(node, (keeper) => keeper.sweep())
+    const all = ['agent0', 'no,body']
+    for (const name of all) world.wantNoLonger(name)
+    await world.settled(node, (keeper) => keeper.sweep())
+    expect(codes(world)).toEqual(['ROSTER', 'ROSTER'])
+    for (const name of all) world.want(name)
+    const { problems } = await world.settled(node, (keeper) => keeper.sweep())
+    expect(codes(world)).toEqual(['ROSTER', 'ROSTER', 'ROSTER is over'])
+    expect(problems).toMatchObject([{ code: 'ROSTER', usernames: ['no,body'] }])
+  })
 })
 
 describe('a new configuration', () => {

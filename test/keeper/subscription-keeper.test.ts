@@ -1,5 +1,7 @@
 /** The keeper on the emulator: what a user sees of it. */
 import {
+  ConfigurationError,
+  InvalidRequestError,
   type KeeperGap,
   type KeeperProblem,
   NotificationClient,
@@ -224,6 +226,40 @@ describe('a change of the configuration', () => {
       Array(3).fill({ token: 'first' }),
     )
     expect(bench.gaps.map(({ cause }) => cause)).toEqual(['changed', 'changed', 'changed'])
+  })
+})
+
+describe('what the client would refuse', () => {
+  test.each([
+    ['https://app.example.com', 'must be written `https://app.example.com/`'],
+    ['https://App.example.com/n', 'must be written `https://app.example.com/n`'],
+    ['https://app.example.com/{tenant}', 'contains `{tenant}`, which was never filled in'],
+    ['https://app.example.com/n#top', 'must not contain a fragment'],
+  ])(
+    'as a callback URL, such as %s, the keeper refuses at once and in the same words',
+    async (url, words) => {
+      await using bench = await Bench.start()
+      expect(() => bench.keeper({ callbackUrl: url })).toThrow(ConfigurationError)
+      expect(() => bench.keeper({ callbackUrl: url })).toThrow(`\`callbackUrl\` ${words}`)
+    },
+  )
+
+  test('for everybody is a problem: http: on loopback, which the options of the client do not allow', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper({ callbackUrl: 'http://127.0.0.1:3011/n' })
+    const { failed } = await keeper.sweep()
+    expect(failed).toHaveLength(3)
+    expect(bench.problems).toMatchObject([
+      {
+        code: 'ROSTER',
+        error: expect.any(InvalidRequestError),
+        message: expect.stringContaining('`allowInsecureLoopback`'),
+      },
+      { code: 'ROSTER' },
+    ])
+    expect(keeper.status().problems).toMatchObject([
+      { code: 'ROSTER', usernames: ['alice', 'bob', 'carol'], resolved: false },
+    ])
   })
 })
 
