@@ -50,7 +50,8 @@ const shared = {
     compress: false,
     module: false,
     toplevel: false,
-    format: { comments: false, preserve_annotations: true },
+    // Above an uncaught error Node.js prints the whole line that threw: it must not be the whole file.
+    format: { comments: false, preserve_annotations: true, max_line_len: 160 },
   },
   // Other runtimes know the modules of Node.js by this prefix only.
   removeNodeProtocol: false,

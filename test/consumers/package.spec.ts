@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, inject, test } from 'vitest'
 import { node, project } from './support/project.js'
+import { start } from './support/run.js'
 
 const installed = join(inject('bare'), 'node_modules/notification-subscriber')
 
@@ -13,8 +16,10 @@ async function publishedFiles(): Promise<string[]> {
 test('the build and the documents of the root are published, nothing else', async () => {
   expect((await readdir(installed)).sort()).toEqual([
     'CHANGELOG.md',
+    'CONTRIBUTING.md',
     'LICENSE',
     'README.md',
+    'SECURITY.md',
     'dist',
     'docs',
     'examples',
@@ -54,6 +59,18 @@ test('every file of code has a source map, which leads stack traces to the sourc
     expect(printed).toMatch(/ at new NotificationClient .*\/src\/client\/notification-client\.ts:\d+:\d+\)/)
   }
 })
+
+test.each(['uncaught.mjs', 'uncaught.cjs'])(
+  'an uncaught error prints less than 3 KB: %s',
+  async (program) => {
+    const folder = await project([program])
+    const child = start(process.execPath, [program], folder)
+    const [printed] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect(printed).toContain('NOTIFICATION_BASE_URL')
+    // Above the message stands the line of code that threw, whole.
+    expect(printed.length).toBeLessThan(3_000)
+  },
+)
 
 test('the licence of every package whose code is bundled comes along', async () => {
   const maps = (await publishedFiles()).filter((file) => file.endsWith('.map'))

@@ -1,0 +1,3 @@
+const { NotificationClient } = require('notification-subscriber')
+
+NotificationClient.fromEnv()

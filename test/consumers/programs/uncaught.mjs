@@ -1,0 +1,3 @@
+import { NotificationClient } from 'notification-subscriber'
+
+NotificationClient.fromEnv()
