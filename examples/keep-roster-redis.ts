@@ -16,13 +16,17 @@ import { NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { redisStore } from 'notification-subscriber/redis'
 
-if (process.argv[2] === 'keeper') await keepRoster()
+const { REDIS_URL } = process.env
+if (!REDIS_URL)
+  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
+
+if (process.argv[2] === 'keeper') await keepRoster(REDIS_URL)
 else await demonstrate()
 
 /** To copy: what each process of the app does. */
-async function keepRoster(): Promise<void> {
-  const { CALLBACK_TOKEN = '', KEEPER_NAME = 'coaching', REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
-  const redis = new Redis(REDIS_URL)
+async function keepRoster(redisUrl: string): Promise<void> {
+  const { CALLBACK_TOKEN = '', KEEPER_NAME = 'coaching' } = process.env
+  const redis = new Redis(redisUrl)
   redis.on('error', ({ message }) => console.error(`Redis: ${message}`))
   const client = NotificationClient.fromEnv()
   const keeper = new SubscriptionKeeper({

@@ -7,7 +7,9 @@ import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Delivery } from 'notification-subscriber/webhooks'
 
-const { REDIS_URL = '' } = process.env
+const { REDIS_URL } = process.env
+if (!REDIS_URL)
+  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
 
 /** The work. It may come twice for the same notification, if a worker dies between doing it and saying so. */
 async function work({ notification }: Delivery): Promise<void> {

@@ -12,7 +12,9 @@ import { Redis } from 'ioredis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { type Delivery, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 
-const { REDIS_URL = '', CALLBACK_TOKEN = '', SPOOL_PATH = './spool', PORT = '0' } = process.env
+const { REDIS_URL, CALLBACK_TOKEN = '', SPOOL_PATH = './spool', PORT = '0' } = process.env
+if (!REDIS_URL)
+  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
 
 const connection = new Redis(REDIS_URL, {
   // While Redis is away the spool is where deliveries wait, not the memory of this process.

@@ -50,4 +50,18 @@ describe('the examples to copy', () => {
     expect(stderr).toBe('')
     expect(stdout.trim().split('\n')).toEqual(expect.arrayContaining(lines))
   })
+
+  // ioredis would connect to port 6379 of this machine, which may be somebody else's Redis.
+  const onRedis = ['keep-roster-redis.ts', 'spool-to-bullmq.ts', 'spool-to-bullmq-worker.ts']
+  test.each(onRedis)('%s asks for REDIS_URL', async (file) => {
+    const program = run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
+      cwd: root,
+      env: { ...process.env, REDIS_URL: '' },
+      timeout: 25_000,
+    })
+    await expect(program).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Error: REDIS_URL is missing: set it to the address of your Redis'),
+    })
+  })
 })
