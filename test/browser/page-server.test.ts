@@ -52,9 +52,11 @@ describe('the page server', () => {
     await using emulator = await startEmulator({ page: true, host: '0.0.0.0' })
     const { hostname, port } = new URL(emulator.pageUrl ?? '')
     expect(hostname).toBe('127.0.0.1')
+    const problem = `${port} of 127.0.0.1 is taken: choose another, or 0 for any free one`
     await expect(startEmulator({ page: { port: Number(port) } })).rejects.toMatchObject({
       code: 'CONFIGURATION',
-      issues: [{ path: ['page', 'port'], message: expect.stringContaining('EADDRINUSE') }],
+      message: `The page cannot be served: \`page.port\`: ${problem}.`,
+      issues: [{ path: ['page', 'port'], message: problem }],
     })
   })
 

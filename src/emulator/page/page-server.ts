@@ -3,6 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { ConfigurationError, InvalidRequestError } from '../../errors.js'
+import { messageOf } from '../../shared/excerpt.js'
+import { formatIssues } from '../../shared/issues.js'
 import type { PageControls } from '../page-controls.js'
 import { actionNamed } from './actions.js'
 import { EventStream } from './event-stream.js'
@@ -92,9 +94,12 @@ async function listen(server: Server, port: number): Promise<number> {
   try {
     await once(server, 'listening')
   } catch (cause) {
-    const message = `cannot be listened on: ${cause instanceof Error ? cause.message : String(cause)}`
+    const message =
+      Object(cause).code === 'EADDRINUSE'
+        ? `${port} of 127.0.0.1 is taken: choose another, or 0 for any free one`
+        : `${port} of 127.0.0.1 cannot be listened on: ${messageOf(cause)}`
     const issues = [{ path: ['page', 'port'], message }]
-    throw new ConfigurationError(`The page cannot be served: port ${message}`, { issues }, { cause })
+    throw new ConfigurationError(`The page cannot be served: ${formatIssues(issues)}.`, { issues }, { cause })
   }
   const address = server.address()
   return typeof address === 'object' && address !== null ? address.port : port
