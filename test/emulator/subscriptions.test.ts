@@ -182,7 +182,7 @@ describe('section 4.2: the create request', () => {
     [
       'http: on loopback',
       `${typeAndUser}&callback_url=http://127.0.0.1/`,
-      'callback_url must begin with https:',
+      'callback_url must begin with https:, unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))',
     ],
     [
       'another boolean',

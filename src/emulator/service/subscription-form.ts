@@ -65,10 +65,13 @@ function readNotificationType(value: string): NotificationType {
 function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string {
   if (!URL.canParse(value)) throw invalid('callback_url is not an absolute URL')
   const { protocol, hostname } = new URL(value)
-  const isAllowed =
-    protocol === 'https:' || (protocol === 'http:' && allowInsecureLoopback && isLoopback(hostname))
-  if (!isAllowed) throw invalid('callback_url must begin with https:')
-  return value
+  if (protocol === 'https:') return value
+  const isInsecureLoopback = protocol === 'http:' && isLoopback(hostname)
+  if (isInsecureLoopback && allowInsecureLoopback) return value
+  const advice = isInsecureLoopback
+    ? ', unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))'
+    : ''
+  throw invalid(`callback_url must begin with https:${advice}`)
 }
 
 function isLoopback(hostname: string): boolean {

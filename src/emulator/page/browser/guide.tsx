@@ -8,11 +8,13 @@ const mask = '••••••••'
 
 const program = `import { NotificationClient } from 'notification-subscriber'
 
+const { CALLBACK_TOKEN: token = '' } = process.env // the secret of your receiver
 const client = NotificationClient.fromEnv()
 await client.createSubscription({
   notificationTypes: ['behavioral'],
   usernames: ['alice'],
   callbackUrl: 'https://localhost:8443/notifications',
+  parameters: { token },
 })`
 
 /** The lines for `.env` and a first program. */
