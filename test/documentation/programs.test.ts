@@ -9,6 +9,12 @@ import { docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
 import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
 
+const documentedTests = [
+  'README.md: Test your app',
+  'docs/emulator.md: A test that receives',
+  'docs/emulator.md: With msw',
+]
+
 /** A block that gets nothing from the context says all that it needs: it is a program. */
 const programs = [...pages.flatMap(markdownBlocks), ...docstringBlocks()].filter(
   (block) => block.language === 'ts' && givenTo(block) === undefined,
@@ -16,7 +22,16 @@ const programs = [...pages.flatMap(markdownBlocks), ...docstringBlocks()].filter
 
 let folder: ProgramFolder
 beforeAll(async () => {
-  folder = await ProgramFolder.compile(programs)
+  const failingTests = programs
+    .filter(({ name }) => documentedTests.includes(name))
+    .map((block) => ({
+      ...block,
+      name: failing(block.name),
+      code: block.code
+        .replace('assert.equal', 'assert.notEqual')
+        .replace('assert.deepEqual', 'assert.notDeepEqual'),
+    }))
+  folder = await ProgramFolder.compile([...programs, ...failingTests])
 }, 120_000)
 afterAll(() => folder?.[Symbol.asyncDispose]())
 
@@ -83,14 +98,19 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(stdout).toBe('4.3\n{ status: 204, headers: {} }\n')
   })
 
-  test.each([
-    'README.md: Test your app',
-    'docs/emulator.md: A test that receives',
-    'docs/emulator.md: With msw',
-  ])('%s passes', async (block) => {
+  test.each(documentedTests)('%s passes', async (block) => {
     const { stdout } = await folder.run(block)
     expect(stdout).toMatch(/pass 1\n/)
     expect(stdout).toMatch(/fail 0\n/)
+  })
+
+  test.each(documentedTests)('%s ends also when its assertion fails', async (block) => {
+    await expect(folder.run(failing(block))).rejects.toMatchObject({
+      // Not by the time limit, which ends a program by a signal.
+      killed: false,
+      code: 1,
+      stdout: expect.stringMatching(/fail 1\n/),
+    })
   })
 
   test('startEmulator tells what became of a callback that nobody receives', async () => {
@@ -104,3 +124,8 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(stdout).toBe(printed?.code)
   })
 })
+
+/** The name of the block whose assertion is turned into its opposite. */
+function failing(name: string): string {
+  return `${name}, failing`
+}
