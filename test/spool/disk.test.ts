@@ -52,15 +52,6 @@ describe('the folder', () => {
     expect((await refusalOf('/proc/nowhere/spool')).message).toMatch(/cannot be created.*\/proc/)
   })
 
-  test('is created with those above it, private all of them', async () => {
-    await using folder = await spoolFolder()
-    const path = join(folder.path, 'a', 'b')
-    await (await openSpool({ path, deliver: () => {} })).close()
-    for (const each of [path, join(folder.path, 'a'), folder.path]) {
-      expect((await stat(each)).mode & 0o777).toBe(0o700)
-    }
-  })
-
   test('on a disk that cannot be written is refused', async () => {
     await using folder = await spoolFolder()
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()

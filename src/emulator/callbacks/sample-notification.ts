@@ -2,11 +2,13 @@
 import { InvalidRequestError } from '../../errors.js'
 import {
   type DocumentedNotificationType,
+  documentedNotificationTypes,
   type NotificationType,
   notificationTypes,
   typeThatBrings,
 } from '../../notification-types.js'
 import { formatIssues } from '../../shared/issues.js'
+import { nearestName } from '../../shared/nearest-name.js'
 import { documentedType } from '../../webhooks/delivery/payload-schemas.js'
 import type { EmulatedNotification } from './emulated-notification.js'
 
@@ -37,10 +39,18 @@ export function sampleNotification(
 function categoryOf(type: string): NotificationType {
   const category = typeThatBrings(type)
   if (category !== undefined) return category
-  const issue = {
-    path: ['category'],
-    message: `is missing: it must be one of ${notificationTypes.join(', ')}, because "${type}" is no documented type`,
-  }
+  const categories = notificationTypes.join(', ')
+  const nearest = nearestName(String(type), Object.values(documentedNotificationTypes).flat())
+  const issue =
+    nearest === undefined
+      ? {
+          path: ['category'],
+          message: `is missing: it must be one of ${categories}, because "${type}" is no documented type`,
+        }
+      : {
+          path: ['type'],
+          message: `is not documented (did you mean ${nearest}?): one that is not needs a category, one of ${categories}`,
+        }
   throw new InvalidRequestError(`There is no sample of this notification: ${formatIssues([issue])}.`, {
     issues: [issue],
   })

@@ -15,7 +15,7 @@ import {
   validateReceiverOptions,
 } from './receiver-options.js'
 import { RequestHeaders } from './request-headers.js'
-import { isDocumentedType, nearestDocumentedType } from './undocumented-type.js'
+import { isDocumentedType, nearestDocumentedType, typesBroughtBy } from './undocumented-type.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */
 export interface CallbackRequest {
@@ -110,6 +110,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   #tellIfUndocumented(type: string): void {
     const isExpected = isDocumentedType(type) || this.#typesWithSchema.includes(type)
     if (isExpected || this.#core.callbacks.hasHandlerFor(type)) return
+    const delivered = typesBroughtBy(type)
+    if (delivered !== undefined) {
+      const message = `A handler waits for "${type}", which is subscribed to and never delivered: wait for what it brings`
+      this.#core.log('info', { type, delivered }, message)
+      return
+    }
     const nearest = nearestDocumentedType(type)
     this.#core.log(
       'info',

@@ -1,5 +1,5 @@
 /** Notices a handler that is registered for a name that looks like a misspelt one. */
-import { documentedNotificationTypes } from '../../notification-types.js'
+import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { nearestName } from '../../shared/nearest-name.js'
 
 /** The documented notification type whose name is nearest to a text, if it is near enough to be meant. */
@@ -10,6 +10,12 @@ export function nearestDocumentedType(text: string): string | undefined {
 /** Whether a type is in the service's documentation. A type that is not may be delivered all the same. */
 export function isDocumentedType(type: string): boolean {
   return documentedTypes().includes(type)
+}
+
+/** What is delivered for a type that can be subscribed to; nothing for any other text. */
+export function typesBroughtBy(text: string): readonly string[] | undefined {
+  const subscribable = notificationTypes.find((type) => type === text)
+  return subscribable && documentedNotificationTypes[subscribable]
 }
 
 function documentedTypes(): string[] {

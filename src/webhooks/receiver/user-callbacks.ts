@@ -81,11 +81,11 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     const { onInvalid } = this.#callbacks
     if (onInvalid === undefined) {
       const problem = `Not a notification delivery: ${formatIssues(error.issues)}`
-      this.#logLoss(
-        'error',
-        logFields,
-        `${problem}. It is lost: give the receiver onInvalid to keep the body.`,
-      )
+      const advice =
+        error.body === undefined
+          ? 'put the route before every body parser (docs/receiver.md)'
+          : 'give the receiver onInvalid to keep the body'
+      this.#logLoss('error', logFields, `${problem}. It is lost: ${advice}.`)
       return
     }
     await callSafely(

@@ -47,6 +47,13 @@ describe('without a logger and callbacks, what is lost is told on console.error'
     ])
   })
 
+  test('no body at all, with what to do, which is not onInvalid: that could keep nothing', async () => {
+    await new DeliveryReceiver({ secrets }).handle({ ...post(), body: undefined })
+    expect(written()).toEqual([
+      expect.stringMatching(/It is lost: put the route before every body parser \(docs\/receiver\.md\)\./),
+    ])
+  })
+
   test('a refusal, at most once a minute, with the number of those in between', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     const receiver = new DeliveryReceiver({ secrets })
@@ -184,6 +191,16 @@ describe('the log', () => {
     new DeliveryReceiver({ secrets, logger }).on('somethingNew', () => {})
     const message = 'A handler waits for "somethingNew", a notification type that is not documented'
     expect(lines).toEqual([{ level: 'info', fields: { type: 'somethingNew' }, message }])
+  })
+
+  test('gets one about a type that is subscribed to, with what is delivered for it', () => {
+    const { logger, lines } = recordingLogger()
+    new DeliveryReceiver({ secrets, logger }).on('call-score', () => {})
+    const message =
+      'A handler waits for "call-score", which is subscribed to and never delivered: wait for what it brings'
+    expect(lines).toEqual([
+      { level: 'info', fields: { type: 'call-score', delivered: ['cxScoreUpdated'] }, message },
+    ])
   })
 
   test('gets none about a type that is documented or has a schema', () => {
