@@ -53,6 +53,13 @@ describe('a delivery of a subscription', () => {
     expect(codes(world)).toEqual(['STRAY', 'STRAY is over'])
   })
 
+  test('of subscription 0, which `notification-subscriber check` posts, is no stray', async () => {
+    const world = await settledWorld({ users: 1 })
+    world.observe(0, 0)
+    await world.time.advance(5 * minute)
+    expect(codes(world)).toEqual([])
+  })
+
   test('that nobody knows is one of a thousand at most: who sends more makes them up', async () => {
     const world = await settledWorld({ users: 1 })
     for (let id = 5_000; id < 7_000; id++) world.observe(id, 0)
