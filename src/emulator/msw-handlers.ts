@@ -1,7 +1,9 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
+import * as z from 'zod'
 import { ConfigurationError, type Issue } from '../errors.js'
-import { formatIssues } from '../shared/issues.js'
+import { formatIssues, issuesOf } from '../shared/issues.js'
 import { urlProblem } from '../shared/url-problem.js'
+import { inOurWords } from '../shared/wording.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './service/faults.js'
 
@@ -67,11 +69,17 @@ export function emulatorHandlers<Handler>(
   )
 }
 
-function problemsOf(http: unknown, { baseUrl, authUrl }: EmulatorHandlersOptions): Issue[] {
-  const problems: Issue[] = Object.entries({ baseUrl, authUrl }).flatMap(([name, address]) => {
+const optionsSchema = z.strictObject({ baseUrl: z.unknown().optional(), authUrl: z.unknown().optional() })
+
+function problemsOf(http: unknown, options: EmulatorHandlersOptions): Issue[] {
+  const { baseUrl, authUrl }: EmulatorHandlersOptions = Object(options)
+  const { error } = optionsSchema.safeParse(options, inOurWords)
+  const problems: Issue[] = error ? issuesOf(error) : []
+  const addressProblems: Issue[] = Object.entries({ baseUrl, authUrl }).flatMap(([name, address]) => {
     const message = address === undefined ? undefined : urlProblem(address, true)
     return message === undefined ? [] : [{ path: [name], message }]
   })
+  problems.push(...addressProblems)
   if (typeof Object(http).all === 'function') return problems
   const message = "the second argument must be msw's `http`: `import { http } from 'msw'`"
   return [{ path: [], message }, ...problems]

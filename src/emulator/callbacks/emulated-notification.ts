@@ -23,7 +23,8 @@ export interface EmulatedNotification {
   readonly ver?: string | undefined
 }
 
-const notificationSchema = z.object({
+/** A notification that the service could deliver. */
+export const notificationSchema = z.object({
   type: z.string().min(1),
   category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }),
   username: z.string().min(1),

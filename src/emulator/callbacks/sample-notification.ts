@@ -1,5 +1,6 @@
 /** Notifications to send when nothing depends on what they say. */
-import { InvalidRequestError } from '../../errors.js'
+import * as z from 'zod'
+import { InvalidRequestError, type Issue } from '../../errors.js'
 import {
   type DocumentedNotificationType,
   documentedNotificationTypes,
@@ -7,10 +8,15 @@ import {
   notificationTypes,
   typeThatBrings,
 } from '../../notification-types.js'
-import { formatIssues } from '../../shared/issues.js'
+import { formatIssues, validate } from '../../shared/issues.js'
 import { nearestName } from '../../shared/nearest-name.js'
 import { documentedType } from '../../webhooks/delivery/payload-schemas.js'
-import type { EmulatedNotification } from './emulated-notification.js'
+import { type EmulatedNotification, notificationSchema } from './emulated-notification.js'
+
+/** The names alone: what the fields hold is checked when the notification is sent. */
+const overridesSchema = z.strictObject(
+  Object.fromEntries(Object.keys(notificationSchema.shape).map((name) => [name, z.unknown().optional()])),
+)
 
 /**
  * A valid notification, for `emulator.notify`: with the documented payload for `lowEnergyAgentOpened`, and with an
@@ -18,7 +24,8 @@ import type { EmulatedNotification } from './emulated-notification.js'
  *
  * @param overrides - replace whole fields. A type that is not documented needs its `category` here, because nobody said
  * which subscribable type brings it
- * @throws `InvalidRequestError` for a type that is not documented, without a `category`
+ * @throws `InvalidRequestError` for a type that is not documented, without a `category`, or for
+ * `overrides` with a field that there is not
  *
  * @example
  * ```ts
@@ -30,6 +37,7 @@ export function sampleNotification(
   type: DocumentedNotificationType | (string & {}),
   overrides: Partial<EmulatedNotification> = {},
 ): EmulatedNotification {
+  validate(overridesSchema, overrides, refusal)
   const { username = 'alice', category = categoryOf(type) } = overrides
   const payload =
     type === documentedType ? { callId: 'call-1', username, bTime: 21_648, nTime: 35_912, idx: 0 } : {}
@@ -51,7 +59,9 @@ function categoryOf(type: string): NotificationType {
           path: ['type'],
           message: `is not documented (did you mean ${nearest}?): one that is not needs a category, one of ${categories}`,
         }
-  throw new InvalidRequestError(`There is no sample of this notification: ${formatIssues([issue])}.`, {
-    issues: [issue],
-  })
+  throw refusal([issue], formatIssues([issue]))
+}
+
+function refusal(issues: readonly Issue[], text: string): InvalidRequestError {
+  return new InvalidRequestError(`There is no sample of this notification: ${text}.`, { issues })
 }

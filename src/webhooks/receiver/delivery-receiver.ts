@@ -10,8 +10,9 @@ import { type CallbackAnswer, DeliveryCore } from './delivery-core.js'
 import type { NotificationHandler, SuggestedType } from './handlers.js'
 import {
   type DeliveryReceiverOptions,
-  requireDelay,
+  refuseReceiver,
   requireType,
+  validateDrainOptions,
   validateReceiverOptions,
 } from './receiver-options.js'
 import { RequestHeaders } from './request-headers.js'
@@ -171,10 +172,18 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * if (lost > 0) console.error(`${lost} deliveries were still in flight`)
    * ```
    */
-  async drain({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    if (timeoutMs !== undefined) requireDelay(timeoutMs, 'timeoutMs')
-    return this.#core.drain(timeoutMs)
+  async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+    validateDrainOptions(options)
+    return this.#core.drain(options.timeoutMs)
   }
+}
+
+/** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
+export function coreOf<Payloads extends PayloadSchemas>(
+  receiver: DeliveryReceiver<Payloads>,
+): DeliveryCore<Payloads> {
+  const core: DeliveryCore<Payloads> | undefined = Object(receiver)[deliveryCore]
+  return core ?? refuseReceiver()
 }
 
 function parserFor<Payloads extends PayloadSchemas>(

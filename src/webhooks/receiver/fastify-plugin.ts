@@ -1,8 +1,10 @@
 /** A callback route for Fastify. */
+import * as z from 'zod'
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import type { DeliveryReceiver } from './delivery-receiver.js'
 import { toNodeHandler } from './node-handler.js'
 import type { NodeRequest, NodeResponse } from './node-messages.js'
+import { validateRouteOptions } from './receiver-options.js'
 
 /** Options of {@link toFastifyPlugin}. */
 export interface FastifyPluginOptions {
@@ -45,6 +47,8 @@ export interface FastifyReplyLike {
  * 400, a large body with 413 and an unknown content type with 415, and each counts as a failed delivery. `onRequest`
  * hooks of the app run before the route, other hooks that come before an answer do not.
  *
+ * @throws `ConfigurationError` for what is no receiver, or options that cannot work
+ *
  * @example
  * ```ts
  * await fastify.register(toFastifyPlugin(receiver, { path: '/notifications' }))
@@ -52,9 +56,11 @@ export interface FastifyReplyLike {
  */
 export function toFastifyPlugin<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
-  { path }: FastifyPluginOptions,
+  options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
   const handleCallback = toNodeHandler(receiver)
+  validateRouteOptions({ path: z.string() }, options)
+  const { path } = options
   return async function notifications(app) {
     app.route({
       method: 'POST',

@@ -2,7 +2,7 @@
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import { decoded } from './content-encoding.js'
 import type { CallbackAnswer, DeliveryCore } from './delivery-core.js'
-import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
+import { coreOf, type DeliveryReceiver } from './delivery-receiver.js'
 import { bodyLeftIn, readNodeStream } from './node-body.js'
 import type { NodeRequest, NodeResponse } from './node-messages.js'
 import { RequestHeaders } from './request-headers.js'
@@ -19,6 +19,8 @@ import { RequestHeaders } from './request-headers.js'
  *   that a middleware read before and left nothing of, goes to `onInvalid` with what there is of it.
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
+ * @throws `ConfigurationError` for what is no receiver
+ *
  * @example
  * ```ts
  * createServer(toNodeHandler(receiver)).listen(8080) // node:http
@@ -28,7 +30,7 @@ import { RequestHeaders } from './request-headers.js'
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
 ): (request: NodeRequest, response: NodeResponse) => void {
-  const core = receiver[deliveryCore]
+  const core = coreOf(receiver)
   return (request, response) => void handleNodeRequest(core, request, response)
 }
 

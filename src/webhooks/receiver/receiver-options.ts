@@ -112,6 +112,7 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
 }
 
 const subject = 'The delivery receiver'
+const routeSubject = 'The callback route'
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateReceiverOptions(options: unknown): void {
@@ -124,9 +125,20 @@ export function requireType(type: 'string' | 'function', value: unknown, name: s
   if (typeof value !== type) refuseOptions(subject, [{ path: [name], message }])
 }
 
-/** @throws `ConfigurationError` about a time that no timer can wait for */
-export function requireDelay(value: unknown, name: string): void {
-  validate(z.object({ [name]: delaySchema() }), { [name]: value }, (issues) => refuseOptions(subject, issues))
+/** @throws `ConfigurationError` about options of `drain` that are unknown, or no time that a timer can wait for */
+export function validateDrainOptions(options: unknown): void {
+  const schema = z.strictObject({ timeoutMs: delaySchema().optional() })
+  validate(schema, options, (issues) => refuseOptions(subject, issues))
+}
+
+/** @throws `ConfigurationError` about options of a callback route */
+export function validateRouteOptions(shape: z.core.$ZodShape, options: unknown): void {
+  validate(z.strictObject(shape), options, (issues) => refuseOptions(routeSubject, issues))
+}
+
+/** @throws `ConfigurationError` that a callback route has no receiver, always */
+export function refuseReceiver(): never {
+  refuseOptions(routeSubject, [{ path: [], message: 'the first argument must be a DeliveryReceiver' }])
 }
 
 function delaySchema() {

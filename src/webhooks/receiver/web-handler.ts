@@ -1,9 +1,11 @@
 /** A callback route for servers that answer web-standard requests. */
+import * as z from 'zod'
 import { callSafely } from '../../shared/call-safely.js'
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import { type BodyRead, failedBody, unreadableBody } from './body-read.js'
 import { decoded } from './content-encoding.js'
-import { type DeliveryReceiver, deliveryCore } from './delivery-receiver.js'
+import { coreOf, type DeliveryReceiver } from './delivery-receiver.js'
+import { validateRouteOptions } from './receiver-options.js'
 import { RequestHeaders } from './request-headers.js'
 import { readWebStream } from './web-body.js'
 
@@ -35,6 +37,8 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  *   that something else has read before, goes to `onInvalid` with what there is of it.
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
+ * @throws `ConfigurationError` for what is no receiver, or options that cannot work
+ *
  * @example
  * ```ts
  * const handler = toWebHandler(receiver)
@@ -45,9 +49,11 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  */
 export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unknown[] = []>(
   receiver: DeliveryReceiver<Payloads>,
-  { waitUntil }: WebHandlerOptions<Rest> = {},
+  options: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const core = receiver[deliveryCore]
+  const core = coreOf(receiver)
+  validateRouteOptions({ waitUntil: z.function().optional() }, options)
+  const { waitUntil } = options
   return async (request, ...rest) => {
     const headers = new RequestHeaders(request.headers)
     const refused = core.admit(request.method, headers)
