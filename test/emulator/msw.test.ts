@@ -123,9 +123,9 @@ describe('emulatorHandlers', () => {
     [
       'with an address that is none',
       [http, { baseUrl: 'app.example.com' }],
-      'baseUrl: must be an absolute URL',
+      '`baseUrl` must be an absolute URL',
     ],
-    ['with an http: address', [http, { authUrl: 'http://a.example' }], 'authUrl: must be an https: URL'],
+    ['with an http: address', [http, { authUrl: 'http://a.example' }], '`authUrl` must be an https: URL'],
   ])('are refused %s', (_, args, sentence) => {
     const make = () => Reflect.apply(emulatorHandlers, undefined, [emulator, ...args])
     expect(make).toThrow(ConfigurationError)
