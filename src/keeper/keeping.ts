@@ -1,5 +1,5 @@
 /** The parts of a keeper put together, and what passes and the watch have in common. */
-import { type Log, logOf, lossLogOf } from '../logger.js'
+import type { Log } from '../logger.js'
 import { Circuit } from './circuit.js'
 import { Configuration } from './configuration.js'
 import { absorbDelivery, noteDelivery } from './deliveries.js'
@@ -20,6 +20,7 @@ import {
   invalidMessage,
   outageMessages,
   storeMessage,
+  tellersOf,
   tellOfGap,
   tellOfProblem,
 } from './telling.js'
@@ -74,9 +75,8 @@ export class Keeping {
       concurrency,
       reportStrays: options.reportStrays ?? true,
     }
-    const log = logOf(logger)
+    const { log, lossLog } = tellersOf(name, logger)
     this.#log = log
-    const lossLog = lossLogOf(logger)
     this.problems = new Problems((problem) => tellOfProblem(problem, { onProblem, log, lossLog }))
     this.incidents = new Incidents(this.problems, sweepIntervalMs)
     this.store = new StoreAccess(options.store, name, {
@@ -121,7 +121,7 @@ export class Keeping {
       onUnknownEnded: () => this.#strays.forgetUnreported(),
     })
     if (!store.canCompare) {
-      log('info', { name }, 'The store has no compareAndSet: only one process may keep this roster')
+      log('info', {}, 'The store has no compareAndSet: only one process may keep this roster')
     }
   }
 

@@ -1,5 +1,5 @@
 /** What the user's callbacks and the log are told, and in which words. */
-import type { Log } from '../logger.js'
+import { type Log, type Logger, logOf, lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/call-safely.js'
 import type { Outage } from './circuit.js'
 import type { KeeperGap, KeeperProblem, SubscriptionKeeperOptions } from './keeper-types.js'
@@ -7,6 +7,31 @@ import type { KeeperGap, KeeperProblem, SubscriptionKeeperOptions } from './keep
 export interface Tellers {
   readonly log: Log
   readonly lossLog: Log
+}
+
+/** The logs of one keeper: each line names the keeper, because a process may have several. */
+export function tellersOf(name: string, logger: Logger | false | undefined): Tellers {
+  const log = logOf(logger)
+  const lossLog = lossLogOf(logger)
+  return {
+    log: (level, fields, message) => log(level, { keeper: name, ...fields }, message),
+    lossLog: (level, fields, message) => {
+      const named = { keeper: name, ...fields }
+      // Lines on the console are read by people; a logger has its own way of writing times.
+      lossLog(level, logger === undefined ? withReadableTimes(named) : named, message)
+    },
+  }
+}
+
+/** The last moment that a `Date` can be, in milliseconds since 1970: of a later one `toISOString` throws. */
+const maxDateMs = 8.64e15
+
+function withReadableTimes(fields: object): object {
+  const readable = (name: string, value: unknown) =>
+    name.endsWith('At') && typeof value === 'number' && Math.abs(value) <= maxDateMs
+      ? new Date(value).toISOString()
+      : value
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, readable(name, value)]))
 }
 
 export function tellOfGap(
@@ -29,11 +54,13 @@ export function tellOfProblem(
   problem: KeeperProblem,
   { onProblem, log, lossLog }: Tellers & Pick<SubscriptionKeeperOptions, 'onProblem'>,
 ): void {
+  const { message, ...fields } = problem
+  const line = `${problem.code}: ${message}`
   if (onProblem === undefined) {
-    lossLog(problem.resolved ? 'info' : 'error', problem, `${problem.code}: ${problem.message}`)
+    lossLog(problem.resolved ? 'info' : 'error', fields, line)
     return
   }
-  log('info', problem, `${problem.code}: ${problem.message}`)
+  log('info', fields, line)
   callSafely(
     () => onProblem(problem),
     (error) => log('error', { error }, 'onProblem failed'),

@@ -9,7 +9,7 @@ import {
   type SubscriptionKeeperOptions,
 } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 const callbackUrl = 'https://app.example.com/notifications'
 
@@ -260,6 +260,60 @@ describe('what the client would refuse', () => {
     expect(keeper.status().problems).toMatchObject([
       { code: 'ROSTER', usernames: ['alice', 'bob', 'carol'], resolved: false },
     ])
+  })
+})
+
+describe('without callbacks', () => {
+  test('gaps and problems are lines on the console, with the name of the keeper and times to read', async () => {
+    const written = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => written.mockRestore())
+    await using bench = await Bench.start()
+    const keeper = bench.keeper({ onGap: undefined, onProblem: undefined, logger: undefined })
+    await keeper.sweep()
+    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+    await keeper.sweep()
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(written.mock.calls).toEqual([
+      [
+        expect.stringMatching(/^notification-subscriber: A subscription was restored/),
+        {
+          keeper: 'coaching',
+          username: 'bob',
+          subscriptionId: bench.idOf('bob'),
+          lastProvenAt: time,
+          restoredAt: time,
+          cause: 'ended',
+        },
+      ],
+      [
+        expect.stringMatching(/^notification-subscriber: RECEIVER_SUSPECTED: A subscription was found ended/),
+        {
+          keeper: 'coaching',
+          code: 'RECEIVER_SUSPECTED',
+          sinceAt: time,
+          usernames: ['bob'],
+          resolved: false,
+        },
+      ],
+    ])
+  })
+
+  test('gaps and problems are lines of the logger, with the name of the keeper and times as numbers', async () => {
+    await using bench = await Bench.start()
+    const lines: object[] = []
+    const note = (fields: object) => lines.push(fields)
+    const logger = { debug: note, info: note, warn: note, error: note }
+    const keeper = bench.keeper({ onGap: undefined, onProblem: undefined, logger })
+    await keeper.sweep()
+    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+    await keeper.sweep()
+    expect(lines).toContainEqual(
+      expect.objectContaining({ keeper: 'coaching', cause: 'ended', restoredAt: expect.any(Number) }),
+    )
+    expect(lines).toContainEqual(
+      expect.objectContaining({ code: 'RECEIVER_SUSPECTED', sinceAt: expect.any(Number) }),
+    )
+    for (const line of lines) expect(line).toMatchObject({ keeper: 'coaching' })
   })
 })
 
