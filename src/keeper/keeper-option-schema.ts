@@ -1,36 +1,35 @@
 /** The shape of a keeper's options, made when it is first needed. */
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
-import { notificationTypes } from '../notification-types.js'
+import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
 import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
+import { loggerSchema, objectWith } from '../shared/object-schemas.js'
 import { callbackUrlProblem } from '../shared/url-problem.js'
 import { headersSchema, parametersSchema, refuseSharedNames } from '../subscriptions/associated-values.js'
 import type { SubscriptionKeeperOptions } from './keeper-types.js'
 
 const functionFor = (what: string) =>
   z.custom((value) => typeof value === 'function', `must be a function that ${what}`)
-const objectWith = (methods: readonly string[]) =>
-  z.custom(
-    (value) => methods.every((method) => typeof Object(value)[method] === 'function'),
-    `must be an object with the methods ${methods.join(', ')}`,
-  )
 
 const optionsSchema = z.lazy(() =>
   z
     .strictObject({
-      client: objectWith(['tryCreateSubscription', 'unsubscribe', 'updateSubscriptionParameters']),
+      client: objectWith(
+        ['tryCreateSubscription', 'unsubscribe', 'updateSubscriptionParameters'],
+        'a `NotificationClient`, or have its tryCreateSubscription, unsubscribe and updateSubscriptionParameters',
+      ),
       name: z
         .string()
         .min(1, 'must not be empty')
         .regex(/^\P{Cc}*$/u, 'must not contain control characters'),
-      store: objectWith(['get', 'set', 'delete']),
+      store: objectWith(['get', 'set', 'delete'], 'a store with get, set and delete, such as `new Map()`'),
       usernames: z.union(
         [z.array(z.string()), functionFor('returns the list')],
         'must be a list of names, or a function that returns one',
       ),
       notificationTypes: z
-        .array(z.enum(notificationTypes))
+        .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
         .min(1, 'must name at least one notification type')
         .refine((types) => new Set(types).size === types.length, 'must not name a type twice'),
       callbackUrl: z
@@ -51,12 +50,7 @@ const optionsSchema = z.lazy(() =>
       existing: z.enum(['replace', 'report']).optional(),
       maxRemovedShare: z.number().min(0).max(1).optional(),
       reportStrays: z.boolean().optional(),
-      logger: z
-        .union(
-          [z.literal(false), objectWith(['debug', 'info', 'warn', 'error'])],
-          'must be false, or a logger with debug, info, warn and error',
-        )
-        .optional(),
+      logger: loggerSchema().optional(),
     })
     .check(refuseSharedNames),
 )

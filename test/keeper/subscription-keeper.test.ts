@@ -229,6 +229,34 @@ describe('a change of the configuration', () => {
   })
 })
 
+test('options that cannot work are refused together, each with what would do', async () => {
+  await using bench = await Bench.start()
+  const wrong: object = {
+    client: {},
+    store: {},
+    notificationTypes: ['silenceHighOpened'],
+    sweepIntervalMs: 0,
+    logger: true,
+    username: ['alice'],
+  }
+  const messages: Record<string, string> = {}
+  try {
+    bench.keeper(wrong)
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error
+    for (const { path, message } of error.issues) messages[path.join('.')] = message
+  }
+  expect(messages).toEqual({
+    client:
+      'must be a `NotificationClient`, or have its tryCreateSubscription, unsubscribe and updateSubscriptionParameters',
+    store: 'must be a store with get, set and delete, such as `new Map()`',
+    'notificationTypes.0': 'is delivered, not subscribed to: the type that brings it is `behavioral`',
+    sweepIntervalMs: 'must be more than 0',
+    logger: 'must be a logger with debug, info, warn and error, or false',
+    '': expect.stringContaining('there is no `username`'),
+  })
+})
+
 describe('what the client would refuse', () => {
   test.each([
     ['https://app.example.com', 'must be written `https://app.example.com/`'],
