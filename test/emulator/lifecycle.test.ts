@@ -255,7 +255,7 @@ describe('closing', () => {
   test.each([[[]], [['--disallow-code-generation-from-strings']]])(
     'a process that used the emulator ends by itself (node flags: %j)',
     async (flags) => {
-      const script = fileURLToPath(new URL('fixtures/start-use-close.ts', import.meta.url))
+      const script = fileURLToPath(new URL('programs/start-use-close.ts', import.meta.url))
       const run = promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', script], {
         timeout: 25_000,
       })
@@ -264,13 +264,13 @@ describe('closing', () => {
   )
 
   test('the code of the page is loaded by who asks for the page, and by nobody else', async () => {
-    const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url))
+    const program = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url))
     const loadedWith = async (options: EmulatorOptions) => {
       const { stderr } = await promisify(execFile)(
         process.execPath,
         [
-          ...['--import', 'tsx', '--import', fixture('print-loaded-modules.mjs')],
-          ...[fixture('start-with-options.ts'), JSON.stringify(options)],
+          ...['--import', 'tsx', '--import', program('print-loaded-modules.mjs')],
+          ...[program('start-with-options.ts'), JSON.stringify(options)],
         ],
         { timeout: 25_000 },
       )
