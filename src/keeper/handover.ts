@@ -33,6 +33,11 @@ export class Leftovers {
     }
   }
 
+  /** Notes all of a record that the store has lost. It may be out of date: other ids may have taken the place of these. */
+  noteAll({ username, slots }: UserRecord): void {
+    for (const slot of slots) if (!slot.isGone) this.add({ u: username, t: slot.target, p: slot.provenAt })
+  }
+
   add(leftover: Leftover): void {
     const key = keyOf(leftover)
     const earlier = this.#byKey.get(key)

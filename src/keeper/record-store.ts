@@ -117,12 +117,13 @@ export class RecordStore {
   /** Takes note of a new generation. @returns false if the head has changed meanwhile. */
   announce(generation: StoredGeneration): Promise<boolean> {
     return this.changeHead((head) => ({
+      // First, because a generation that was found in the store is a whole head: one of an earlier time.
+      ...generation,
       version: 1,
       epoch: head?.epoch ?? '',
       isClosed: head?.isClosed ?? true,
       chunks: head?.chunks ?? 0,
       leftovers: head?.leftovers ?? [],
-      ...generation,
     }))
   }
 
@@ -198,7 +199,7 @@ export class RecordStore {
       await this.save(chunk)
     }
     const chunks = this.#chunks.length
-    const head: Head = { version: 1, epoch, isClosed: false, chunks, leftovers: [], ...generation }
+    const head: Head = { ...generation, version: 1, epoch, isClosed: false, chunks, leftovers: [] }
     if (!(await this.changeHead(() => head))) throw new Overtaken()
     this.#epoch = epoch
   }

@@ -127,7 +127,10 @@ export class Tenure {
       for (let round = 0; round < maxRounds; round++) {
         try {
           if (!(await this.#findGeneration())) return this.#standAside()
+          const wasHeld = lease.isHeld
           if (!(await lease.take())) {
+            // Somebody took the turn before its time was over: the store had lost it, with all that this process wrote.
+            if (wasHeld && !records.isOwn) this.#leaveAll()
             if (this.#standing !== 'standing-by' || records.head?.chunks !== this.#loadedChunks)
               await this.#look()
             await passOn(records)
@@ -205,7 +208,16 @@ export class Tenure {
 
   /** The store has lost everything, and who was at work before this process has not written it again. */
   async #announceAgain(): Promise<void> {
-    if (this.#own === undefined || !(await this.#parts.records.announce(this.#own))) throw new Overtaken()
+    const { records } = this.#parts
+    if (this.#own === undefined || !(await records.announce(this.#own))) throw new Overtaken()
+    this.#leaveAll()
+  }
+
+  /** What the store has lost of this process's records is left over, if it means the same to the one at work. */
+  #leaveAll(): void {
+    const { records } = this.#parts
+    if (JSON.stringify(records.head?.targets) !== JSON.stringify(this.#own?.targets)) return
+    for (const record of records.users.values()) records.leftovers.noteAll(record)
   }
 
   #isOlderThan(head: StoredGeneration): boolean {
@@ -236,9 +248,10 @@ export class Tenure {
     problems.end('STORE')
   }
 
-  /** Reads what the one at work has written, to know whose deliveries arrive here. */
+  /** Reads what the one at work has written, to know whose deliveries arrive here. A store that lost it shows nothing. */
   async #look(): Promise<void> {
     const { records } = this.#parts
+    if (records.head === undefined) return
     await records.load({ ...loadFacts(), wasClosed: true })
     this.#loadedChunks = records.head?.chunks
   }

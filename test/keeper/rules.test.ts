@@ -179,6 +179,54 @@ describe('a store that fails', () => {
     expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 4 })
   })
 
+  test('and has lost all is written again whole by a process that once found less in it', async () => {
+    const world = await settledWorld({ users: 60 })
+    await world.stop(nodeOf(world))
+    world.start()
+    await world.time.advance(20 * second)
+    for (let index = 60; index < 120; index++) world.want(`agent${index}`)
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    const ids = world.service.active().map(({ id }) => id)
+    world.store.forget()
+    await world.time.advance(2 * minute)
+    world.kill(nodeOf(world))
+    world.start()
+    await world.time.advance(interval + minute)
+    expect(world.service.active().map(({ id }) => id)).toEqual(ids)
+    expect(world.violations).toEqual([])
+  })
+
+  test('and loses all with the process at work leaves the gaps to be told by one that stood by', async () => {
+    const world = await settledWorld({ users: 4 })
+    world.start()
+    await world.time.advance(20 * second)
+    world.end(['agent0'])
+    world.kill(nodeOf(world))
+    world.forget()
+    await world.time.advance(interval + minute)
+    expect(gapsNotReported(world)).toEqual([])
+    expect(world.gaps.map(({ what }) => what.username)).toContain('agent0')
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
+
+  test('and loses all twice lets the process at work learn what another one made in between', async () => {
+    const { parameters: _, ...configuration } = defaultConfiguration
+    const world = await settledWorld({ users: 2, configuration })
+    world.forget()
+    world.start()
+    await world.time.advance(second)
+    world.forget()
+    await world.time.advance(interval + minute)
+    for (const { usernames, id } of world.service.active()) {
+      const known = nodeOf(world).process.run(() => nodeOf(world).keeper.subscription(usernames[0] ?? ''))
+      if (known !== undefined) expect(known.subscriptionId).toBe(id)
+    }
+    expect(world.gaps.map(({ what }) => what.username).sort()).toEqual(['agent0', 'agent1'])
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
+
   test('and has lost all is written again by a process that stops', async () => {
     const world = await settledWorld({ users: 4 })
     const ids = world.service.active().map(({ id }) => id)
