@@ -8,8 +8,9 @@ import { seconds, type Told, type World } from './world.js'
 export function gapsNotReported(world: World): string[] {
   const problems: string[] = []
   for (const [username, wantedSinceMs] of world.wanted) {
-    for (const { fromMs, toMs, by } of inactiveTimes(world, username, wantedSinceMs)) {
-      if (isForgotten(world, username, by)) continue
+    for (const interval of inactiveTimes(world, username, wantedSinceMs)) {
+      if (isLost(world, username, interval)) continue
+      const { fromMs, toMs } = interval
       const begunMs = Math.max(fromMs, takenUntilMs(world, username, toMs))
       const told = world.gaps.filter(({ what }) => what.username === username)
       const isReported = told.some((gap) => {
@@ -59,19 +60,22 @@ function takenUntilMs(world: World, username: string, toMs: number): number {
   return Math.max(Number.NEGATIVE_INFINITY, ...ends.filter((ms) => ms <= toMs))
 }
 
-/** Whoever starts with an empty store meets everybody for the first time, and knows of no gap. */
-function isForgotten(world: World, username: string, by: SentRequest | undefined): boolean {
-  const { forgottenAtMs } = world
-  const startedAtMs = by?.process.wallSkews[0]?.sinceMs ?? 0
-  if (by === undefined || forgottenAtMs === undefined || startedAtMs < forgottenAtMs) return false
-  return (
-    world.requests.find(
-      (each) => each.created !== undefined && each.username === username && each.process === by.process,
-    ) === by
+/**
+ * Whether the process that closed a gap could not know that there had been a subscription before: nobody knew any more,
+ * or it began with an empty store, and whoever knew lost the turn to it.
+ */
+function isLost(world: World, username: string, { madeAtMs, toMs, by }: Interval): boolean {
+  const wasLost = world.lost.some(
+    (each) => each.username === username && each.atMs >= madeAtMs && each.atMs <= toMs,
   )
+  if (wasLost || by === undefined) return wasLost
+  const hasNeverMet = world.unmet.get(by.process)?.has(username) === true
+  return hasNeverMet && !world.knows(by.process, username, by.atMs)
 }
 
 interface Interval {
+  /** When the subscription before was made. */
+  readonly madeAtMs: number
   readonly fromMs: number
   readonly toMs: number
   /** The request that ended it. */
@@ -81,16 +85,19 @@ interface Interval {
 function inactiveTimes(world: World, username: string, sinceMs: number): Interval[] {
   const times: Interval[] = []
   let activeUntilMs: number | undefined
+  let madeAtMs = 0
   for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
     if (createdBy !== 'keeper' || !usernames.includes(username)) continue
     const endedAtMs = end?.atMs ?? Number.POSITIVE_INFINITY
     // Who was removed as the roster said then is subscribed for the first time again.
     const wasRemoved = end?.reason === 'unsubscribed' && wasRemovedByRoster(world, id, username)
+    if (wasRemoved && endedAtMs >= (activeUntilMs ?? 0)) activeUntilMs = undefined
     if (endedAtMs <= sinceMs || wasRemoved) continue
     if (activeUntilMs !== undefined && createdAtMs > activeUntilMs) {
       const by = world.requests.find(({ created }) => created === id)
-      times.push({ fromMs: activeUntilMs, toMs: createdAtMs, by })
+      times.push({ madeAtMs, fromMs: activeUntilMs, toMs: createdAtMs, by })
     }
+    madeAtMs = createdAtMs
     activeUntilMs = Math.max(activeUntilMs ?? 0, endedAtMs)
   }
   return times

@@ -41,22 +41,28 @@ export function problemsAtTheService(world: World): string[] {
   return problems
 }
 
-/** What keepers have made and must be able to end: whose id the store has lost shows as a stray delivery at best. */
+/** What keepers have made and must be able to end: what nobody knows of any more shows as a stray delivery at best. */
 export function leftOvers(world: World): ModelSubscription[] {
-  const { forgottenAtMs = Number.NEGATIVE_INFINITY } = world
-  return world.service.active().filter(({ createdBy, usernames, createdAtMs }) => {
-    const isForgotten = createdAtMs <= forgottenAtMs && !usernames.some((name) => world.wanted.has(name))
-    return createdBy === 'keeper' && !isForgotten
+  return world.service.active().filter(({ id, createdBy, usernames, createdAtMs }) => {
+    const isLost = world.lost.some(
+      ({ atMs, username }) =>
+        atMs >= createdAtMs && usernames.includes(username) && !world.wanted.has(username),
+    )
+    const isIdLost = world.configuration.parameters === undefined && world.lostIds.has(id)
+    return createdBy === 'keeper' && !isLost && !isIdLost
   })
 }
 
 /**
- * An id that a store that failed never held is lost when another process takes over. Without parameters there is no proof
+ * An id that a store that failed never held is lost when another process takes over, and one that a store has lost when
+ * nobody lives who knew it: one who knows the id before it takes that for the present one. Without parameters there is no proof
  * by id, so the 409 of that process passes for one of the earlier id. Its
  * deliveries are strays then, and it is ended all the same: see `checkRestart`.
  */
-export function isUnknowable({ configuration, store }: World, id: number | undefined): boolean {
-  return configuration.parameters === undefined && id !== undefined && store.hasMissed(id)
+export function isUnknowable({ configuration, store, lostIds }: World, id: number | undefined): boolean {
+  return (
+    configuration.parameters === undefined && id !== undefined && (store.hasMissed(id) || lostIds.has(id))
+  )
 }
 
 /** A keeper knows what is at the service, and sees no trouble. */

@@ -54,6 +54,10 @@ export class ModelStore {
   readonly #failures = new Map<VirtualProcess, number>()
   #hasFailed = false
   readonly #idsHeld = new Set<number>()
+  /** The users of whom each process has read, or written, something. */
+  readonly #met = new Map<VirtualProcess, Map<string, 'read' | 'written'>>()
+  readonly #idsRead = new Map<VirtualProcess, Set<number>>()
+  #hasForgotten = false
 
   constructor(time: VirtualTime, options: StoreOptions) {
     this.#time = time
@@ -74,6 +78,35 @@ export class ModelStore {
   /** Loses all it had. */
   forget(): void {
     this.#entries.clear()
+    this.#hasForgotten = true
+  }
+
+  get hasForgotten(): boolean {
+    return this.#hasForgotten
+  }
+
+  /** Whether it holds a record of a user that a process finds: one in a chunk without a head is none. */
+  holds(username: string): boolean {
+    const keys = [...this.#entries.keys()]
+    const texts = keys.map((key) => this.#present(key) ?? '')
+    return (
+      keys.some((key) => key.endsWith(':head')) && texts.some((text) => usernamesIn(text).includes(username))
+    )
+  }
+
+  /** Whether an id stands in it. */
+  holdsId(id: number): boolean {
+    return [...this.#entries.keys()].some((key) => idsIn(this.#present(key) ?? '').includes(id))
+  }
+
+  /** Whether a process has read an id, or will when its answer arrives. */
+  hasShownId(process: VirtualProcess, id: number): boolean {
+    return this.#idsRead.get(process)?.has(id) === true
+  }
+
+  /** Whether a process has read a record of a user before it wrote one, or will when its answer arrives. */
+  hasShown(process: VirtualProcess, username: string): boolean {
+    return this.#met.get(process)?.get(username) === 'read'
   }
 
   /** Whether a subscription's id was never in the store, because that failed. */
@@ -114,6 +147,10 @@ export class ModelStore {
         let order = 0
         const effect = () => {
           const value = this.#get(key)
+          this.#meet(process, value, 'read')
+          const idsRead = this.#idsRead.get(process) ?? new Set()
+          this.#idsRead.set(process, idsRead)
+          for (const id of idsIn(value ?? '')) idsRead.add(id)
           // A store that lies shows nothing of what it holds.
           if (value === this.#present(key)) order = this.#order
           return value
@@ -122,7 +159,11 @@ export class ModelStore {
           if (value !== undefined && order > 0) this.#note(process, key, value, order)
         })
       },
-      set: (key, value, ttlMs) => perform(() => this.#set(key, value, ttlMs), true),
+      set: (key, value, ttlMs) =>
+        perform(() => {
+          this.#meet(process, value, 'written')
+          return this.#set(key, value, ttlMs)
+        }, true),
       delete: (key) => perform(() => this.#delete(key), true),
     }
     if (!this.#options.hasCompareAndSet) return store
@@ -130,6 +171,7 @@ export class ModelStore {
       ...store,
       compareAndSet: (key, expected, value, ttlMs) =>
         perform(() => {
+          this.#meet(process, value, 'written')
           if (this.#mode === 'swallowing') return false
           if (this.#present(key) !== expected) return false
           this.#set(key, value, ttlMs)
@@ -183,6 +225,12 @@ export class ModelStore {
     }, never)
   }
 
+  #meet(process: VirtualProcess, value: string | undefined, how: 'read' | 'written'): void {
+    const met = this.#met.get(process) ?? new Map<string, 'read' | 'written'>()
+    this.#met.set(process, met)
+    for (const username of usernamesIn(value ?? '')) if (!met.has(username)) met.set(username, how)
+  }
+
   /** Now the process knows what it has read. */
   #note(process: VirtualProcess, key: string, value: string, order: number): void {
     const read = this.#read.get(process) ?? new Map<string, Read>()
@@ -200,7 +248,7 @@ export class ModelStore {
     }
     this.#options.onText(`${key}: ${value}`)
     if (this.#mode === 'swallowing') return true
-    for (const [, id] of value.matchAll(/"i":(\d+)/g)) this.#idsHeld.add(Number(id))
+    for (const id of idsIn(value)) this.#idsHeld.add(id)
     this.#entries.set(key, { value, endsAtMs: ttlMs === undefined ? Infinity : this.#time.nowMs + ttlMs })
     return true
   }
@@ -218,6 +266,16 @@ export class ModelStore {
 }
 
 const never = new Promise<never>(() => {})
+
+function idsIn(text: string): number[] {
+  return [...text.matchAll(/"i":(\d+)/g)].map(([, id]) => Number(id))
+}
+
+function usernamesIn(text: string): string[] {
+  if (!text.includes('"records"')) return []
+  const { records }: { records: StoredRecord[] } = JSON.parse(text)
+  return records.map(({ u }) => u)
+}
 
 function recordIn(text: string, username: string): StoredRecord | undefined {
   if (!text.includes(JSON.stringify(username))) return undefined

@@ -111,8 +111,12 @@ export class World implements Network {
   readonly violations: string[] = []
   /** Every process that there ever was. */
   readonly processes: VirtualProcess[] = []
-  /** When the store last lost all it had. */
-  forgottenAtMs: number | undefined
+  /** When the last trace of a user was lost: no store and no living process knew any more of a subscription. */
+  readonly lost: { readonly atMs: number; readonly username: string }[] = []
+  /** The ids that no store and no living process knew any more, though a process may know of one before. */
+  readonly lostIds = new Set<number>()
+  /** The users of whom a process, when it started or the store lost all, neither knew nor found anything. */
+  readonly unmet = new Map<VirtualProcess, Set<string>>()
   /** When a request had its effect last, though it was sent long before. */
   lateEffectAtMs = 0
   tokenRequests = 0
@@ -167,8 +171,10 @@ export class World implements Network {
     this.nodes.push(node)
     process.onDeath = () => {
       this.nodes.splice(this.nodes.indexOf(node), 1)
+      this.#noteLost()
       this.onDeath()
     }
+    this.#noteLost()
     process.run(() => keeper.start())
     return node
   }
@@ -216,8 +222,45 @@ export class World implements Network {
 
   /** The store loses all it had. */
   forget(): void {
-    this.forgottenAtMs = this.time.nowMs
     this.store.forget()
+    this.#noteLost()
+  }
+
+  /** Without a loss of the store all that a process knows outlives it. */
+  #noteLost(): void {
+    if (!this.store.hasForgotten) return
+    const atMs = this.time.nowMs
+    const kept = this.service.subscriptions.filter(isKept)
+    for (const { id, end } of kept) {
+      if (end === undefined && !this.store.holdsId(id) && !this.#isIdKnown(id)) this.lostIds.add(id)
+    }
+    for (const username of new Set(kept.flatMap(({ usernames }) => usernames))) {
+      if (this.store.holds(username)) continue
+      const unknowing = this.nodes.filter(({ process }) => !this.knows(process, username))
+      if (unknowing.length === this.nodes.length) this.lost.push({ atMs, username })
+      for (const { process } of unknowing) {
+        const unmet = this.unmet.get(process) ?? new Set()
+        this.unmet.set(process, unmet.add(username))
+      }
+    }
+  }
+
+  #isIdKnown(id: number): boolean {
+    return this.nodes.some(
+      ({ process }) =>
+        this.store.hasShownId(process, id) ||
+        this.requests.some((each) => each.process === process && each.created === id),
+    )
+  }
+
+  /** Whether a process has read of a user, or had asked the service for a subscription before a time. */
+  knows(process: VirtualProcess, username: string, beforeMs = Number.POSITIVE_INFINITY): boolean {
+    return (
+      this.store.hasShown(process, username) ||
+      this.requests.some(
+        (each) => each.process === process && each.username === username && each.atMs < beforeMs,
+      )
+    )
   }
 
   /** Another configuration is wanted from now on. */
