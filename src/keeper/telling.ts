@@ -88,9 +88,9 @@ export const outageMessages: Readonly<Record<Outage['kind'], string>> = {
 export function conflictMessage(usernames: readonly string[]): string {
   const who = usernames.length === 1 ? usernames[0] : `${usernames.length} users`
   return (
-    `The service has another subscription for ${who} with this callback URL, which this keeper did not make: ` +
-    'perhaps a joint subscription, or another environment. Unsubscribe it by its id, which a STRAY names at its next ' +
-    'delivery, or use another callback URL.'
+    `The service has another subscription for ${who} with this callback URL, whose id the keeper does not know: ` +
+    'perhaps a joint subscription, another environment, or an earlier process of this keeper, whose store was lost. ' +
+    'Unsubscribe it by its id, which a STRAY names a minute or two after its next delivery, or use another callback URL.'
   )
 }
 
