@@ -221,7 +221,7 @@ function applyUpdate(
   return { mustSave: isNews }
 }
 
-/** It may still take effect. Two of them are as one that carries the older parameters and takes the longer time. */
+/** An update without an answer may still take effect. Two are noted as one, with the older parameters and the longer time. */
 function noteLateUpdate(slot: Slot, { generation }: Facts, { sentSince, answeredSince }: CallTimes): void {
   const { lateUpdate } = slot
   const isStillLate = lateUpdate !== undefined && sentSince < lateUpdate.settlesAt
@@ -258,7 +258,7 @@ function applyUnsubscribe(
   }
   const successor = slotOf(record, facts.target)
   if (answer.kind === 'ok' || successor?.id === undefined) return { mustSave: true }
-  // It had ended before its successor was there.
+  // The subscription had ended before its successor was there.
   const gap: KeeperGap = {
     username: record.username,
     subscriptionId: successor.id,

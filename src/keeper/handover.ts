@@ -53,7 +53,7 @@ export class Leftovers {
   }
 }
 
-/** Of a process that does not work: leaves in the store what is left over. @throws StoreFailure */
+/** Leaves in the store what a process that is not at work could not write in its own turn. @throws StoreFailure */
 export async function passOn(records: RecordStore): Promise<void> {
   const { head, leftovers } = records
   if (leftovers.isEmpty || head === undefined) return
@@ -104,7 +104,10 @@ function doubt(slot: Slot, provenAt: number | undefined): void {
   slot.provenAt = earlierStamp(slot.provenAt, provenAt)
 }
 
-/** Forgotten since by the one at work: what may be there has to be ended, unless the roster wants the user again. */
+/**
+ * A user whom the process at work has forgotten meanwhile: the subscription that may exist has to be ended, unless the
+ * roster wants the user again.
+ */
 function removedUser(records: RecordStore, username: string): UserRecord {
   const record = newUser(username)
   record.isRemoved = true
@@ -113,7 +116,7 @@ function removedUser(records: RecordStore, username: string): UserRecord {
   return record
 }
 
-/** Nothing is known of a time before which a proof is missing. */
+/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
 function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }

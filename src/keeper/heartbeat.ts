@@ -22,7 +22,7 @@ export class Heartbeat {
     if (this.#holders === 1) this.#wait()
   }
 
-  /** @returns whether this was the last holder, once no beat is under way any more */
+  /** @returns whether this was the last holder, once no beat is in flight any more */
   async release(): Promise<boolean> {
     this.#holders--
     if (this.#holders > 0) return false

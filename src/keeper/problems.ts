@@ -24,7 +24,7 @@ export class Problems {
     return Array.from(this.#open.values(), (problem) => shown(problem, false))
   }
 
-  /** There is trouble. Told if it is new. */
+  /** Notes a trouble, and tells of a new one. */
   begin(
     code: KeeperProblemCode,
     message: string,
@@ -78,18 +78,18 @@ export class Problems {
     this.#tell(shown(problem, false))
   }
 
-  /** This user has the trouble no longer. With the last one the trouble is over. */
+  /** Notes that this user has the trouble no longer. With the last user the trouble is over. */
   removeUser(code: KeeperProblemCode, username: string): void {
     const usernames = this.#open.get(usersKeyOf(code))?.usernames
     if (usernames?.delete(username) && usernames.size === 0) this.endForUsers(code)
   }
 
-  /** The trouble of all its users is over. Told if there was one. */
+  /** Notes that a trouble is over for all its users, and tells so if there was one. */
   endForUsers(code: KeeperProblemCode): void {
     this.#end(usersKeyOf(code))
   }
 
-  /** The trouble is over. Told if there was one. */
+  /** Notes that a trouble is over, and tells so if there was one. */
   end(code: KeeperProblemCode, subscriptionId?: number): void {
     this.#end(keyOf(code, subscriptionId))
   }

@@ -237,7 +237,7 @@ export class RecordStore {
   }
 
   /**
-   * Writes a chunk and reads it back. Everybody who asks while a write is under way shares the next one.
+   * Writes a chunk and reads it back. Everybody who asks while a write is in flight shares the next one.
    *
    * @throws StoreFailure, Overtaken
    */

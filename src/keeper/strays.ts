@@ -35,7 +35,7 @@ export class Strays {
     for (const [id, { isReported }] of this.#seen) if (!isReported) this.#seen.delete(id)
   }
 
-  /** This id is none of ours any more. */
+  /** The keeper has ended or replaced the subscription of this id: its last callbacks are no strays. */
   hasEnded(id: number): void {
     this.#ended.add(id)
     if (this.#ended.size <= maxWatched) return

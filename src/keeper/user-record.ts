@@ -99,7 +99,7 @@ export interface Chunk {
   /** Whether somebody who waits for the next write needs to know that it stands in the store. */
   isReadBack: boolean
   writing: Promise<void> | undefined
-  /** A write that begins when the one under way is over: everybody who asks meanwhile shares it. */
+  /** A write that begins when the one in flight is over: everybody who asks meanwhile shares it. */
   nextWrite: Promise<void> | undefined
 }
 
@@ -234,7 +234,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
     // A later process that ended cleanly does not make up for one that did not.
     const isClear = facts.wasClosed && slot.doubt === undefined
     const doubt = slot.doubt === 1 ? 'unanswered' : isClear ? 'none' : 'loaded'
-    // A process that did not end cleanly may have had an update under way, of this generation or a later one.
+    // A process that did not end cleanly may have had an update in flight, of this generation or a later one.
     const lateGeneration = slot.l ?? (isClear ? undefined : slot.g)
     return {
       target: slot.t,

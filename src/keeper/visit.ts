@@ -45,7 +45,7 @@ const abortedPauseMs = 1_000
 export class Visitor {
   readonly #parts: VisitorParts
   readonly #caller: Caller
-  /** By username: after the records were read anew, a visit of an old one may still be under way. */
+  /** By username: after the records were read anew, a visit of an old one may still be in flight. */
   readonly #busy = new Map<string, Promise<Visit>>()
 
   constructor(parts: VisitorParts) {
@@ -53,12 +53,12 @@ export class Visitor {
     this.#caller = new Caller(parts)
   }
 
-  /** The visits under way. */
+  /** The visits in flight. */
   get underWay(): Promise<unknown> {
     return Promise.all(this.#busy.values())
   }
 
-  /** The visit of this user that is under way, if there is one. */
+  /** The visit of this user that is in flight, if there is one. */
   underWayOf({ username }: UserRecord): Promise<Visit> | undefined {
     return this.#busy.get(username)
   }

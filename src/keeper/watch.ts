@@ -41,7 +41,7 @@ export class Watch {
     this.#planRoster()
   }
 
-  /** No more visits begin; resolves when those under way are over. */
+  /** No more visits begin; resolves when the visits in flight are over. */
   async stop(): Promise<void> {
     this.#isRunning = false
     this.#keeping.isWatching = false
