@@ -38,6 +38,8 @@ export default defineConfig({
   test: {
     testTimeout: 30_000,
     maxWorkers: 2,
+    // Of tests that run at the same time most wait. Set here, because the first file of a worker decides for all of its.
+    maxConcurrency: 24,
     projects: [
       {
         extends: true,

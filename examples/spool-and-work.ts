@@ -26,7 +26,11 @@ async function coach({ subscriptionId, notification }: Delivery): Promise<void> 
   }
 }
 
-const spool = await DeliverySpool.open({ path: join(folder, 'spool'), deliver: coach })
+const spool = await DeliverySpool.open({
+  path: join(folder, 'spool'),
+  deliver: coach,
+  logger: false, // the failure above is on purpose; in an app leave this out, or give your logger
+})
 const receiver = new DeliveryReceiver({
   secrets: { token: callbackToken },
   onInvalid: spool.keepInvalid,

@@ -8,8 +8,6 @@ import { type Operation, operations, padding } from './operations.js'
 import { type Script, ScriptedServer } from './scripted-server.js'
 import { type Outcome, stages } from './stages.js'
 
-vi.setConfig({ maxConcurrency: 24 })
-
 const { tls } = createLoopbackCertificate()
 
 // The client's own dispatcher and the global fetch take a private authority from the process only.

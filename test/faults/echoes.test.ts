@@ -7,8 +7,6 @@ import { auth, everythingShownBy, expectNoSecretIn, secrets, spellings } from '.
 import { type Operation, operations } from './operations.js'
 import { type Script, ScriptedServer } from './scripted-server.js'
 
-vi.setConfig({ maxConcurrency: 24 })
-
 const { tls } = createLoopbackCertificate()
 
 beforeAll(() => void vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0'))

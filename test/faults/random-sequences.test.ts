@@ -2,10 +2,8 @@
 import fc from 'fast-check'
 import type { CreateSubscriptionInput } from 'notification-subscriber'
 import type { Fault } from 'notification-subscriber/emulator'
-import { describe, test, vi } from 'vitest'
+import { describe, test } from 'vitest'
 import { hastyMs, Witness } from './witness.js'
-
-vi.setConfig({ maxConcurrency: 8 })
 
 /** Few enough that identical and overlapping subscriptions are common. */
 const wanted: readonly CreateSubscriptionInput[] = (
