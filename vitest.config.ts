@@ -37,6 +37,8 @@ export default defineConfig({
   },
   test: {
     testTimeout: 30_000,
+    // One second, the default, is little for a page that loads on a busy machine.
+    expect: { poll: { timeout: 10_000 } },
     maxWorkers: 2,
     // Of tests that run at the same time most wait. Set here, because the first file of a worker decides for all of its.
     maxConcurrency: 24,
