@@ -9,7 +9,8 @@ export function openLmdbStore(path: string): { store: RedisStore; close(): Promi
     set: (key, value) => db.put(key, value),
     delete: (key) => db.remove(key),
     compareAndSet: (key, expected, value) =>
-      db.transaction(() => {
+      // Not `transaction`: with several processes on one file it was seen to wait for ever.
+      db.transactionSync(() => {
         if (db.get(key) !== expected) return false
         db.putSync(key, value)
         return true
