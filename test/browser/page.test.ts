@@ -183,6 +183,21 @@ describe('the page', () => {
     await page.getByText('7 older entries are gone: the emulator keeps the last 1,000.').waitFor()
   })
 
+  it('shows what came before it was ready to listen', async () => {
+    await using world = await World.start()
+    await world.subscribe('alice')
+    await using opened = await openPage(browser, world.pageUrl)
+    const { page } = opened
+    // The page's effects wait for a timer; its events do not.
+    await page.addInitScript(`
+      const { setTimeout } = window
+      window.setTimeout = (callback, delay = 0) => setTimeout(callback, delay + 500)
+    `)
+    await page.reload()
+    await option(page, /alice #1/).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+  })
+
   it('masks secrets until they are revealed', async () => {
     await using world = await World.start()
     await world.subscribe('alice', { token: 'a-secret-of-the-receiver' })

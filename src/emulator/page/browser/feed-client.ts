@@ -102,7 +102,11 @@ export class Feed {
 /** The state as it is now; the component is rendered again when it changes. */
 export function useFeed(feed: Feed): FeedState {
   const [state, setState] = useState(feed.state)
-  useEffect(() => feed.listen(() => setState(feed.state)), [feed])
+  useEffect(() => {
+    // An effect runs after the first paint: by then the snapshot may have come, and been told to nobody.
+    setState(feed.state)
+    return feed.listen(() => setState(feed.state))
+  }, [feed])
   return state
 }
 
