@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CuttableProxy } from './cuttable-proxy.js'
 import { launchChromium, openPage, World } from './support.js'
 
 let browser: Browser
@@ -198,6 +199,28 @@ describe('the page', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
+  it('is live when it shows what there is, and claims nothing before', async () => {
+    await using world = await World.start()
+    await world.subscribe('alice')
+    await using opened = await openPage(browser, world.pageUrl)
+    const { page } = opened
+    // The first snapshot comes a while after the connection.
+    await page.addInitScript(`
+      const { addEventListener } = EventSource.prototype
+      EventSource.prototype.addEventListener = function (name, listener) {
+        const late = (event) => setTimeout(listener, 500, event)
+        addEventListener.call(this, name, name === 'snapshot' ? late : listener)
+        if (name === 'open') addEventListener.call(this, name, () => (document.title = 'Connected'))
+      }
+    `)
+    await page.reload()
+    await page.waitForFunction('document.title === "Connected"')
+    await expect.poll(() => page.getByText('Connecting to the emulator…').count()).toBe(2)
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await subscriptions(page).getByRole('option').count()).toBe(1)
+    expect(await timeLine(page).getByRole('option').count()).toBe(2)
+  })
+
   it('masks secrets until they are revealed', async () => {
     await using world = await World.start()
     await world.subscribe('alice', { token: 'a-secret-of-the-receiver' })
@@ -215,14 +238,21 @@ describe('the page', () => {
 
   it('goes on by itself after the connection was lost, with what happened meanwhile', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
+    await using proxy = await CuttableProxy.listen()
+    await using opened = await openPage(browser, world.pageUrl, { proxy: { server: proxy.url } })
     const { page } = opened
     await world.subscribe('alice')
     await option(page, /alice #1/).waitFor()
-    await page.context().setOffline(true)
+    proxy.cut()
+    await page.getByText('Not connected', { exact: true }).waitFor()
     await world.notify('alice')
-    await page.context().setOffline(false)
+    await world.subscribe('bob')
+    proxy.mend()
     await option(page, /empathyCueOpened #1/).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await option(page, /bob #2/).waitFor()
+    expect(await timeLine(page).getByRole('option').count()).toBe(4)
+    expect(proxy.lastEventIds).toHaveLength(1)
   })
 
   it('can be used by the keyboard alone', async () => {
@@ -290,6 +320,7 @@ describe('the page', () => {
     const { page } = opened
     for (const tab of ['Time line', 'Subscriptions', 'Send', 'Faults', 'Details']) {
       await page.getByRole('tab', { name: tab }).click()
+      await page.getByRole('tab', { name: tab, selected: true }).waitFor()
       const { scroll, client } = await page.evaluate<{ scroll: number; client: number }>(
         '({ scroll: document.documentElement.scrollWidth, client: document.documentElement.clientWidth })',
       )

@@ -47,7 +47,10 @@ export class Feed {
 
   constructor() {
     const source = new EventSource('events')
-    source.addEventListener('open', () => this.#set({ connection: 'live' }))
+    source.addEventListener('open', () => {
+      // Not before there is something to show: the first snapshot may come a while after the connection.
+      if (this.state.service !== undefined) this.#set({ connection: 'live' })
+    })
     source.addEventListener('error', () => {
       this.#set({ connection: source.readyState === EventSource.CLOSED ? 'gone' : 'lost' })
     })
@@ -74,6 +77,7 @@ export class Feed {
   #replace({ subscriptions, ended, entries, ...rest }: Snapshot): void {
     this.#set({
       ...rest,
+      connection: 'live',
       subscriptions: subscriptions.toReversed(),
       ended: ended.toReversed(),
       entries: entries.toReversed(),

@@ -58,7 +58,7 @@ export function Subscriptions({ state, selectedId, onMove, onOpen }: Subscriptio
         )}
       </div>
       {items.length === 0 ? (
-        <Nothing shown={shown} text={text} hasAny={all.length > 0} />
+        <Nothing state={state} shown={shown} text={text} hasAny={all.length > 0} />
       ) : (
         <VirtualList
           id="subscriptions-list"
@@ -120,7 +120,9 @@ export function Pips({ failures }: { failures: number }): JSX.Element {
   )
 }
 
-function Nothing({ shown, text, hasAny }: { shown: Shown; text: string; hasAny: boolean }): JSX.Element {
+function Nothing(props: { state: FeedState; shown: Shown; text: string; hasAny: boolean }): JSX.Element {
+  const { state, shown, text, hasAny } = props
+  if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   if (hasAny) return <p class="empty">No subscription matches “{text.trim()}”.</p>
   const sentences = {
     active: 'No subscription yet. One appears here as soon as a client creates it.',

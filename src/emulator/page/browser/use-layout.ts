@@ -11,6 +11,8 @@ export function useLayout(): Layout {
   useEffect(() => {
     const update = () => setLayout(layoutNow())
     for (const query of [wide, narrow]) query.addEventListener('change', update)
+    // An effect runs after the first paint: by then the window may have another width.
+    update()
     return () => {
       for (const query of [wide, narrow]) query.removeEventListener('change', update)
     }
