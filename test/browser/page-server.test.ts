@@ -1,6 +1,7 @@
 /** Who may use the page: nobody but its own origin, and only through what its policy allows. */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmulator } from 'notification-subscriber/emulator'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -77,6 +78,28 @@ describe('the page server', () => {
     for (const path of ['/', '/events', '//events', wrong, `${wrong}events`]) {
       expect((await send(origin + path)).status).toBe(404)
     }
+  })
+
+  it('gives a reader that was slow everything that it missed', async () => {
+    await using emulator = await startEmulator({ page: true })
+    const sent = request(`${emulator.pageUrl}events`)
+    sent.end()
+    const [events] = await once(sent, 'response')
+    events.setEncoding('utf8')
+    await once(events, 'data')
+    events.pause()
+    const fetchPath = (path: string) => emulator.fetch(new Request(emulator.baseUrl + path))
+    // More than what stands between the server and a reader takes.
+    for (let i = 0; i < 1_000; i++) await fetchPath(`/${'x'.repeat(30_000)}`)
+    await sleep(300)
+    await fetchPath('/last')
+    await sleep(300)
+    let text = ''
+    for await (const chunk of events) {
+      text = text.slice(-100) + chunk
+      if (text.includes('"/last"')) break
+    }
+    expect(text).toContain('"path":"/last"')
   })
 
   it('refuses a POST without its own Origin, of another type, too long, or that is no JSON', async () => {

@@ -37,6 +37,8 @@ export class EventStream {
     const reader = { response, revision: run === this.#run ? Number(revision) : Number.NaN }
     this.#readers.add(reader)
     response.once('close', () => this.#readers.delete(reader))
+    // A slow reader has read: it gets everything that it missed at once.
+    response.on('drain', () => this.#send(reader))
     response.write('retry: 1000\n\n')
     this.#send(reader)
   }
@@ -58,16 +60,13 @@ export class EventStream {
 
   #send(reader: Reader): void {
     const { response } = reader
-    // A slow reader is sent nothing until it has read; then everything that it missed at once.
+    // A slow reader is sent nothing until it has read.
     if (response.writableNeedDrain) return
     const { revision } = this.#journal
     if (reader.revision === revision) return
     const batch = this.#journal.changesSince(reader.revision)
     const [name, data] = batch === undefined ? ['snapshot', this.#journal.snapshot()] : ['batch', batch]
     reader.revision = revision
-    const isTaken = response.write(
-      `event: ${name}\nid: ${this.#run} ${revision}\ndata: ${JSON.stringify(data)}\n\n`,
-    )
-    if (!isTaken) response.once('drain', () => this.#send(reader))
+    response.write(`event: ${name}\nid: ${this.#run} ${revision}\ndata: ${JSON.stringify(data)}\n\n`)
   }
 }
