@@ -5,11 +5,11 @@ import { isBytes } from '../delivery/body.js'
 import type { PayloadSchemas } from '../delivery/delivery.js'
 import { type Authenticator, authenticator } from './authentication.js'
 import { type BodyRead, failedBody } from './body-read.js'
-import { type BodyParser, judgeBody } from './judged-body.js'
+import { type BodyParser, type JudgedBody, judgeBody } from './judged-body.js'
 import type { DeliveryReceiverOptions } from './receiver-options.js'
 import type { RefusedCallback } from './refusal.js'
 import type { RequestHeaders } from './request-headers.js'
-import { isOverWithin } from './time-limit.js'
+import { isOverSoon, isOverWithin, type Progress } from './time-limit.js'
 import { UserCallbacks } from './user-callbacks.js'
 
 /** What to answer a callback with. There is never a body. */
@@ -70,15 +70,24 @@ export class DeliveryCore<Payloads extends PayloadSchemas> {
       return this.refuse({ status: 413, reason: `the body is larger than ${this.maxBodyBytes} bytes` })
     }
     const judged = judgeBody(read, headers, this.#parser)
-    const handling =
-      judged.kind === 'delivery' ? this.callbacks.notify(judged) : this.callbacks.reportInvalid(judged)
-    const handled = handling.then(this.#deliveries.end)
+    const progress = { isOver: false }
+    const handled = this.#handle(judged, progress)
 
     const answer = answerWith(204)
+    if (await isOverSoon(progress)) return { answer }
     if (await isOverWithin(handled, this.#ackTimeoutMs)) return { answer }
     const fields = { ...judged.logFields, ackTimeoutMs: this.#ackTimeoutMs }
     this.log('warn', fields, 'Answered before the handlers were done: they go on')
     return { answer, stillRunning: handled }
+  }
+
+  /** Resolves when everything of the user's that a body concerns is done. */
+  async #handle(judged: JudgedBody<Payloads>, progress: Progress): Promise<void> {
+    if (judged.kind === 'invalid') await this.callbacks.reportInvalid(judged)
+    // All handlers run at the same time, and none rejects.
+    else for (const handling of this.callbacks.notify(judged)) await handling
+    progress.isOver = true
+    this.#deliveries.end()
   }
 
   /** Reports that a request is refused, and returns its receipt. */

@@ -28,12 +28,14 @@ export interface JudgedInvalid {
   readonly logFields: object
 }
 
+export type JudgedBody<Payloads extends PayloadSchemas> = JudgedDelivery<Payloads> | JudgedInvalid
+
 /** Never throws, whatever the body and the parser are. */
 export function judgeBody<Payloads extends PayloadSchemas>(
   read: Exclude<BodyRead, { kind: 'too-large' }>,
   headers: RequestHeaders,
   parser: BodyParser<Payloads>,
-): JudgedDelivery<Payloads> | JudgedInvalid {
+): JudgedBody<Payloads> {
   if (read.kind === 'unreadable') return invalid(invalidDelivery(read.body, read))
   try {
     const { data, error } = parser.safeParse(read.body)

@@ -25,24 +25,45 @@ function isEmpty(body: unknown): boolean {
 }
 
 /**
- * Reads the stream up to `maxBytes`, for a limited time. Never rejects. By listeners, because an async iterator would
- * cost as much as the rest of a request's handling.
+ * Reads the stream up to `maxBytes`, for a limited time. Never rejects.
  *
  * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
  */
-export function readNodeStream(
+export async function readNodeStream(
   request: NodeRequest,
   maxBytes: number,
   declaredBytes: number | undefined,
 ): Promise<BodyRead<Uint8Array>> {
+  const collected = new CollectedBytes(maxBytes)
+  if (declaredBytes !== undefined) {
+    // Until the body is taken nothing may flow, also if something else listens to the request.
+    request.pause?.()
+    // Node drops a body that nobody has begun to read when an answer is sent, also by something else: so begin now.
+    takeWhatIsThere(request, collected)
+    // Mostly such a body arrives with its head: then all of it is there in the next turn.
+    await undefined
+    takeWhatIsThere(request, collected)
+    if (collected.size === declaredBytes) return { kind: 'body', body: collected.bytes }
+  }
+  return readRest(request, collected, declaredBytes)
+}
+
+function takeWhatIsThere(request: NodeRequest, collected: CollectedBytes): void {
+  const chunk = request.read?.() ?? ''
+  if (chunk.length > 0) collected.add(bytesOf(chunk, request))
+}
+
+/** Reads on by listeners: an async iterator would destroy the request when it ends early. */
+function readRest(
+  request: NodeRequest,
+  collected: CollectedBytes,
+  declaredBytes: number | undefined,
+): Promise<BodyRead<Uint8Array>> {
   return new Promise((resolve) => {
-    const collected = new CollectedBytes(maxBytes)
-    let isOver = false
-    let timer: ReturnType<typeof setTimeout> | undefined
+    const timer = setTimeout(() => finish(lateBody(collected.bytes)), bodyTimeoutMs)
 
     /** Settles the promise: only the first call counts. */
     function finish(read: BodyRead<Uint8Array>): void {
-      isOver = true
       clearTimeout(timer)
       resolve(read)
     }
@@ -52,29 +73,19 @@ export function readNodeStream(
     function breakOff(cause?: Error): void {
       finish(unreadableBody('broke off with the connection', collected.bytes, cause))
     }
-    function waitForRest(): void {
-      timer = setTimeout(() => finish(lateBody(collected.bytes)), bodyTimeoutMs)
-      request.on('end', finishWhole)
-      request.on('error', breakOff)
-      // Every request emits `close` in the end, also one whose body is complete.
-      request.on('close', breakOff)
-      if (request.readableEnded) finishWhole()
-      else if (request.destroyed) breakOff()
-    }
 
     request.on('data', (chunk) => {
       if (!collected.add(bytesOf(chunk, request))) finish({ kind: 'too-large' })
       else if (collected.size === declaredBytes) finishWhole()
     })
+    request.on('end', finishWhole)
+    request.on('error', breakOff)
+    // Every request emits `close` in the end, also one whose body is complete.
+    request.on('close', breakOff)
     // A middleware that ran before may have paused the stream.
     request.resume()
-    // A body of declared length mostly arrives with its head, before this turn is over, and needs neither a timer nor
-    // more listeners. A request of HTTP/1 emits no error that nobody listens to.
-    if (declaredBytes === undefined) waitForRest()
-    else
-      void Promise.resolve().then(() => {
-        if (!isOver) waitForRest()
-      })
+    if (request.readableEnded) finishWhole()
+    else if (request.destroyed) breakOff()
   })
 }
 

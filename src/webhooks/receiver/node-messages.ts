@@ -30,6 +30,10 @@ export interface NodeRequest {
   readonly readableDidRead?: boolean | undefined
   /** The encoding that `setEncoding` was called with, if it was. */
   readonly readableEncoding?: string | null | undefined
+  /** Keeps what arrives until it is taken. */
+  pause?(): unknown
+  /** Takes what has arrived of the body, or `null`. Platforms without a server may have requests without it. */
+  read?(): Uint8Array | string | null
   /** A part of the body arrived. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
   /** The body is over, or the connection is. */

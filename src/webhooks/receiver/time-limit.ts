@@ -1,29 +1,29 @@
-/** A time limit that costs nothing where it is met at once. */
+/** Waits that end: a few turns, or a time. */
 
 /**
- * How often other microtasks are let through before a timer is set. Most handlers wait for nothing: their promises
- * settle within these turns. With a timer for each delivery a receiver would take a tenth fewer of them per second.
+ * How many turns {@link isOverSoon} waits. Most handlers wait for nothing, and are done within these. With a timer for
+ * each delivery a receiver would take a tenth fewer of them per second.
  */
-const turnsWithoutTimer = 10
+const turns = 10
 
-/** Whether `work`, which must never reject, is over within `limitMs`. */
-export async function isOverWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
-  let isOver = false
-  const over = work.then(() => {
-    isOver = true
-    return true
-  })
-  for (let turn = 0; turn < turnsWithoutTimer; turn += 1) {
-    if (isOver) return true
-    await undefined
-  }
-  return Promise.race([over, timeLimit(over, limitMs)])
+/** Work that says by itself whether it is over: of a promise nobody can ask that. */
+export interface Progress {
+  isOver: boolean
 }
 
-/** Resolves with `false` when the time is over. No timer is left when `over` resolves first. */
-function timeLimit(over: Promise<unknown>, limitMs: number): Promise<false> {
+/** Whether the work is over before ten other microtasks have had their turn: no timer is set. */
+export async function isOverSoon(progress: Progress): Promise<boolean> {
+  for (let turn = 0; turn < turns && !progress.isOver; turn += 1) await undefined
+  return progress.isOver
+}
+
+/** Whether `work`, which must never reject, is over within `limitMs`. No timer is left when it is. */
+export function isOverWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, limitMs, false)
-    void over.then(() => clearTimeout(timer))
+    void work.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
   })
 }

@@ -44,15 +44,13 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     return this.#handlers.some((registered) => registered.type === type)
   }
 
-  /** Resolves when all handlers of a delivery are done, and what they threw is reported. */
-  async notify(delivery: JudgedDelivery<Payloads>): Promise<void> {
+  /** Calls all handlers of a delivery. Each promise resolves when one is done, and what it threw is reported. */
+  notify(delivery: JudgedDelivery<Payloads>): readonly Promise<void>[] {
     const { type, logFields } = delivery
     this.#log('debug', logFields, 'Delivery received')
     // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
     const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
-    const calls = handlers.map(({ handler }) => this.#call(handler, delivery))
-    // All run at the same time, and none rejects.
-    for (const call of calls) await call
+    return handlers.map(({ handler }) => this.#call(handler, delivery))
   }
 
   async #call(

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import {
@@ -141,6 +141,26 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
     expect(server.received).toHaveLength(1)
     socket.destroy()
   })
+
+  test.each(['before', 'after'])(
+    'heard by something else, too, that listens %s the receiver',
+    async (order) => {
+      const received: unknown[] = []
+      const handler = toNodeHandler(new DeliveryReceiver({ secrets }).onAny(({ id }) => received.push(id)))
+      const heard: Buffer[] = []
+      await using server = await listen((request, response) => {
+        if (order === 'after') handler(request, response)
+        request.on('data', (chunk: Buffer) => heard.push(chunk))
+        if (order === 'before') handler(request, response)
+      })
+      const { socket, status } = openSocket(server.port)
+      socket.write(withLength + delivery)
+      expect(await status()).toBe(204)
+      expect(Buffer.concat(heard).toString()).toBe(delivery)
+      expect(received).toHaveLength(1)
+      socket.destroy()
+    },
+  )
 
   test.each(['latin1', 'hex', 'base64'] as const)('as text, after setEncoding(%j)', async (encoding) => {
     await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding(encoding))
@@ -477,9 +497,9 @@ describe('unusual requests and responses', () => {
 
   test('one of HTTP/1 whose body of declared length is there at once needs no timer', async () => {
     const setTimer = vi.spyOn(globalThis, 'setTimeout')
-    const request = Object.assign(new EventEmitter(), { httpVersionMajor: 1 })
+    const request = Object.assign(new PassThrough(), { httpVersionMajor: 1 })
     const { response } = handleAlone(request, { 'content-length': `${delivery.length}` })
-    request.emit('data', Buffer.from(delivery))
+    request.write(delivery)
     await new Promise(setImmediate)
     expect(setTimer).not.toHaveBeenCalled()
     setTimer.mockRestore()
