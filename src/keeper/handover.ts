@@ -7,7 +7,7 @@ import * as z from 'zod'
 import type { RecordStore } from './record-store.js'
 import { Overtaken } from './store-access.js'
 import { settlingMs } from './timing.js'
-import { inFlight, newSlot, newUser, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { inFlight, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** Short names, as in the records. */
 export const leftoverSchema = z.object({
@@ -82,9 +82,22 @@ export async function takeOver(records: RecordStore): Promise<void> {
   })
 }
 
-/** @returns false if that has to wait for a create on its way */
-function putInDoubt(records: RecordStore, { u: username, t: target, p: provenAt }: Leftover): boolean {
-  const record = records.users.get(username) ?? removedUser(records, username)
+/**
+ * Who was left over and has no record: another process has met these users, or the process at work has forgotten them
+ * meanwhile. Which of the two it is, only a roster that is asked from now on tells.
+ */
+export function unknownUsers(records: RecordStore): Set<string> {
+  return new Set(leftoversOfUnknown(records).map(({ u }) => u))
+}
+
+export function leftoversOfUnknown({ head, leftovers, users }: RecordStore): Leftover[] {
+  return [...(head?.leftovers ?? []), ...leftovers.list()].filter(({ u }) => !users.has(u))
+}
+
+/** @returns false if that has to wait: for a create on its way, or for the roster to tell whether the user is wanted */
+export function putInDoubt(records: RecordStore, { u: username, t: target, p: provenAt }: Leftover): boolean {
+  const record = records.users.get(username)
+  if (record === undefined) return false
   let slot = slotOf(record, target)
   if (slot === undefined) {
     slot = newSlot(target, 0)
@@ -94,7 +107,7 @@ function putInDoubt(records: RecordStore, { u: username, t: target, p: provenAt 
   doubt(slot, provenAt)
   record.isQuiet = false
   record.dueAt = Math.min(record.dueAt, slot.settlesAt)
-  records.place(record)
+  records.place(record).isStale = true
   return true
 }
 
@@ -102,18 +115,6 @@ function doubt(slot: Slot, provenAt: number | undefined): void {
   slot.doubt = 'unanswered'
   slot.settlesAt = performance.now() + settlingMs
   slot.provenAt = earlierStamp(slot.provenAt, provenAt)
-}
-
-/**
- * A user whom the process at work has forgotten meanwhile: the subscription that may exist has to be ended, unless the
- * roster wants the user again.
- */
-function removedUser(records: RecordStore, username: string): UserRecord {
-  const record = newUser(username)
-  record.isRemoved = true
-  record.dueAt = Number.POSITIVE_INFINITY
-  records.users.set(username, record)
-  return record
 }
 
 /** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */

@@ -4,6 +4,7 @@ import { Circuit } from './circuit.js'
 import { Configuration } from './configuration.js'
 import { absorbDelivery, noteDelivery } from './deliveries.js'
 import { Gate } from './gate.js'
+import { unknownUsers } from './handover.js'
 import { Incidents } from './incidents.js'
 import type { Roster, SubscriptionKeeperOptions, SweepProgress, SweepReport } from './keeper-types.js'
 import { Lease } from './lease.js'
@@ -11,7 +12,7 @@ import { Membership } from './membership.js'
 import { runPass } from './pass.js'
 import { Problems } from './problems.js'
 import { RecordStore } from './record-store.js'
-import { askRoster } from './roster.js'
+import { askRoster, type RosterAnswer } from './roster.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
 import { doubtOf, Strays, strayMessage } from './strays.js'
 import {
@@ -133,8 +134,10 @@ export class Keeping {
   async pass(request: PassRequest): Promise<SweepReport> {
     const standing = await this.#takePart()
     const isTold = standing === 'at-work' || standing === 'blind'
-    const roster = request.wanted === 'nobody' ? new Set<string>() : await this.askRoster({ isTold })
-    if (standing !== 'at-work') return this.#reportOfOthers(roster)
+    const roster = request.wanted === 'nobody' ? undefined : await this.askRoster({ isTold })
+    if (standing !== 'at-work') {
+      return this.#reportOfOthers(request.wanted === 'nobody' ? new Set() : roster?.names)
+    }
     if (request.wanted === 'nobody') this.membership.removeAll()
     else if (roster !== undefined) this.membership.applyRoster(roster, request.allowRemovals)
     const report = await runPass(
@@ -167,9 +170,10 @@ export class Keeping {
   }
 
   /** The roster, or `undefined` if there is none: a `ROSTER` problem, unless another process tells of it. */
-  async askRoster({ isTold = true } = {}): Promise<ReadonlySet<string> | undefined> {
+  async askRoster({ isTold = true } = {}): Promise<RosterAnswer | undefined> {
+    const unknownBefore = unknownUsers(this.records)
     try {
-      return await askRoster(this.settings.roster)
+      return { names: await askRoster(this.settings.roster), unknownBefore }
     } catch (error) {
       if (!isTold) return undefined
       this.problems.begin('ROSTER', 'The roster cannot be read: those who are recorded are kept.', { error })

@@ -1,7 +1,8 @@
 /** Who of the recorded users is wanted: what the roster says, as far as it is believed. */
+import { leftoversOfUnknown, putInDoubt, unknownUsers } from './handover.js'
 import type { Problems } from './problems.js'
 import type { RecordStore } from './record-store.js'
-import { removalProblem } from './roster.js'
+import { type RosterAnswer, removalProblem } from './roster.js'
 import { newUser, type UserRecord } from './user-record.js'
 
 export interface MembershipParts {
@@ -20,40 +21,54 @@ export class Membership {
   }
 
   /** Notes who is wanted and who no longer. */
-  applyRoster(roster: ReadonlySet<string>, allowRemovals: boolean): void {
+  applyRoster({ names, unknownBefore }: RosterAnswer, allowRemovals: boolean): void {
     const { maxRemovedShare, problems, records } = this.#parts
     const { users } = records
     const recorded = [...users.values()].filter((record) => !record.isRemoved).map(({ username }) => username)
     const believed = this.#believedUsers ?? recorded.length
-    const problem = removalProblem(roster, recorded, { maxRemovedShare, allowRemovals, believed })
+    const problem = removalProblem(names, recorded, { maxRemovedShare, allowRemovals, believed })
     this.#believedUsers = problem === undefined ? undefined : believed
     if (problem === undefined) problems.end('ROSTER')
     else problems.begin('ROSTER', problem)
-    const now = performance.now()
-    for (const username of roster) {
-      const known = users.get(username)
-      if (known === undefined) {
-        const record = newUser(username)
-        record.dueAt = now
-        users.set(username, record)
-      } else if (known.isRemoved) this.#setRemoved(known, false, now)
+    this.#setWanted(names, problem === undefined ? unknownBefore : new Set())
+    if (problem === undefined) {
+      for (const record of users.values()) {
+        if (!record.isRemoved && !names.has(record.username)) this.#setRemoved(record, true)
+      }
     }
-    if (problem !== undefined) return
-    for (const record of users.values()) {
-      if (!record.isRemoved && !roster.has(record.username)) this.#setRemoved(record, true, now)
-    }
+    // Some may have been forgotten with their trouble: the records were read anew, and the roster lacks them by now.
+    problems.keepUsers((username) => users.has(username))
   }
 
   /** Nobody is wanted any more. */
   removeAll(): void {
-    const now = performance.now()
-    for (const record of this.#parts.records.users.values()) this.#setRemoved(record, true, now)
+    const { records } = this.#parts
+    this.#setWanted(new Set(), unknownUsers(records))
+    for (const record of records.users.values()) this.#setRemoved(record, true)
   }
 
-  #setRemoved(record: UserRecord, isRemoved: boolean, now: number): void {
+  /** @param unknown - whom others have left over: whoever is not wanted is to be ended, too */
+  #setWanted(names: ReadonlySet<string>, unknown: ReadonlySet<string>): void {
+    const { records } = this.#parts
+    const leftovers = leftoversOfUnknown(records)
+    const now = performance.now()
+    for (const username of new Set([...names, ...unknown])) {
+      const known = records.users.get(username)
+      if (known === undefined) {
+        const record = newUser(username)
+        record.isRemoved = !names.has(username)
+        record.dueAt = now
+        records.users.set(username, record)
+      } else if (known.isRemoved && names.has(username)) this.#setRemoved(known, false)
+    }
+    // Before the first visit, which would take such a user for a new one, and tell no gap.
+    for (const leftover of leftovers) putInDoubt(records, leftover)
+  }
+
+  #setRemoved(record: UserRecord, isRemoved: boolean): void {
     record.isRemoved = isRemoved
     record.isQuiet = false
-    record.dueAt = now
+    record.dueAt = performance.now()
     record.hasConflict = false
     this.#parts.problems.removeUser('CONFLICT', record.username)
     this.#parts.problems.removeUser('RECEIVER_SUSPECTED', record.username)

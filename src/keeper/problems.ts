@@ -84,6 +84,13 @@ export class Problems {
     if (usernames?.delete(username) && usernames.size === 0) this.endForUsers(code)
   }
 
+  /** Notes that nobody else has any trouble. */
+  keepUsers(isKept: (username: string) => boolean): void {
+    for (const { code, usernames = [] } of [...this.#open.values()]) {
+      for (const username of usernames) if (!isKept(username)) this.removeUser(code, username)
+    }
+  }
+
   /** Notes that a trouble is over for all its users, and tells so if there was one. */
   endForUsers(code: KeeperProblemCode): void {
     this.#end(usersKeyOf(code))

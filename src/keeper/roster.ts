@@ -2,6 +2,13 @@
 import type { Roster } from './keeper-types.js'
 import { rosterTimeoutMs } from './timing.js'
 
+/** What the roster says. */
+export interface RosterAnswer {
+  readonly names: ReadonlySet<string>
+  /** Users without a record who were left over by other processes when the roster was asked: it tells what they are. */
+  readonly unknownBefore: ReadonlySet<string>
+}
+
 /** A roster that lacks some of so few users is believed. */
 const guardedFrom = 10
 

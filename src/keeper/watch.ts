@@ -1,5 +1,6 @@
 /** Keeps watch: everybody once per interval, spread over it, and at once where there is a reason. */
 import { DueQueue } from './due-queue.js'
+import { unknownUsers } from './handover.js'
 import type { Keeping } from './keeping.js'
 import { incidentPauseMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
@@ -14,8 +15,9 @@ export class Watch {
   #incidentTimer: NodeJS.Timeout | undefined
   #rosterTimer: NodeJS.Timeout | undefined
   #lastIncidentSince = Number.NEGATIVE_INFINITY
-  #passes: Promise<unknown> = Promise.resolve()
-  #passesUnderWay = 0
+  /** Passes and readings of the roster. */
+  readonly #inFlight = new Set<Promise<unknown>>()
+  #passesInFlight = 0
   /** How often the records had been read when a pass over them was done last, since this process is at work. */
   #timesLoadedThen: number | undefined
 
@@ -49,7 +51,7 @@ export class Watch {
     for (const timer of [this.#timer, this.#incidentTimer, this.#rosterTimer]) clearTimeout(timer)
     this.#incidentTimer = undefined
     this.#due.clear()
-    await this.#passes
+    await Promise.all(this.#inFlight)
     await this.#keeping.visitor.underWay
   }
 
@@ -58,7 +60,8 @@ export class Watch {
     if (!this.#isRunning) return
     const { records, tenure } = this.#keeping
     if (tenure.standing !== 'at-work') this.#timesLoadedThen = undefined
-    else if (this.#timesLoadedThen !== records.timesLoaded && this.#passesUnderWay === 0) this.#pass()
+    else if (this.#timesLoadedThen !== records.timesLoaded && this.#passesInFlight === 0) this.#pass()
+    else if (unknownUsers(records).size > 0) this.#readRoster()
     this.#queueEarlier()
   }
 
@@ -82,12 +85,17 @@ export class Watch {
     this.#plan()
   }
 
+  #track(promise: Promise<unknown>): void {
+    this.#inFlight.add(promise)
+    void promise.finally(() => this.#inFlight.delete(promise))
+  }
+
   #pass(): void {
-    this.#passesUnderWay++
+    this.#passesInFlight++
     const pass = this.#passAll(performance.now()).finally(() => {
-      this.#passesUnderWay--
+      this.#passesInFlight--
     })
-    this.#passes = Promise.all([this.#passes, pass])
+    this.#track(pass)
   }
 
   /** What ended with the one that was found has to be found, too: by a pass that begins after it, one a minute. */
@@ -98,7 +106,7 @@ export class Watch {
       () => {
         this.#incidentTimer = undefined
         this.#lastIncidentSince = performance.now()
-        this.#passes = Promise.all([this.#passes, this.#passAll(this.#keeping.incidents.lastEndSince)])
+        this.#track(this.#passAll(this.#keeping.incidents.lastEndSince))
       },
       Math.max(0, waitMs),
     )
@@ -106,12 +114,16 @@ export class Watch {
 
   #planRoster(): void {
     this.#rosterTimer = setTimeout(() => {
-      this.#passes = Promise.all([this.#passes, this.#readRoster()])
+      this.#readRoster()
       this.#planRoster()
     }, this.#keeping.settings.sweepIntervalMs)
   }
 
-  async #readRoster(): Promise<void> {
+  #readRoster(): void {
+    this.#track(this.#applyRoster())
+  }
+
+  async #applyRoster(): Promise<void> {
     const keeping = this.#keeping
     if (keeping.tenure.standing !== 'at-work') return
     const roster = await keeping.askRoster()
