@@ -4,7 +4,8 @@
  */
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.js'
 import { docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
 import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
@@ -63,7 +64,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
       // The emulator's authority is not among those that Node.js trusts.
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
     })
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(emulator.subscriptions).toEqual([
         expect.objectContaining({
           notificationTypes: ['behavioral', 'call-score'],

@@ -1,6 +1,7 @@
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
+import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/listen.js'
 import { apiAuthorization, create, created, form, lowEnergy, Receiver, send } from './support.js'
 
@@ -127,7 +128,7 @@ describe('emulator.on', () => {
     emulator.on('request', listener)
     emulator.injectFault('create', { delayMs: 100 })
     const answer = create(emulator)
-    await vi.waitFor(() => expect(emulator.requests).toHaveLength(1))
+    await eventually(() => expect(emulator.requests).toHaveLength(1))
     expect(emulator.requests[0]).not.toHaveProperty('durationMs')
     expect(listener).not.toHaveBeenCalled()
     await answer
@@ -154,7 +155,7 @@ describe('emulator.on', () => {
     emulator.on('created', after)
     await created(emulator)
     expect(after).toHaveBeenCalledTimes(1)
-    await vi.waitFor(() => expect(log).toHaveBeenCalledTimes(2))
+    await eventually(() => expect(log).toHaveBeenCalledTimes(2))
     const lines = log.mock.calls.map(([line]) => line)
     expect(lines.sort()).toEqual([
       'notification-subscriber: A listener for "created" of the emulator failed: rejected',

@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
 import { Agent, fetch as undiciFetch } from 'undici'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
+import { eventually } from '../support/eventually.js'
 import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
 
 const loopback = createLoopbackCertificate()
@@ -205,7 +206,7 @@ describe('closing', () => {
     const delayed = expect(create(emulator)).rejects.toThrow()
     const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
     const direct = expect(emulator.fetch(request)).rejects.toBeInstanceOf(TypeError)
-    await vi.waitFor(() => expect(emulator.requestCounts.create).toBe(2))
+    await eventually(() => expect(emulator.requestCounts.create).toBe(2))
     await Promise.all([emulator.close(), once(silent, 'close'), delayed, direct])
   })
 
@@ -215,7 +216,7 @@ describe('closing', () => {
     await created(emulator, { url: receiver.url })
     receiver.reactions.push(...new Array(100).fill('hang'))
     const notified = Promise.all(Array.from({ length: 100 }, () => emulator.notify(lowEnergy)))
-    await vi.waitFor(() => expect(receiver.callbacks).toHaveLength(64), { timeout: 10_000 })
+    await eventually(() => expect(receiver.callbacks).toHaveLength(64))
     await emulator.close()
     const messages = (await notified).flat().map(({ error }) => error?.message)
     const closed = 'The emulator was closed before the callback was answered'

@@ -2,6 +2,7 @@
 import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { eventually } from '../support/eventually.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'
 import { type Operation, operations, padding } from './operations.js'
@@ -136,5 +137,5 @@ describe.concurrent('the same with `fetch`, which does not tell when a request l
 
 test('no socket is left open by all this', async () => {
   const sockets = () => process.getActiveResourcesInfo().filter((type) => type === 'TCPSocketWrap')
-  await vi.waitFor(() => expect(sockets()).toEqual([]), { timeout: 10_000 })
+  await eventually(() => expect(sockets()).toEqual([]))
 })

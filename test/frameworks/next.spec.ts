@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { eventually } from '../support/eventually.js'
 import { brokenPayload, lowEnergy, unknownType } from './support/notifications.js'
 import { startServer } from './support/running-server.js'
 import { callbackToken, subscribe } from './support/subscribed.js'
@@ -66,7 +67,7 @@ describe('Next.js, with the package as it is published', () => {
     const { emulator, subscriptionId } = subscribed
 
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(printed).toContain(
         `Subscription ${subscriptionId}: alice sounds tired on ${lowEnergy.payload.callId}`,
       ),
@@ -74,7 +75,7 @@ describe('Next.js, with the package as it is published', () => {
     for (let sent = 0; sent < 10; sent += 1) {
       expect(await emulator.notify(brokenPayload)).toMatchObject([{ status: 204, subscriptionEnded: false }])
     }
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(printed.filter((line) => line.startsWith('Not a notification delivery'))).toHaveLength(10),
     )
     await subscribed.sendToken('of-someone-else')
@@ -85,7 +86,7 @@ describe('Next.js, with the package as it is published', () => {
     await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/after')
 
     expect(await subscribed.emulator.notify(unknownType)).toMatchObject([{ status: 204 }])
-    await vi.waitFor(() => expect(printed).toContain(`Handled ${unknownType.type} after the answer`))
+    await eventually(() => expect(printed).toContain(`Handled ${unknownType.type} after the answer`))
   })
 })
 

@@ -3,6 +3,7 @@ import { NotificationClient, TimeoutError } from 'notification-subscriber'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { ScriptedServer } from '../faults/scripted-server.js'
+import { eventually } from '../support/eventually.js'
 import { baseUrl, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
 import { auth } from '../support/secrets.js'
 
@@ -160,7 +161,7 @@ test('the phase `backoff` is that of the wait before another attempt', async () 
     return new Response('', { status: 503, headers: { 'retry-after': '1' } })
   }
   const call = timeoutOf(service.client({ timeoutMs: 1_500 }).unsubscribe(7))
-  await vi.waitFor(() => expect(service.calls).toHaveLength(1))
+  await eventually(() => expect(service.calls).toHaveLength(1))
   await vi.advanceTimersByTimeAsync(700)
   const error = await call
   expect(error).toMatchObject({ phase: 'backoff', cause: { code: 'API', status: 503 } })

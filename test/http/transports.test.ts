@@ -5,6 +5,7 @@ import { type DispatcherLike, type FetchLike, NotificationClient } from 'notific
 import { Agent } from 'undici'
 import { Agent as Agent6 } from 'undici6'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { eventually } from '../support/eventually.js'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 import { freePort, listen } from '../support/listen.js'
 
@@ -283,7 +284,7 @@ describe('on a loopback server', () => {
     await Promise.all(Array.from({ length: 80 }, (_, id) => client.unsubscribe(id)))
     expect(connections).toBe(32)
     await client.close()
-    await vi.waitFor(() => expect(open.size).toBe(0))
+    await eventually(() => expect(open.size).toBe(0))
   })
 
   test.each([
@@ -306,7 +307,7 @@ describe('on a loopback server', () => {
     const abort = new AbortController()
     const address = await serve(() => abort.abort('enough'))
     await expect(clientOf(address).unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
-    await vi.waitFor(() => expect(open.size).toBe(0))
+    await eventually(() => expect(open.size).toBe(0))
   })
 
   test('an abort at any moment of the first request ends it, and sends nothing afterwards', async () => {
@@ -325,7 +326,7 @@ describe('on a loopback server', () => {
       expect(requests).toBe(requestsBefore)
       await client.close()
     }
-    await vi.waitFor(() => expect(open.size).toBe(0))
+    await eventually(() => expect(open.size).toBe(0))
     expect(requests).toBe(0)
   })
 })

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import type { KeyValueStore } from 'notification-subscriber'
 import type { RedisStore } from 'notification-subscriber/redis'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { eventually } from './eventually.js'
 
 let keys = 0
 /** A key that no other test has used. */
@@ -53,7 +54,7 @@ export function describeKeyValueStore(
       await storeNow().set(kept, 'brief', 40)
       await storeNow().set(kept, 'kept')
       await storeNow().set(brief, 'brief', 40)
-      await vi.waitFor(async () => expect(typeof (await storeNow().get(brief))).not.toBe('string'), 5_000)
+      await eventually(async () => expect(typeof (await storeNow().get(brief))).not.toBe('string'))
       expect(await storeNow().get(kept)).toBe('kept')
     })
   })
@@ -144,7 +145,7 @@ export function describeCompareAndSet(
       await store.set(kept, 'first', 1_500)
       expect(await store.compareAndSet(kept, 'first', 'kept')).toBe(true)
       for (const key of [brief, replaced]) {
-        await vi.waitFor(async () => expect(typeof (await store.get(key))).not.toBe('string'), 5_000)
+        await eventually(async () => expect(typeof (await store.get(key))).not.toBe('string'))
       }
       await new Promise((resolve) => setTimeout(resolve, 1_600))
       expect(await store.get(kept)).toBe('kept')

@@ -8,6 +8,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
+import { eventually } from '../../support/eventually.js'
 import { deliveryOf, lowEnergyDelivery } from '../deliveries.js'
 import { authenticated, deferred, recordingLogger, secrets } from './support.js'
 
@@ -142,7 +143,7 @@ describe('onRefused gets every refusal instead of the log', () => {
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({ secrets, logger, onRefused })
     expect((await receiver.handle(post({ token: 'a-guess' }))).status).toBe(401)
-    await vi.waitFor(() => expect(lines).toHaveLength(1))
+    await eventually(() => expect(lines).toHaveLength(1))
     expect(lines).toMatchObject([{ level: 'error', fields: { status: 401 }, message: 'onRefused failed' }])
     expect(inspect(lines, { depth: 9 })).not.toContain('a-guess')
   })

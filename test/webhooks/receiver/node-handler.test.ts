@@ -11,6 +11,7 @@ import {
   toNodeHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
+import { eventually } from '../../support/eventually.js'
 import { lowEnergyDelivery } from '../deliveries.js'
 import { jsonTexts } from './json-texts.js'
 import {
@@ -50,7 +51,7 @@ describe('over node:http', () => {
     expect(await status()).toBe(204)
     expect(received()).toMatch(/Connection: keep-alive/)
     socket.write(withLength + delivery)
-    await vi.waitFor(() => expect(server.received).toEqual([lowEnergyDelivery(), lowEnergyDelivery()]))
+    await eventually(() => expect(server.received).toEqual([lowEnergyDelivery(), lowEnergyDelivery()]))
     socket.destroy()
   })
 
@@ -217,7 +218,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
       await sleep(20)
       socket[end]()
     }
-    await vi.waitFor(() => expect(server.errors).toHaveLength(2))
+    await eventually(() => expect(server.errors).toHaveLength(2))
     expect(server.problems()).toEqual(Array(2).fill('the body broke off with the connection'))
     expect(Buffer.from(server.errors[0]?.body as Uint8Array).toString()).toBe(delivery.slice(0, 50))
     expect(server.received).toEqual([])
@@ -230,7 +231,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
     server.receiver.onAny(() => promise)
     const { socket } = openSocket(server.port)
     socket.write(withLength + delivery)
-    await vi.waitFor(() => expect(server.received).toHaveLength(1))
+    await eventually(() => expect(server.received).toHaveLength(1))
     socket.resetAndDestroy()
     await sleep(20)
     resolve()
@@ -437,7 +438,7 @@ describe('unusual requests and responses', () => {
     })
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
     toNodeHandler(receiver)(request, response)
-    await vi.waitFor(() => expect(response.end).toHaveBeenCalledOnce())
+    await eventually(() => expect(response.end).toHaveBeenCalledOnce())
     expect(response.statusCode).toBe(204)
   })
 
@@ -449,7 +450,7 @@ describe('unusual requests and responses', () => {
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
     const headers = { token: 'current-secret', ...moreHeaders }
     toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers, resume() {} }), response)
-    const answered = () => vi.waitFor(() => expect(response.end).toHaveBeenCalledOnce())
+    const answered = () => eventually(() => expect(response.end).toHaveBeenCalledOnce())
     return { answered, response, received, errors, problems }
   }
 
@@ -538,7 +539,7 @@ describe('unusual requests and responses', () => {
     }
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end }
     toNodeHandler(new DeliveryReceiver({ secrets, logger }))(request, response)
-    await vi.waitFor(() => expect(lines).toHaveLength(2))
+    await eventually(() => expect(lines).toHaveLength(2))
     expect(lines).toMatchObject([
       { level: 'warn' },
       {
@@ -575,7 +576,7 @@ describe('unusual requests and responses', () => {
     broken.write('{')
     await sleep(20)
     broken.close(8)
-    await vi.waitFor(() => expect(problems()).toHaveLength(1))
+    await eventually(() => expect(problems()).toHaveLength(1))
     client.close()
     server.close()
   })

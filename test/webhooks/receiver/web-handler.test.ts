@@ -5,6 +5,7 @@ import {
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
+import { eventually } from '../../support/eventually.js'
 import { lowEnergyDelivery } from '../deliveries.js'
 import { jsonTexts } from './json-texts.js'
 import { authenticated, deferred, recordingLogger, recordingOnInvalid, secrets } from './support.js'
@@ -173,7 +174,7 @@ describe('waitUntil', () => {
     await new Promise(setImmediate)
     expect(done).not.toHaveBeenCalled()
     resolve()
-    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce())
+    await eventually(() => expect(done).toHaveBeenCalledOnce())
   })
 
   test('is not called when the handlers were done in time', async () => {
@@ -207,7 +208,7 @@ describe('waitUntil', () => {
     const { promise, resolve } = deferred()
     receiver.onAny(() => promise)
     expect((await toWebHandler(receiver, { waitUntil })(post(delivery))).status).toBe(204)
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(lines.filter(({ level }) => level === 'error')).toEqual([
         {
           level: 'error',
