@@ -14,7 +14,7 @@ import { Problems } from './problems.js'
 import { RecordStore } from './record-store.js'
 import { askRoster, type RosterAnswer } from './roster.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
-import { doubtOf, Strays, strayMessage } from './strays.js'
+import { isSettling, Strays, strayMessage } from './strays.js'
 import {
   codeOf,
   conflictMessage,
@@ -274,23 +274,19 @@ export class Keeping {
   async #reviewStrays(now: number): Promise<void> {
     // One that stands aside for good no longer reads what the one at work has created.
     if (this.tenure.standing === 'superseded') return
-    let mayBeOwn = false
     if (this.#strays.hasCandidate(now)) {
       if (this.tenure.standing === 'standing-by') {
         await ignoringStoreFailure(() => this.tenure.lookAgain())
       }
       if (this.tenure.standing === 'blind') return
       const hasParameters = this.tenure.configuration.names.length > 0
-      const doubt = doubtOf(this.records.users.values(), {
-        hasParameters,
-        isOutage: this.circuit.outage !== undefined,
-      })
-      if (doubt === 'passing') return
-      mayBeOwn = doubt === 'lasting'
+      const isOutage = this.circuit.outage !== undefined
+      if (isSettling(this.records.users.values(), { hasParameters, isOutage })) return
     }
     const { begun, over } = this.#strays.review(now, (id) => this.records.byId.has(id))
-    for (const subscriptionId of begun)
-      this.problems.begin('STRAY', strayMessage(subscriptionId, { mayBeOwn }), { subscriptionId })
+    for (const subscriptionId of begun) {
+      this.problems.begin('STRAY', strayMessage(subscriptionId), { subscriptionId })
+    }
     for (const subscriptionId of over) this.problems.end('STRAY', subscriptionId)
   }
 }

@@ -73,35 +73,29 @@ export class Strays {
 }
 
 /**
- * Whether an unknown id may be of a subscription that the keeper made itself, because an answer was lost. `passing`:
- * that will be known before long; `lasting`: perhaps never.
+ * Whether an unknown id may be of a subscription that the keeper made itself, without the answer, and that will be known
+ * before long.
  */
-export function doubtOf(
+export function isSettling(
   records: Iterable<UserRecord>,
   { hasParameters, isOutage }: { hasParameters: boolean; isOutage: boolean },
-): 'none' | 'passing' | 'lasting' {
-  let isLasting = false
+): boolean {
   for (const { slots, failures } of records) {
-    for (const { doubt } of slots) {
-      if (doubt === 'none') continue
-      // Only a proof by id ends what a process that died has left open, and a user who fails alone may fail for ever.
-      const canBeSettled = (doubt === 'unanswered' || hasParameters) && (failures === 0 || isOutage)
-      if (canBeSettled) return 'passing'
-      isLasting = true
-    }
+    // A user who fails alone may fail for ever.
+    if (failures > 0 && !isOutage) continue
+    // Only a proof by id ends what a process that died has left open.
+    if (slots.some(({ doubt }) => doubt === 'unanswered' || (doubt === 'loaded' && hasParameters)))
+      return true
   }
-  return isLasting ? 'lasting' : 'none'
+  return false
 }
 
-export function strayMessage(subscriptionId: number, { mayBeOwn }: { mayBeOwn: boolean }): string {
-  const unsubscribe = `\`client.unsubscribe(${subscriptionId})\``
-  const advice = mayBeOwn
-    ? `which this keeper does not know. It may have made it all the same and lost the answer. If nobody else needs it, ` +
-      `call ${unsubscribe} and then \`sweep()\`, which subscribes its user again if it was the keeper's.`
-    : `which this keeper did not make. If nobody else needs it, call ${unsubscribe}.`
+export function strayMessage(subscriptionId: number): string {
   return (
-    `Deliveries arrive of subscription ${subscriptionId}, ${advice} ` +
-    'If several keepers share this receiver, set `reportStrays: false`.'
+    `Deliveries arrive of subscription ${subscriptionId}, which this keeper does not know. The keeper may have made it ` +
+    'all the same, and lost the answer, or what was in its store. If nobody else needs the subscription, call ' +
+    `\`client.unsubscribe(${subscriptionId})\` and then \`sweep()\`, which subscribes its user again if the roster has ` +
+    'that user. If several keepers share this receiver, set `reportStrays: false`.'
   )
 }
 

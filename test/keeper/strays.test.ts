@@ -53,6 +53,22 @@ describe('a delivery of a subscription', () => {
     expect(codes(world)).toEqual(['STRAY', 'STRAY is over'])
   })
 
+  test('that a process made whose store was lost is reported as one that may be the keeper’s own', async () => {
+    const world = await settledWorld({ users: 3 })
+    const [lost] = world.service.activeFor('agent2')
+    world.kill(nodeOf(world))
+    world.forget()
+    world.wantNoLonger('agent2')
+    world.start()
+    await world.time.advance(4 * minute)
+    world.observe(lost?.id ?? 0, 0)
+    await world.time.advance(3 * minute)
+    expect(world.problems.map(({ what }) => what.code)).toEqual(['STRAY'])
+    expect(world.problems[0]?.what.message).toMatch(
+      /may have made it all the same, and lost .* what was in its store.*client\.unsubscribe\(\d+\)` and then `sweep\(\)`/,
+    )
+  })
+
   test('of subscription 0, which `notification-subscriber check` posts, is no stray', async () => {
     const world = await settledWorld({ users: 1 })
     world.observe(0, 0)
