@@ -66,18 +66,19 @@ export class Caller {
   /** The facts of this moment; none while this process may not work. */
   facts({ record, wantsProof, suspectsEnd }: Chain): Facts | undefined {
     if (!this.#isCurrent(record)) return undefined
-    const { tenure, existing, store } = this.#parts
+    const { tenure, existing, records, store } = this.#parts
     const { generation } = tenure
     if (generation === undefined || tenure.standing !== 'at-work') return undefined
-    const own = generation.targets[generation.target]
     return {
       now: performance.now(),
       target: generation.target,
       generation: generation.generation,
       hasParameters: tenure.configuration.names.length > 0,
       isInTheWay: (target) => {
-        const other = generation.targets[target]
-        return target !== generation.target && !!own && !!other && areInEachOthersWay(own, other)
+        const other = records.head.targets[target]
+        return (
+          target !== generation.target && !!other && areInEachOthersWay(tenure.configuration.target, other)
+        )
       },
       hasSurplus: (each) => each < generation.generation && hasSurplus(generation, each),
       isStoreWorking: store.isWorking,
@@ -161,7 +162,7 @@ export class Caller {
   }
 
   async #request(record: UserRecord, call: Call): Promise<Answer> {
-    const { client, tenure } = this.#parts
+    const { client, records, tenure } = this.#parts
     const { values } = tenure.configuration
     if (call.kind === 'unsubscribe') {
       await client.unsubscribe(call.id, once)
@@ -171,7 +172,7 @@ export class Caller {
       await client.updateSubscriptionParameters(call.id, values, once)
       return { kind: 'ok' }
     }
-    const target = tenure.generation?.targets[call.target]
+    const target = records.head.targets[call.target]
     if (target === undefined) throw new Overtaken()
     const { types: notificationTypes, callbackUrl } = target
     const input = { ...values, notificationTypes, usernames: [record.username], callbackUrl }

@@ -1,5 +1,5 @@
 /** What every subscription is to look like, and how a configuration is told from another without storing a secret. */
-import { randomBytes, scrypt } from 'node:crypto'
+import { createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import * as z from 'zod'
 import type { NotificationType } from '../notification-types.js'
@@ -14,19 +14,20 @@ export interface Target {
 }
 
 export const targetSchema = z.object({
-  types: z.array(z.enum(['behavioral', 'call-score', 'conversation-ai'])),
+  types: z.array(z.enum(['behavioral', 'call-score', 'conversation-ai'])).readonly(),
   callbackUrl: z.string(),
 })
 
 /** What the store says of the newest configuration. Parameters stand there as a slow salted hash only. */
 export const generationSchema = z.object({
   generation: z.int(),
-  /** All that any record can refer to, by index. */
-  targets: z.array(targetSchema),
+  /** All that any record can refer to, by number: see `numberOf`. */
+  targets: z.record(z.string(), targetSchema),
   /** Which of them is the newest configuration's. */
   target: z.int(),
   /** When the process that announced it was given it; wall clock. */
   givenAt: z.number(),
+  /** Of every store that was begun anew another one: generations that differ in it have nothing to do with each other. */
   salt: z.string(),
   hash: z.string(),
   /** Names of parameters and headers, in lower case, by generation. */
@@ -39,6 +40,7 @@ export type StoredGeneration = z.output<typeof generationSchema>
 const rememberedGenerations = 50
 
 export class Configuration {
+  /** Its types are sorted. */
   readonly target: Target
   readonly #given: Instant
   #values: UpdateSubscriptionParametersInput
@@ -91,7 +93,7 @@ export class Configuration {
 
   /** Whether the newest configuration in the store is this one. */
   async isThat(stored: StoredGeneration): Promise<boolean> {
-    if (!isSameTarget(this.target, stored.targets[stored.target])) return false
+    if (numberOf(this.target) !== stored.target) return false
     return (await this.#hashWith(stored.salt)) === stored.hash
   }
 
@@ -99,14 +101,11 @@ export class Configuration {
   async succeeding(earlier: StoredGeneration | undefined): Promise<StoredGeneration> {
     const salt = earlier?.salt ?? randomBytes(16).toString('base64url')
     const generation = (earlier?.generation ?? 0) + 1
-    const targets = [...(earlier?.targets ?? [])]
-    let target = targets.findIndex((each) => isSameTarget(this.target, each))
-    if (target < 0)
-      target = targets.push({ types: [...this.target.types], callbackUrl: this.target.callbackUrl }) - 1
+    const target = numberOf(this.target)
     const names = Object.entries(earlier?.names ?? {}).slice(-rememberedGenerations)
     return {
       generation,
-      targets,
+      targets: { ...earlier?.targets, [target]: this.target },
       target,
       givenAt: Math.max(this.#given.at, (earlier && this.#pastStampOf(earlier)) ?? 0),
       salt,
@@ -134,8 +133,18 @@ async function hashOf(
   return hash.toString('base64url')
 }
 
-function isSameTarget(one: Target, other: Target | undefined): boolean {
-  return other?.callbackUrl === one.callbackUrl && other.types.join() === one.types.join()
+/**
+ * The number by which records refer to a target. It follows from the target, so that it means the same in every store:
+ * what a process knows of one that was lost can be told to the process that began the next. 31 bits, which the engine
+ * keeps in place: there is one in memory for each user.
+ */
+function numberOf({ types, callbackUrl }: Target): number {
+  return (
+    createHash('sha256')
+      .update(JSON.stringify([types, callbackUrl]))
+      .digest()
+      .readUInt32BE() >>> 1
+  )
 }
 
 /** Whether subscriptions of both cannot exist side by side. */

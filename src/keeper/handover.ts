@@ -53,30 +53,44 @@ export class Leftovers {
   }
 }
 
-/** Leaves in the store what a process that is not at work could not write in its own turn. @throws StoreFailure */
-export async function passOn(records: RecordStore): Promise<void> {
-  const { head, leftovers } = records
-  if (leftovers.isEmpty || head === undefined) return
+/**
+ * Leaves in the store what this process could not write in its own turn, and forgets it.
+ *
+ * @throws StoreFailure, Overtaken
+ */
+export async function passOn({ head, leftovers }: RecordStore): Promise<void> {
+  if (leftovers.isEmpty || head.present === undefined) return
   const own = leftovers.list()
-  const isNoted = await records.changeHead((present) => {
+  const known = Object.entries(head.targets).filter(([number]) => own.some(({ t }) => t === Number(number)))
+  const isNoted = await head.change((present) => {
     if (present === undefined) throw new Overtaken()
     const all = new Leftovers()
     for (const leftover of [...present.leftovers, ...own]) all.add(leftover)
-    return { ...present, leftovers: all.list() }
+    return {
+      ...present,
+      targets: { ...present.targets, ...Object.fromEntries(known) },
+      leftovers: all.list(),
+    }
   })
-  if (isNoted) for (const leftover of own) leftovers.remove(leftover)
+  if (!isNoted) throw new Overtaken()
+  for (const leftover of own) leftovers.remove(leftover)
 }
 
-/** Of the process at work: takes over what others, or it itself in an earlier turn, have left. @throws StoreFailure, Overtaken */
+/**
+ * Of the process at work: takes over what others, or it itself in an earlier turn, have left.
+ *
+ * @throws StoreFailure, Overtaken
+ */
 export async function takeOver(records: RecordStore): Promise<void> {
-  const { head, leftovers } = records
-  if (head === undefined || (leftovers.isEmpty && head.leftovers.length === 0)) return
-  const taken = [...head.leftovers, ...leftovers.list()].filter((each) => putInDoubt(records, each))
-  const chunks = new Set(taken.map(({ u }) => records.users.get(u)?.chunk))
-  for (const chunk of chunks) if (chunk !== undefined) await records.save(chunk)
-  for (const leftover of taken) leftovers.remove(leftover)
+  await passOn(records)
+  const { head } = records
+  const taken = (head.present?.leftovers ?? []).filter((each) => putInDoubt(records, each))
+  if (taken.length === 0) return
+  for (const chunk of new Set(taken.map(({ u }) => records.users.get(u)?.chunk))) {
+    if (chunk !== undefined) await records.save(chunk)
+  }
   const keys = new Set(taken.map(keyOf))
-  await records.changeHead((present) => {
+  await head.change((present) => {
     if (present === undefined) throw new Overtaken()
     return { ...present, leftovers: present.leftovers.filter((each) => !keys.has(keyOf(each))) }
   })
@@ -90,8 +104,8 @@ export function unknownUsers(records: RecordStore): Set<string> {
   return new Set(leftoversOfUnknown(records).map(({ u }) => u))
 }
 
-export function leftoversOfUnknown({ head, leftovers, users }: RecordStore): Leftover[] {
-  return [...(head?.leftovers ?? []), ...leftovers.list()].filter(({ u }) => !users.has(u))
+export function leftoversOfUnknown({ head, users }: RecordStore): Leftover[] {
+  return (head.present?.leftovers ?? []).filter(({ u }) => !users.has(u))
 }
 
 /** @returns false if that has to wait: for a create on its way, or for the roster to tell whether the user is wanted */

@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { parseJson } from '../shared/parse-json.js'
-import { generationSchema, type StoredGeneration } from './configuration.js'
-import { Leftovers, leftoverSchema } from './handover.js'
-import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
+import type { StoredGeneration } from './configuration.js'
+import { Leftovers } from './handover.js'
+import { Overtaken, type StoreAccess } from './store-access.js'
+import { type Head, StoredHead } from './stored-head.js'
 import {
   type Chunk,
   fromStored,
@@ -19,19 +20,6 @@ import {
 
 const recordsPerChunk = 100
 
-const headSchema = generationSchema.extend({
-  version: z.literal(1),
-  /** Who writes the chunks: changed by every process that takes over. */
-  epoch: z.string(),
-  /** Whether that process has ended cleanly: everything it knew is written, and no call of it is unanswered. */
-  isClosed: z.boolean(),
-  chunks: z.int().nonnegative(),
-  /** What processes have learnt that were not at work any more. */
-  leftovers: z.array(leftoverSchema),
-})
-
-export type Head = z.output<typeof headSchema>
-
 const chunkSchema = z.object({
   version: z.literal(1),
   /** The epoch of the process that wrote it. */
@@ -41,6 +29,7 @@ const chunkSchema = z.object({
 
 export class RecordStore {
   readonly #store: StoreAccess
+  readonly head: StoredHead
   readonly users = new Map<string, UserRecord>()
   /** Every recorded id, also of subscriptions that are to be ended. */
   readonly byId = new Map<number, UserRecord>()
@@ -49,13 +38,11 @@ export class RecordStore {
   /** How often all records were read: each time they are others. */
   timesLoaded = 0
   #chunks: Chunk[] = []
-  #head: Head | undefined
-  #headText: string | undefined
-  #headWrites: Promise<unknown> = Promise.resolve()
   #epoch: string | undefined
 
   constructor(store: StoreAccess) {
     this.#store = store
+    this.head = new StoredHead(store)
   }
 
   /** Another process writes from now on. */
@@ -63,68 +50,11 @@ export class RecordStore {
     this.#epoch = undefined
   }
 
-  /** As it was when it was read or written last. */
-  get head(): Head | undefined {
-    return this.#head
-  }
-
   /** Whether nobody else has written the chunks since this process did. */
   get isOwn(): boolean {
     if (this.#epoch === undefined) return false
     // A store that has lost everything knows of nobody.
-    return this.#head === undefined || this.#head.epoch === this.#epoch
-  }
-
-  /** @throws StoreFailure, also for a head that this version cannot read */
-  async readHead(): Promise<Head | undefined> {
-    const text = await this.#store.readOrProveEmpty('head')
-    if (text === undefined) {
-      this.#headText = undefined
-      this.#head = undefined
-      return undefined
-    }
-    if (text !== this.#headText) {
-      const parsed = headSchema.safeParse(parseJson(text))
-      if (!parsed.success) throw new StoreFailure('The head of the records cannot be read.')
-      this.#head = parsed.data
-      this.#headText = text
-    }
-    return this.#head
-  }
-
-  /**
-   * Changes the head if nobody else has since it was read.
-   *
-   * @returns false if somebody has: read it again
-   * @throws StoreFailure
-   */
-  changeHead(change: (head: Head | undefined) => Head): Promise<boolean> {
-    const write = this.#headWrites.then(async () => {
-      const head = change(this.#head)
-      const text = JSON.stringify(head)
-      if (text === this.#headText) return true
-      if (!(await this.#store.replace('head', this.#headText, text))) return false
-      // Where a comparison was made, another process may have announced a generation since.
-      if (!this.#store.canCompare) await this.#store.verify('head', text)
-      this.#head = head
-      this.#headText = text
-      return true
-    })
-    this.#headWrites = write.catch(() => {})
-    return write
-  }
-
-  /** Takes note of a new generation. @returns false if the head has changed meanwhile. */
-  announce(generation: StoredGeneration): Promise<boolean> {
-    return this.changeHead((head) => ({
-      // First, because a generation that was found in the store is a whole head: one of an earlier time.
-      ...generation,
-      version: 1,
-      epoch: head?.epoch ?? '',
-      isClosed: head?.isClosed ?? true,
-      chunks: head?.chunks ?? 0,
-      leftovers: head?.leftovers ?? [],
-    }))
+    return this.head.present === undefined || this.head.present.epoch === this.#epoch
   }
 
   /**
@@ -134,12 +64,12 @@ export class RecordStore {
    * @throws StoreFailure, Overtaken
    */
   async open(facts: Omit<LoadFacts, 'wasClosed'>): Promise<number> {
-    const { head } = this
+    const head = this.head.present
     if (head === undefined) throw new Overtaken()
     let missing = 0
     if (head.epoch !== this.#epoch) missing = await this.load({ ...facts, wasClosed: head.isClosed })
     const epoch = this.#epoch ?? randomUUID()
-    const isNoted = await this.changeHead((present) => ({ ...(present ?? head), epoch, isClosed: false }))
+    const isNoted = await this.head.change((present) => ({ ...(present ?? head), epoch, isClosed: false }))
     if (!isNoted) throw new Overtaken()
     const isTakenOver = epoch !== this.#epoch && !head.isClosed
     this.#epoch = epoch
@@ -150,13 +80,13 @@ export class RecordStore {
 
   /** Notes a clean end. @returns false if the head has changed meanwhile, or is lost. @throws StoreFailure */
   async close(): Promise<boolean> {
-    const { head } = this
-    return head !== undefined && this.changeHead((present) => ({ ...(present ?? head), isClosed: true }))
+    const head = this.head.present
+    return head !== undefined && this.head.change((present) => ({ ...(present ?? head), isClosed: true }))
   }
 
   /** Reads all records anew. What this process knew and had not written is forgotten. @throws StoreFailure */
   async load(facts: LoadFacts): Promise<number> {
-    const count = this.#head?.chunks ?? 0
+    const count = this.head.present?.chunks ?? 0
     const chunks: Chunk[] = []
     let missing = 0
     for (let index = 0; index < count; index++) {
@@ -198,9 +128,10 @@ export class RecordStore {
       chunk.text = await this.#store.read(`chunk:${chunk.index}`)
       await this.save(chunk)
     }
+    const { targets } = this.head
     const chunks = this.#chunks.length
-    const head: Head = { ...generation, version: 1, epoch, isClosed: false, chunks, leftovers: [] }
-    if (!(await this.changeHead(() => head))) throw new Overtaken()
+    const head: Head = { ...generation, targets, version: 1, epoch, isClosed: false, chunks, leftovers: [] }
+    if (!(await this.head.change(() => head))) throw new Overtaken()
     this.#epoch = epoch
   }
 
@@ -305,7 +236,7 @@ export class RecordStore {
     const present = await this.#store.read(key)
     if (present === text) return
     const own = this.#epoch
-    const head = await this.readHead()
+    const head = await this.head.read()
     if (own === undefined || head?.epoch !== own) throw new Overtaken()
     const isCounted = chunk.index < head.chunks
     if (isCounted && present !== undefined && parseChunk(present)?.by !== own) {
@@ -319,13 +250,14 @@ export class RecordStore {
 
   /** A chunk that the head does not count yet was new. */
   async #count(index: number): Promise<void> {
-    if (this.#head === undefined || this.#head.chunks > index) return
-    const isCounted = await this.changeHead((head) => {
+    const { present } = this.head
+    if (present === undefined || present.chunks > index) return
+    const isCounted = await this.head.change((head) => {
       if (head === undefined || head.epoch !== this.#epoch) throw new Overtaken()
       return { ...head, chunks: Math.max(head.chunks, index + 1) }
     })
     if (isCounted) return
-    await this.readHead()
+    await this.head.read()
     if (!this.isOwn) throw new Overtaken()
     return this.#count(index)
   }

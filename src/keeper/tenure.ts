@@ -6,6 +6,7 @@ import type { Lease } from './lease.js'
 import type { Problems } from './problems.js'
 import type { RecordStore } from './record-store.js'
 import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
+import type { Head } from './stored-head.js'
 import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 
@@ -116,7 +117,7 @@ export class Tenure {
       } catch (error) {
         if (!(error instanceof Overtaken)) throw error
       }
-      await records.readHead()
+      await records.head.read()
     }
   }
 
@@ -131,18 +132,18 @@ export class Tenure {
           if (!(await lease.take())) {
             // Somebody took the turn before its time was over: the store had lost it, with all that this process wrote.
             if (wasHeld && !records.isOwn) this.#leaveAll()
-            if (this.#standing !== 'standing-by' || records.head?.chunks !== this.#loadedChunks)
+            if (this.#standing !== 'standing-by' || records.head.present?.chunks !== this.#loadedChunks)
               await this.#look()
             await passOn(records)
             return this.#settle('standing-by')
           }
-          if (records.head === undefined) await this.#announceAgain()
-          if (!records.isOwn || records.head?.isClosed) await this.#open()
+          if (records.head.present === undefined) await this.#announceAgain()
+          if (!records.isOwn || records.head.present?.isClosed) await this.#open()
           await takeOver(records)
           return this.#settle('at-work')
         } catch (error) {
           if (!(error instanceof Overtaken)) throw error
-          await records.readHead()
+          await records.head.read()
         }
       }
       return this.#settle('standing-by')
@@ -176,22 +177,27 @@ export class Tenure {
    * @returns false if another one is newer
    */
   async #findGeneration(): Promise<boolean> {
-    const { problems, records } = this.#parts
+    const { records } = this.#parts
     const configuration = this.#configuration
     const wasOwn = records.isOwn
-    const head = await records.readHead()
-    if (this.#own !== undefined) {
-      if (head === undefined) {
-        if (!wasOwn) return true
-        problems.begin('STORE', 'The store has lost what was in it: it is written again from memory.')
-        await records.rewrite(this.#own)
-        problems.end('STORE')
-        return true
-      }
+    let head = await records.head.read()
+    const last = this.#own ?? this.#changed
+    if (last !== undefined && head === undefined) {
+      if (wasOwn) head = await this.#rewrite(last)
+      // Whoever was at work writes it again, or else this process, as soon as it has the turn.
+      else if (this.#own !== undefined) return true
+    }
+    if (last !== undefined && head?.salt !== last.salt) {
+      // Another process has begun anew with an empty store: its generations are no successors of this process's.
+      this.#leaveAll()
+      this.#own = undefined
+      this.#changed = undefined
+    }
+    if (this.#own !== undefined && head !== undefined) {
       if (head.generation > this.#own.generation) return false
       // An older head was restored from a backup.
-      if (head.generation < this.#own.generation && !(await records.announce(this.#own)))
-        throw new Overtaken()
+      const isOlder = head.generation < this.#own.generation
+      if (isOlder && !(await records.head.announce(this.#own))) throw new Overtaken()
       return true
     }
     if (head !== undefined && (await configuration.isThat(head))) {
@@ -201,22 +207,36 @@ export class Tenure {
     }
     if (head !== undefined && this.#isOlderThan(head)) return false
     const next = await configuration.succeeding(head)
-    if (this.#configuration !== configuration || !(await records.announce(next))) throw new Overtaken()
+    if (this.#configuration !== configuration || !(await records.head.announce(next))) throw new Overtaken()
     this.#own = next
     return true
   }
 
+  /** The store has lost everything that this process had written. */
+  async #rewrite(generation: StoredGeneration): Promise<Head | undefined> {
+    const { problems, records } = this.#parts
+    problems.begin('STORE', 'The store has lost what was in it: it is written again from memory.')
+    await records.rewrite(generation)
+    problems.end('STORE')
+    return records.head.present
+  }
+
   /** The store has lost everything, and who was at work before this process has not written it again. */
   async #announceAgain(): Promise<void> {
-    const { records } = this.#parts
-    if (this.#own === undefined || !(await records.announce(this.#own))) throw new Overtaken()
+    const { head } = this.#parts.records
+    if (this.#own === undefined || !(await head.announce(this.#own))) throw new Overtaken()
     this.#leaveAll()
   }
 
-  /** What the store has lost of this process's records is left over, if it means the same to the one at work. */
+  /** What the store has lost of this process's records is left over for the one at work. */
   #leaveAll(): void {
-    const { records } = this.#parts
-    if (JSON.stringify(records.head?.targets) !== JSON.stringify(this.#own?.targets)) return
+    const { problems, records } = this.#parts
+    if (records.users.size === 0) return
+    problems.begin(
+      'STORE',
+      'The store has lost what was in it, and was begun anew: what this process remembers is passed on and checked.',
+    )
+    problems.end('STORE')
     for (const record of records.users.values()) records.leftovers.noteAll(record)
   }
 
@@ -237,7 +257,7 @@ export class Tenure {
 
   async #open(): Promise<void> {
     const missing = await this.#parts.records.open(loadFacts())
-    this.#loadedChunks = this.#parts.records.head?.chunks
+    this.#loadedChunks = this.#parts.records.head.present?.chunks
     if (missing === 0) return
     const { problems } = this.#parts
     problems.begin(
@@ -251,15 +271,15 @@ export class Tenure {
   /** Reads what the one at work has written, to know whose deliveries arrive here. A store that lost it shows nothing. */
   async #look(): Promise<void> {
     const { records } = this.#parts
-    if (records.head === undefined) return
+    if (records.head.present === undefined) return
     await records.load({ ...loadFacts(), wasClosed: true })
-    this.#loadedChunks = records.head?.chunks
+    this.#loadedChunks = records.head.present?.chunks
   }
 
   /** Reads again what the one at work has written. @throws StoreFailure */
   async lookAgain(): Promise<void> {
     if (this.#standing !== 'standing-by') return
-    await this.#parts.records.readHead()
+    await this.#parts.records.head.read()
     await this.#look()
   }
 }

@@ -12,7 +12,7 @@ export type Doubt = 'none' | 'loaded' | 'unanswered'
 
 /** A subscription of one user that exists, may exist, or is about to be created. */
 export interface Slot {
-  /** Which of the head's targets it has: types and callback URL. */
+  /** Types and callback URL, by their number in the head. */
   readonly target: number
   /** The generation of the configuration whose parameters it has for certain. */
   generation: number

@@ -1,8 +1,9 @@
-/** A store that loses all it had, while several processes share it. */
+/** A store that loses all it had, while several processes share it or the configuration changes. */
 import { describe, expect, test } from 'vitest'
+import { gapsNotReported } from './model/gaps.js'
 import { problemsAtTheService } from './model/invariants.js'
 import { agents, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import { type Configuration, defaultConfiguration, type Node, type World } from './model/world.js'
 
 useVirtualProcesses()
 
@@ -20,6 +21,12 @@ function knownIds(node: Node, usernames: readonly string[]): (number | undefined
 
 function activeIds(world: World, usernames: readonly string[]): (number | undefined)[] {
   return usernames.map((name) => world.service.activeFor(name)[0]?.id)
+}
+
+function codes(world: World, node: Node): string[] {
+  return world.problems
+    .filter(({ process }) => process === node.process)
+    .map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
 }
 
 /** One process takes the turn after a loss, and loses it by the next to one who has not read the roster since. */
@@ -67,5 +74,75 @@ describe('what another process made, and the one at work has never heard of, aft
     await world.time.advance(interval + minute)
     expect(world.requests.filter(({ kind }) => kind === 'unsubscribe')).toEqual([])
     expect(problemsAtTheService(world)).toEqual([])
+  })
+})
+
+describe('a configuration that changes just when the store has lost all', () => {
+  const rotated: Configuration = { ...defaultConfiguration, parameters: { token: 's3cret-2' } }
+  const elsewhere: Configuration = {
+    ...defaultConfiguration,
+    callbackUrl: 'https://app.example.com/elsewhere',
+  }
+  const otherTypes: Configuration = { ...defaultConfiguration, notificationTypes: ['behavioral'] }
+
+  test('by a rotation of parameters is brought to everybody whom the process remembers, without a gap', async () => {
+    const world = await settledWorld({ users: 3 })
+    const ids = activeIds(world, agents(3))
+    world.wantNoLonger('agent2')
+    world.forget()
+    world.configure(rotated)
+    const { confirmed } = await world.settled(firstNode(world), (keeper) =>
+      keeper.rotateParameters({ parameters: rotated.parameters ?? {} }),
+    )
+    await world.time.advance(interval + minute)
+    expect([...confirmed].sort()).toEqual(agents(2))
+    expect(activeIds(world, agents(2))).toEqual(ids.slice(0, 2))
+    expect(world.gaps).toEqual([])
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  for (const { what, next } of [
+    { what: 'other parameters', next: rotated },
+    { what: 'another callback URL', next: elsewhere },
+    { what: 'fewer types', next: otherTypes },
+  ]) {
+    for (const generations of [1, 3]) {
+      test(`to ${what} after ${generations} generations wins over the process that remembers, which leaves nothing behind`, async () => {
+        const world = await settledWorld({ users: 3 })
+        for (let generation = 2; generation <= generations; generation++) {
+          const parameters = { token: world.newSecret() }
+          world.configure({ ...defaultConfiguration, parameters })
+          await world.settled(firstNode(world), (keeper) => keeper.rotateParameters({ parameters }))
+        }
+        const old = firstNode(world)
+        world.wantNoLonger('agent2')
+        world.forget()
+        world.configure(next)
+        const successor = world.start()
+        await world.time.advance(interval + minute)
+        expect(codes(world, old)).toContain('SUPERSEDED')
+        expect(codes(world, successor)).not.toContain('SUPERSEDED')
+        expect(problemsAtTheService(world)).toEqual([])
+        expect(gapsNotReported(world)).toEqual([])
+        expect(knownIds(successor, agents(2))).toEqual(activeIds(world, agents(2)))
+        expect(world.violations).toEqual([])
+      })
+    }
+  }
+
+  test('stays the old one for a process that only starts anew, and nobody stands aside', async () => {
+    const world = await settledWorld({ users: 3 })
+    for (let generation = 2; generation <= 3; generation++) {
+      const parameters = { token: world.newSecret() }
+      world.configure({ ...defaultConfiguration, parameters })
+      await world.settled(firstNode(world), (keeper) => keeper.rotateParameters({ parameters }))
+    }
+    world.forget()
+    const another = world.start()
+    await world.time.advance(interval + minute)
+    expect(codes(world, firstNode(world))).not.toContain('SUPERSEDED')
+    expect(codes(world, another)).not.toContain('SUPERSEDED')
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(gapsNotReported(world)).toEqual([])
   })
 })
