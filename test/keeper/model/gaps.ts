@@ -65,12 +65,11 @@ function takenUntilMs(world: World, username: string, toMs: number): number {
  * or it began with an empty store, and whoever knew lost the turn to it.
  */
 function isLost(world: World, username: string, { madeAtMs, toMs, by }: Interval): boolean {
-  const wasLost = world.lost.some(
+  const wasLost = world.memory.lost.some(
     (each) => each.username === username && each.atMs >= madeAtMs && each.atMs <= toMs,
   )
   if (wasLost || by === undefined) return wasLost
-  const hasNeverMet = world.unmet.get(by.process)?.has(username) === true
-  return hasNeverMet && !world.knows(by.process, username, by.atMs)
+  return world.memory.hasNeverMet(by.process, username) && !world.memory.knows(by.process, username, by.atMs)
 }
 
 interface Interval {

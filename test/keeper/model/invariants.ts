@@ -44,11 +44,11 @@ export function problemsAtTheService(world: World): string[] {
 /** What keepers have made and must be able to end: what nobody knows of any more shows as a stray delivery at best. */
 export function leftOvers(world: World): ModelSubscription[] {
   return world.service.active().filter(({ id, createdBy, usernames, createdAtMs }) => {
-    const isLost = world.lost.some(
+    const isLost = world.memory.lost.some(
       ({ atMs, username }) =>
         atMs >= createdAtMs && usernames.includes(username) && !world.wanted.has(username),
     )
-    const isIdLost = world.configuration.parameters === undefined && world.lostIds.has(id)
+    const isIdLost = world.configuration.parameters === undefined && world.memory.lostIds.has(id)
     return createdBy === 'keeper' && !isLost && !isIdLost
   })
 }
@@ -59,9 +59,11 @@ export function leftOvers(world: World): ModelSubscription[] {
  * by id, so the 409 of that process passes for one of the earlier id. Its
  * deliveries are strays then, and it is ended all the same: see `checkRestart`.
  */
-export function isUnknowable({ configuration, store, lostIds }: World, id: number | undefined): boolean {
+export function isUnknowable({ configuration, store, memory }: World, id: number | undefined): boolean {
   return (
-    configuration.parameters === undefined && id !== undefined && (store.hasMissed(id) || lostIds.has(id))
+    configuration.parameters === undefined &&
+    id !== undefined &&
+    (store.hasMissed(id) || memory.lostIds.has(id))
   )
 }
 
@@ -134,16 +136,16 @@ function wasSuspected(world: World, process: VirtualProcess, atMs: number): bool
 /** Restores of one user between two deliveries grow rarer: after the first a minute, then 2, 4, 8, 15 minutes. */
 export function restoresTooSoon(world: World): string[] {
   const problems: string[] = []
-  const chains = new Map<string, { count: number; atMs: number; id: number }>()
-  for (const { what, atMs, node } of world.gaps) {
+  const chains = new Map<string, { count: number; atMs: number }>()
+  for (const { what, atMs, node, process } of world.gaps) {
     if (what.cause !== 'ended') continue
     const key = `${node} ${what.username}`
     const last = chains.get(key)
     // The end of one for an earlier callback URL is found by ending it: nothing is restored then.
-    if (last?.id === what.subscriptionId) continue
+    if (lastRequest(world, process, what.username, atMs)?.kind === 'unsubscribe') continue
     const isNext = last !== undefined && !wasMetBetween(world, what.username, last.atMs, atMs)
     const count = isNext ? last.count + 1 : 1
-    chains.set(key, { count, atMs, id: what.subscriptionId })
+    chains.set(key, { count, atMs })
     const leastMs = Math.min(15, 2 ** (count - 2)) * 60_000
     if (isNext && atMs - last.atMs < leastMs) {
       problems.push(
@@ -152,6 +154,12 @@ export function restoresTooSoon(world: World): string[] {
     }
   }
   return problems
+}
+
+function lastRequest(world: World, process: VirtualProcess, username: string, atMs: number) {
+  return world.requests.findLast(
+    (each) => each.process === process && each.username === username && each.atMs <= atMs,
+  )
 }
 
 /** Whether something in between has made a user's next restore the first one: a delivery, or a removal. */

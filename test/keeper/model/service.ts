@@ -132,3 +132,7 @@ export class ModelService {
 export function sameSet(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item) => b.includes(item))
 }
+
+export function isKept({ createdBy }: ModelSubscription): boolean {
+  return createdBy === 'keeper'
+}

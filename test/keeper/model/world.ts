@@ -9,8 +9,9 @@ import {
 import { ModelClient, type Network, type SentRequest } from './client.js'
 import { Confirmations } from './confirmations.js'
 import { answered, type Fate } from './fates.js'
+import { Memory } from './memory.js'
 import { RequestRules } from './request-rules.js'
-import { ModelService, type ModelSubscription } from './service.js'
+import { isKept, ModelService, type ModelSubscription } from './service.js'
 import { ModelStore } from './store.js'
 import { currentProcess, type Fuse, randomFrom, VirtualProcess, VirtualTime } from './virtual-process.js'
 
@@ -111,12 +112,7 @@ export class World implements Network {
   readonly violations: string[] = []
   /** Every process that there ever was. */
   readonly processes: VirtualProcess[] = []
-  /** When the last trace of a user was lost: no store and no living process knew any more of a subscription. */
-  readonly lost: { readonly atMs: number; readonly username: string }[] = []
-  /** The ids that no store and no living process knew any more, though a process may know of one before. */
-  readonly lostIds = new Set<number>()
-  /** The users of whom a process, when it started or the store lost all, neither knew nor found anything. */
-  readonly unmet = new Map<VirtualProcess, Set<string>>()
+  readonly memory = new Memory(this)
   /** When a request had its effect last, though it was sent long before. */
   lateEffectAtMs = 0
   tokenRequests = 0
@@ -171,10 +167,10 @@ export class World implements Network {
     this.nodes.push(node)
     process.onDeath = () => {
       this.nodes.splice(this.nodes.indexOf(node), 1)
-      this.#noteLost()
+      this.memory.noteLost()
       this.onDeath()
     }
-    this.#noteLost()
+    this.memory.noteLost()
     process.run(() => keeper.start())
     return node
   }
@@ -223,44 +219,7 @@ export class World implements Network {
   /** The store loses all it had. */
   forget(): void {
     this.store.forget()
-    this.#noteLost()
-  }
-
-  /** Without a loss of the store all that a process knows outlives it. */
-  #noteLost(): void {
-    if (!this.store.hasForgotten) return
-    const atMs = this.time.nowMs
-    const kept = this.service.subscriptions.filter(isKept)
-    for (const { id, end } of kept) {
-      if (end === undefined && !this.store.holdsId(id) && !this.#isIdKnown(id)) this.lostIds.add(id)
-    }
-    for (const username of new Set(kept.flatMap(({ usernames }) => usernames))) {
-      if (this.store.holds(username)) continue
-      const unknowing = this.nodes.filter(({ process }) => !this.knows(process, username))
-      if (unknowing.length === this.nodes.length) this.lost.push({ atMs, username })
-      for (const { process } of unknowing) {
-        const unmet = this.unmet.get(process) ?? new Set()
-        this.unmet.set(process, unmet.add(username))
-      }
-    }
-  }
-
-  #isIdKnown(id: number): boolean {
-    return this.nodes.some(
-      ({ process }) =>
-        this.store.hasShownId(process, id) ||
-        this.requests.some((each) => each.process === process && each.created === id),
-    )
-  }
-
-  /** Whether a process has read of a user, or had asked the service for a subscription before a time. */
-  knows(process: VirtualProcess, username: string, beforeMs = Number.POSITIVE_INFINITY): boolean {
-    return (
-      this.store.hasShown(process, username) ||
-      this.requests.some(
-        (each) => each.process === process && each.username === username && each.atMs < beforeMs,
-      )
-    )
+    this.memory.noteLost()
   }
 
   /** Another configuration is wanted from now on. */
@@ -468,10 +427,6 @@ export class World implements Network {
 }
 
 const never = new Promise<never>(() => {})
-
-function isKept({ createdBy }: ModelSubscription): boolean {
-  return createdBy === 'keeper'
-}
 
 /** JSON leaves out what errors say. */
 function withErrors(_key: string, value: unknown): unknown {
