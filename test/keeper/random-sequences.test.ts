@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Happening, type Kind, scenarios } from './model/happenings.js'
+import { type Happening, type Kind, scenarios, usersOfOneKey } from './model/happenings.js'
 import { play } from './model/play.js'
 import { useVirtualProcesses } from './model/setup.js'
 
@@ -14,7 +14,7 @@ useVirtualProcesses()
 
 const { RANDOM_SEQUENCES, RANDOM_SEED, RANDOM_PATH } = process.env
 /** A sequence takes tens of milliseconds: they share the number. */
-const groups = 11
+const groups = 12
 const numRuns = Math.ceil(Number(RANDOM_SEQUENCES ?? 200) / groups)
 
 /** Always the same sequences in `npm test`, others each time in the long run. */
@@ -30,7 +30,7 @@ async function always(
   await fc.assert(
     fc.asyncProperty(scenarios({ happenings, ...kind }), (scenario) => play(scenario, reached)),
     {
-      numRuns,
+      numRuns: Math.ceil(numRuns * (kind.share ?? 1)),
       ...(seed !== undefined && { seed: Number(seed) }),
       ...(RANDOM_PATH !== undefined && { path: RANDOM_PATH, endOnFailure: true }),
     },
@@ -52,7 +52,7 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
 
   test('after processes that die, sleep, stop and take over', () =>
     always(
-      [...ordinary, 'fates', 'crash', 'crashLater', 'stop', 'suspend', 'startAnother'],
+      [...ordinary, 'fates', 'crash', 'crashLater', 'stop', 'pause', 'suspend', 'startAnother'],
       ['recreate 201', 'gap ended', 'gap replaced', 'unsubscribe 204'],
     ))
 
@@ -66,10 +66,20 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
     always([...ordinary, 'forget', 'crash', 'stop', 'startAnother'], ['gap ended', 'recreate 201']))
 
   test('after a roster that is empty, fails or hangs', () =>
-    always([...ordinary, 'roster', 'crash', 'fates'], ['ROSTER', 'ROSTER is over', 'unsubscribe 204']))
+    always(
+      [...ordinary, 'roster', 'wantWhomNobodyCanSend', 'crash', 'suspend', 'startAnother', 'fates'],
+      ['ROSTER', 'ROSTER is over', 'unsubscribe 204'],
+    ))
 
   test('after a roster of many that is halved, empty, fails or hangs', () =>
     always([...ordinary, 'roster', 'crash', 'fates'], ['ROSTER', 'ROSTER is over'], { usersAtLeast: 14 }))
+
+  test('of more users than stand under one key of the store', () =>
+    always([...ordinary, 'fates', 'failingStore', 'crashLater', 'suspend', 'startAnother'], ['gap ended'], {
+      usersAtLeast: usersOfOneKey,
+      // Each takes seconds.
+      share: 1 / 8,
+    }))
 
   test('after changes of the configuration', () =>
     always(
@@ -92,11 +102,20 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
     always(
       [
         ...ordinary,
-        ...(['weather', 'fates', 'refuse', 'breakReceiver', 'roster', 'failingStore'] as const),
+        ...([
+          'weather',
+          'fates',
+          'refuse',
+          'breakReceiver',
+          'roster',
+          'wantWhomNobodyCanSend',
+          'failingStore',
+        ] as const),
         ...([
           'crash',
           'crashLater',
           'stop',
+          'pause',
           'suspend',
           'jumpClock',
           'startAnother',

@@ -28,6 +28,25 @@ export function gapsNotReported(world: World): string[] {
   return problems
 }
 
+/** A gap that is told as an end has one in it. */
+export function gapsWithoutEnd(world: World): string[] {
+  return world.gaps
+    .filter(({ what }) => what.cause === 'ended')
+    .filter((gap) => {
+      const { username, lastProvenAt, restoredAt } = gap.what
+      const fromMs = lastProvenAt === undefined ? [0] : timesOf(world, gap, lastProvenAt)
+      const toMs = timesOf(world, gap, restoredAt)
+      return !world.service.subscriptions.some(
+        ({ usernames, end }) =>
+          end !== undefined &&
+          usernames.includes(username) &&
+          fromMs.some((ms) => Math.floor(ms) <= end.atMs) &&
+          toMs.some((ms) => Math.ceil(ms + 1) >= end.atMs),
+      )
+    })
+    .map((gap) => `${gap.node} told of an end of ${gap.what.username} that was none: ${shown(world, gap)}`)
+}
+
 function shown(world: World, gap: Told<KeeperGap>): string {
   const { lastProvenAt, restoredAt } = gap.what
   const moments = (stamp: number) => timesOf(world, gap, stamp).map(seconds).join(' or ')

@@ -56,6 +56,10 @@ export function happen(world: World, step: Step): void {
       // An empty roster removes nobody, so the last one stays.
       if (world.wanted.size > 1) world.wantNoLonger(name)
       return
+    case 'want whom nobody can send':
+      world.unsendable.add(step)
+      until(step.forMs, () => world.unsendable.delete(step))
+      return
     case 'roster':
       world.rosterMode = step.mode
       until(step.forMs, () => {
@@ -87,6 +91,14 @@ export function happen(world: World, step: Step): void {
       if (node === undefined) return
       node.process.suspend()
       until(step.forMs, () => node.process.resume())
+      return
+    case 'sleep':
+      if (node === undefined) return
+      node.process.sleep()
+      until(step.forMs, () => node.process.resume())
+      return
+    case 'pause':
+      if (node !== undefined) pause(world, node, step.forMs)
       return
     case 'jump clock':
       if (node !== undefined) world.jumpWallClock(node, step.byMs)
@@ -130,6 +142,24 @@ function stop(world: World, node: Node, restartAfterMs: number): void {
       () => world.violate(node.process, 'stop rejected'),
     )
   })
+}
+
+/** An app lets its keeper rest for a while. */
+function pause(world: World, node: Node, forMs: number): void {
+  const { process, keeper } = node
+  if (!process.isRunning) return
+  world.resting.add(node)
+  process.run(() => {
+    keeper.stop().then(
+      () => process.receive(forMs, () => wake(world, node)),
+      () => world.violate(process, 'stop rejected'),
+    )
+  })
+}
+
+function wake(world: World, node: Node): void {
+  if (!world.resting.delete(node)) return
+  node.process.run(() => node.keeper.start())
 }
 
 /** All living keepers are told the new secret; a process that starts later reads it from its configuration. */
@@ -191,8 +221,12 @@ export function endFaults(world: World): void {
   world.refused.clear()
   world.isReceiverBroken = false
   world.rosterMode = 'working'
+  world.unsendable.clear()
   world.store.mode = 'working'
-  for (const { process } of world.nodes) process.resume()
+  for (const node of world.nodes) {
+    node.process.resume()
+    wake(world, node)
+  }
   world.unsubscribeSomebodyElse()
   // One with an older configuration stands aside for good.
   if (!world.nodes.some(({ configuration }) => configuration === world.configuration)) world.start()

@@ -19,6 +19,7 @@ export type Step = { readonly thenMs: number } & (
   | { readonly do: 'fates'; readonly fates: readonly Fate[] }
   | { readonly do: 'refuse'; readonly user: number; readonly forMs: number }
   | { readonly do: 'want' | 'want no longer'; readonly user: number }
+  | { readonly do: 'want whom nobody can send'; readonly forMs: number }
   | { readonly do: 'roster'; readonly mode: RosterMode; readonly forMs: number }
   | { readonly do: 'store'; readonly mode: StoreMode; readonly forMs: number }
   | { readonly do: 'forget' }
@@ -31,7 +32,7 @@ export type Step = { readonly thenMs: number } & (
       readonly restartAfterMs: number
     }
   | { readonly do: 'stop'; readonly node: number; readonly restartAfterMs: number }
-  | { readonly do: 'suspend'; readonly node: number; readonly forMs: number }
+  | { readonly do: 'suspend' | 'sleep' | 'pause'; readonly node: number; readonly forMs: number }
   | { readonly do: 'jump clock'; readonly node: number; readonly byMs: number }
   | { readonly do: 'start another' }
   | { readonly do: 'sweep' }
@@ -57,16 +58,21 @@ export interface Scenario {
   readonly steps: readonly Step[]
 }
 
-/** So many that a roster which lacks most of them is not believed. */
-const mostUsers = 16
+/** So many that their records stand under two keys of the store. */
+const mostUsers = 108
 const fewUsers = 8
+/** So many fill the first key of the store, or nearly. */
+export const usersOfOneKey = 98
 /** Everybody who can be wanted. */
 export const pool = Array.from({ length: mostUsers }, (_, index) => `agent${index}`)
 const minute = 60_000
 
 // What can happen, by kind.
 
-const user = fc.nat(fewUsers - 1)
+const user = fc.oneof(
+  { weight: 7, arbitrary: fc.nat(fewUsers - 1) },
+  { weight: 1, arbitrary: fc.integer({ min: usersOfOneKey, max: mostUsers - 1 }) },
+)
 const node = fc.nat(1)
 const thenMs = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 300 }) },
@@ -139,6 +145,7 @@ const happenings = {
   refuse: fc.record({ do: fc.constant('refuse' as const), user, forMs, thenMs }),
   want: fc.record({ do: fc.constant('want' as const), user, thenMs }),
   wantNoLonger: fc.record({ do: fc.constant('want no longer' as const), user, thenMs }),
+  wantWhomNobodyCanSend: fc.record({ do: fc.constant('want whom nobody can send' as const), forMs, thenMs }),
   roster: fc.record({
     do: fc.constant('roster' as const),
     mode: fc.constantFrom<RosterMode[]>('empty', 'throwing', 'hanging', 'garbled', 'halved'),
@@ -163,6 +170,8 @@ const happenings = {
   }),
   stop: fc.record({ do: fc.constant('stop' as const), node, restartAfterMs, thenMs }),
   suspend: fc.record({ do: fc.constant('suspend' as const), node, forMs, thenMs }),
+  sleep: fc.record({ do: fc.constant('sleep' as const), node, forMs, thenMs }),
+  pause: fc.record({ do: fc.constant('pause' as const), node, forMs, thenMs }),
   jumpClock: fc.record({
     do: fc.constant('jump clock' as const),
     node,
@@ -189,6 +198,8 @@ export interface Kind {
   /** What can happen. */
   readonly happenings: readonly Happening[]
   readonly usersAtLeast?: number
+  /** Of the number of sequences that others of another kind get. */
+  readonly share?: number
   /** What the keepers do at the first meeting with a user. */
   readonly existing?: 'replace' | 'report'
 }
@@ -201,7 +212,7 @@ export function scenarios({
   const isForOne = !names.includes('startAnother')
   return fc.record({
     seed: fc.nat(),
-    users: fc.integer({ min: usersAtLeast, max: Math.max(usersAtLeast, fewUsers) }),
+    users: fc.integer({ min: usersAtLeast, max: usersAtLeast + fewUsers - 1 }),
     hasCompareAndSet: isForOne ? fc.boolean() : fc.constant(true),
     isStoreSynchronous: fc.boolean(),
     hasParameters: fc.boolean(),

@@ -115,6 +115,27 @@ export function unresolvedProblems(world: World, codes?: readonly string[]): str
   return [...open.values()]
 }
 
+/** One trouble, one report: when it begins, when its users have doubled, and when it is over. */
+export function reportsTooMany(world: World): string[] {
+  const problems: string[] = []
+  const open = new Map<string, number>()
+  for (const { node, atMs, what } of world.problems) {
+    const { code, resolved, subscriptionId, usernames } = what
+    const key = `${node} ${code} ${subscriptionId ?? ''} ${usernames === undefined ? '' : 'of users'}`
+    const toldUsers = open.get(key)
+    const users = usernames?.length ?? 0
+    const isDue = resolved ? toldUsers !== undefined : toldUsers === undefined || users >= 2 * toldUsers
+    if (!isDue || (toldUsers === 0 && !resolved)) {
+      problems.push(
+        `${node} told ${code} once more at ${seconds(atMs)}, ${resolved ? 'over' : `of ${users} users`}`,
+      )
+    }
+    if (resolved) open.delete(key)
+    else open.set(key, users)
+  }
+  return problems
+}
+
 /** With the first end that is found the receiver is suspected. */
 export function endsWithoutSuspicion(world: World): string[] {
   return world.gaps

@@ -1,5 +1,5 @@
 /** Plays a random sequence, and checks what must be true afterwards. */
-import { gapsNotReported } from './gaps.js'
+import { gapsNotReported, gapsWithoutEnd } from './gaps.js'
 import { endFaults, happen, restart, traffic } from './happen.js'
 import { pool, type Scenario } from './happenings.js'
 import {
@@ -8,6 +8,7 @@ import {
   leftOvers,
   problemsAtTheService,
   problemsInTheKeeper,
+  reportsTooMany,
   restoresTooSoon,
   unresolvedProblems,
 } from './invariants.js'
@@ -42,6 +43,8 @@ export async function play(scenario: Scenario, reached: Set<string> = new Set())
     ...gapsNotReported(world),
     ...restoresTooSoon(world),
     ...endsWithoutSuspicion(world),
+    ...reportsTooMany(world),
+    ...gapsWithoutEnd(world),
   ])
   await checkQuiet(world, 'in a quiet time', Math.max(2 * sweepIntervalMs, 16 * minute))
   refuse(world, unresolvedProblems(world, ['RECEIVER_SUSPECTED']))

@@ -37,7 +37,7 @@ interface Read {
 interface StoredRecord {
   readonly u: string
   /** Subscriptions: `doubt` 1 is one that may exist without a recorded id. */
-  readonly s: readonly { readonly doubt?: number }[]
+  readonly s: readonly { readonly i?: number; readonly doubt?: number }[]
 }
 
 export class ModelStore {
@@ -267,18 +267,38 @@ export class ModelStore {
 
 const never = new Promise<never>(() => {})
 
-function idsIn(text: string): number[] {
-  return [...text.matchAll(/"i":(\d+)/g)].map(([, id]) => Number(id))
+interface Parsed {
+  readonly byName: ReadonlyMap<string, StoredRecord>
+  readonly ids: readonly number[]
+}
+
+function idsIn(text: string): readonly number[] {
+  return parse(text).ids
 }
 
 function usernamesIn(text: string): string[] {
-  if (!text.includes('"records"')) return []
-  const { records }: { records: StoredRecord[] } = JSON.parse(text)
-  return records.map(({ u }) => u)
+  return [...parse(text).byName.keys()]
 }
 
 function recordIn(text: string, username: string): StoredRecord | undefined {
-  if (!text.includes(JSON.stringify(username))) return undefined
-  const { records = [] }: { records?: StoredRecord[] } = JSON.parse(text)
-  return records.find(({ u }) => u === username)
+  return parse(text).byName.get(username)
+}
+
+const noRecords: Parsed = { byName: new Map(), ids: [] }
+/** The same texts are asked for again and again. */
+const parsedBefore = new Map<string, Parsed>()
+const mostParsed = 100
+
+function parse(text: string): Parsed {
+  if (!text.includes('"records"')) return noRecords
+  const known = parsedBefore.get(text)
+  if (known !== undefined) return known
+  const { records }: { records: StoredRecord[] } = JSON.parse(text)
+  const parsed = {
+    byName: new Map(records.map((record) => [record.u, record])),
+    ids: records.flatMap(({ s: slots }) => slots.flatMap(({ i: id }) => (id === undefined ? [] : [id]))),
+  }
+  if (parsedBefore.size >= mostParsed) parsedBefore.clear()
+  parsedBefore.set(text, parsed)
+  return parsed
 }

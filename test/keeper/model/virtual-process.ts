@@ -130,8 +130,9 @@ export class VirtualProcess {
   /** By how much its wall clock is ahead of the true time, and since when: the newest last. */
   readonly wallSkews: { readonly sinceMs: number; readonly skewMs: number }[] = []
   /** Monotonic clocks begin anywhere: a stamp of one means nothing to another process. */
-  readonly #monotonicStartMs: number
+  #monotonicStartMs: number
   #state: 'running' | 'suspended' | 'dead' = 'running'
+  #asleepSinceMs: number | undefined
   /** What came while it was suspended. */
   readonly #held: (() => void)[] = []
   readonly #random: () => number
@@ -218,10 +219,19 @@ export class VirtualProcess {
     if (this.#state === 'running') this.#state = 'suspended'
   }
 
+  /** Suspends it together with its machine: meanwhile the monotonic clock, and all timers, stand still. */
+  sleep(): void {
+    if (this.#state !== 'running') return
+    this.#state = 'suspended'
+    this.#asleepSinceMs = this.time.nowMs
+  }
+
   /** What came in between comes now, in the order in which it came. */
   resume(): void {
     if (this.#state !== 'suspended') return
     this.#state = 'running'
+    if (this.#asleepSinceMs !== undefined) this.#monotonicStartMs -= this.time.nowMs - this.#asleepSinceMs
+    this.#asleepSinceMs = undefined
     for (const held of this.#held.splice(0)) this.time.schedule(0, () => this.#deliver(held))
   }
 
@@ -235,6 +245,21 @@ export class VirtualProcess {
     return () => {
       isCancelled = true
     }
+  }
+
+  /** Calls back when its monotonic clock has gone on by a delay. Returns a way to take it back. */
+  setTimer(delayMs: number, callback: () => void): () => void {
+    const dueMs = this.time.nowMs + this.#monotonicStartMs + delayMs
+    let cancel = () => {}
+    const wait = (restMs: number) => {
+      cancel = this.receive(restMs, () => {
+        const stillMs = dueMs - this.time.nowMs - this.#monotonicStartMs
+        if (stillMs > 0.001) wait(stillMs)
+        else callback()
+      })
+    }
+    wait(delayMs)
+    return () => cancel()
   }
 
   /** A promise that the outside world settles. */
@@ -293,7 +318,8 @@ export function installVirtualProcesses(): () => void {
     if (process === undefined) return real.setTimeout(callback, delayMs, ...args)
     // As Node.js does: what is no delay, and one that is too long, is a millisecond.
     const isDelay = delayMs !== undefined && delayMs >= 1 && delayMs <= longestDelayMs
-    return new VirtualTimer(() => process.receive(isDelay ? Math.trunc(delayMs) : 1, () => callback(...args)))
+    const wholeMs = isDelay ? Math.trunc(delayMs) : 1
+    return new VirtualTimer(() => process.setTimer(wholeMs, () => callback(...args)))
   }
   function virtualClearTimeout(timer: unknown) {
     if (timer instanceof VirtualTimer) timer.cancel()

@@ -59,6 +59,9 @@ export type RosterMode = 'working' | 'empty' | 'throwing' | 'hanging' | 'garbled
 /** A roster that lacks most of more than ten users is not believed; some of those subscribed may be removed just now. */
 const surelyGuarded = 13
 
+/** A delivery that is taken in later than this was given up long before by the service. */
+const lastingDeliveryMs = 60_000
+
 /** Part of every parameter's value. */
 const secret = 's3cret'
 
@@ -90,6 +93,8 @@ export class World implements Network {
   /** The users that are wanted, each with the time since when. */
   readonly wanted = new Map<string, number>()
   rosterMode: RosterMode = 'working'
+  /** While there are any, the roster has a name that the client refuses. */
+  readonly unsendable = new Set<object>()
   readonly rostersRead: RosterRead[] = []
   /** What becomes of every request, while that is not the ordinary. */
   weather: (() => Fate) | undefined
@@ -100,6 +105,8 @@ export class World implements Network {
   /** Whether callbacks of the service fail. */
   isReceiverBroken = false
   readonly nodes: Node[] = []
+  /** Those whose keeper was stopped for a while. */
+  readonly resting = new Set<Node>()
   /** Told when a process was killed. */
   onDeath: () => void = () => {}
   readonly requests: SentRequest[] = []
@@ -276,7 +283,10 @@ export class World implements Network {
     const nodes = this.nodes.filter(({ process }) => process.isRunning)
     const node = nodes[Math.floor(this.random() * nodes.length)]
     if (node === undefined) return
+    const sentMs = this.time.nowMs
     node.process.receive(afterMs, () => {
+      // A delivery is a proof of the time a minute before: none waits longer in the socket of a process that sleeps.
+      if (this.time.nowMs - sentMs > lastingDeliveryMs) return
       const username = this.service.subscriptions.find(({ id }) => id === subscriptionId)?.usernames[0]
       this.deliveries.push({ atMs: this.time.nowMs, username })
       node.keeper.observe(notification, { subscriptionId })
@@ -379,7 +389,7 @@ export class World implements Network {
   }
 
   #roster(process: VirtualProcess): Promise<readonly string[]> {
-    const names = [...this.wanted.keys()]
+    const names = [...this.wanted.keys(), ...(this.unsendable.size > 0 ? ['with,comma'] : [])]
     const answer = <T>(list: () => T) => process.operate(() => process.after(this.random() * 50, list), never)
     const read = (given: readonly string[]) => {
       this.rostersRead.push({ atMs: this.time.nowMs, process, names: new Set(given) })
