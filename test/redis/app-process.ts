@@ -24,8 +24,10 @@ export interface AppSettings {
 /** What an app tells when it ends. */
 export interface AppReport {
   calls: number
+  /** Token requests that it sent itself. */
+  requests: number
   readonly failures: string[]
-  /** The longest that a call took, without the token request that it made. */
+  /** The longest that a call took, without its token request and without the time in which the process could not run. */
   longestDelayMs: number
   readonly tokens: string[]
 }
