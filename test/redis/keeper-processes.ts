@@ -97,7 +97,7 @@ export class KeeperProcesses implements AsyncDisposable {
         expect(index, `nobody is at work:\n${this.output}`).toBeGreaterThanOrEqual(0)
         return index
       },
-      { timeout: 20_000, interval: 20 },
+      { timeout: 60_000, interval: 20 },
     )
   }
 

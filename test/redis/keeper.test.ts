@@ -12,14 +12,14 @@ import { KeeperProcesses } from './keeper-processes.js'
 import { type Inactivity, SubscriptionHistory } from './subscription-history.js'
 
 const callbackUrl = 'https://app.example.com/notifications'
+/** At least so many; more until enough of them have met a keeper at work, and enough work was done. */
 const kills = 50
-/** After the faults everything is as it should be within this time of the keepers' clocks. */
-const settlingMs = 15 * 60_000
-const intervalMs = 60_000
+/** When nothing has changed for this long by the keepers' clocks, they are done: five of their intervals. */
+const quietMs = 5 * 60_000
 /** Clocks of processes show whole milliseconds, which count for more where time passes faster. */
 const clockErrorMs = 10 * timesFaster
 
-test(`two keepers, killed ${kills} times: exactly one subscription per user, as the store says, and every gap is told`, async () => {
+test('two keepers, killed again and again: exactly one subscription per user, as the store says, and every gap is told', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 100_000)
   console.log(`SEED=${seed} repeats these moments`)
   const random = randomOf(seed)
@@ -36,7 +36,8 @@ test(`two keepers, killed ${kills} times: exactly one subscription per user, as 
   await using keepers = await KeeperProcesses.start({ emulator, redis, callbackUrl, roster })
   let killedAtWork = 0
 
-  for (let kill = 0; kill < kills; kill++) {
+  const isEnough = () => killedAtWork > 10 && history.lifetimes.length > 30
+  for (let kill = 0; kill < kills || !isEnough(); kill++) {
     if (random() < 0.7) {
       // As a rule the one who came last: a create for them may be under way just now.
       const leaver = [...roster].at(random() < 0.7 ? -1 : 0) as string
@@ -65,19 +66,11 @@ test(`two keepers, killed ${kills} times: exactly one subscription per user, as 
   }
   const faultsEndedAt = Date.now()
 
-  // The kills have met keepers at work, and not only such as wait for their lease.
-  expect(killedAtWork, keepers.output).toBeGreaterThan(10)
-  expect(history.lifetimes.length, keepers.output).toBeGreaterThan(30)
-  await pause(settlingMs / timesFaster)
   const reader = new Redis(redis.url)
   try {
-    // A machine that has other things to do may need longer than the clocks of the keepers say.
-    await vi.waitFor(() => expectAsWanted(), { timeout: 60_000, interval: 500 })
+    // How long that takes is up to the machine: its pauses count for more where time passes faster.
+    await vi.waitFor(expectQuiet, { timeout: 150_000, interval: 500 })
     expect((await stored(reader)).join()).not.toContain('sesame')
-    const before = { history: structuredClone(history.lifetimes), gaps: (await gapsOf(keepers)).length }
-    await pause((2 * intervalMs) / timesFaster)
-    expect(history.lifetimes, keepers.output).toEqual(before.history)
-    expect(await gapsOf(keepers), keepers.output).toHaveLength(before.gaps)
   } finally {
     reader.disconnect()
   }
@@ -96,6 +89,15 @@ test(`two keepers, killed ${kills} times: exactly one subscription per user, as 
   expect(untrue, untrue.map(({ username }) => storyOf(username)).join('\n')).toEqual([])
   expect(emulator.subscriptions).toContainEqual(expect.objectContaining(foreign))
   expect(keepers.output).not.toMatch(/CONFLICT|ROSTER|SUPERSEDED|STRAY|sesame/)
+
+  /** Everything is as it should be, and stays so. */
+  async function expectQuiet(): Promise<void> {
+    await expectAsWanted()
+    const before = { history: structuredClone(history.lifetimes), gaps: (await gapsOf(keepers)).length }
+    await pause(quietMs / timesFaster)
+    expect(history.lifetimes, keepers.output).toEqual(before.history)
+    expect(await gapsOf(keepers), keepers.output).toHaveLength(before.gaps)
+  }
 
   async function expectAsWanted(): Promise<void> {
     const others = emulator.subscriptions.filter((each) => each.subscriptionId !== foreign.subscriptionId)

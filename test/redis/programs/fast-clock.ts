@@ -1,6 +1,6 @@
 /**
  * Makes time pass faster in this process, for everything that is loaded after it: a minute's lease that nobody renews is
- * over in little more than a second. All processes with the same `CLOCK_STARTED_AT` (milliseconds since 1970) show the
+ * over in a few seconds. All processes with the same `CLOCK_STARTED_AT` (milliseconds since 1970) show the
  * same time.
  */
 import { fastTime, timesFaster } from '../fast-time.js'

@@ -1,7 +1,6 @@
 /** Run as a process that a test kills: a keeper on Redis, whose roster is a file. */
 import './fast-clock.js'
-import { appendFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
 import { redisStore } from 'notification-subscriber/redis'
@@ -24,7 +23,7 @@ const keeper = new SubscriptionKeeper({
   client: NotificationClient.fromEnv(),
   name: 'kept',
   store: redisStore(redis),
-  usernames: async () => JSON.parse(await readFile(ROSTER_FILE, 'utf8')),
+  usernames: () => JSON.parse(readFileSync(ROSTER_FILE, 'utf8')),
   notificationTypes: ['behavioral', 'call-score'],
   callbackUrl: CALLBACK_URL,
   parameters: { token: 'sesame' },
