@@ -6,38 +6,54 @@ export interface LoadOptions {
   readonly port: number
   readonly token: string
   readonly connections: number
-  readonly ids: readonly string[]
+  /** Of each callback: this, a hyphen and a number. */
+  readonly idPrefix: string
   /** How long each connection waits between an answer and the next callback, in milliseconds. */
   readonly pauseMs: number
 }
 
-/** Sends a callback for each id, and resolves with the ids that were answered with 204. */
-export async function sendLoad({
-  port,
-  token,
-  connections,
-  ids,
-  pauseMs,
-}: LoadOptions): Promise<Set<string>> {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  const answered = new Set<string>()
-  const waiting = ids.values()
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      for (const id of waiting) {
-        // Refused: the receiver is starting, and has not seen the callback. Lost on the way: nobody sends it again.
-        let outcome = await send(agent, port, token, id)
-        while (outcome === 'refused') {
-          await sleep(100)
-          outcome = await send(agent, port, token, id)
-        }
-        if (outcome === 204) answered.add(id)
-        await sleep(pauseMs)
+/** Sends callbacks until it is stopped. */
+export class Load {
+  /** The ids of the callbacks that were answered with 204. */
+  readonly answered = new Set<string>()
+  readonly #options: LoadOptions
+  readonly #agent: Agent
+  readonly #over: Promise<unknown>
+  #sent = 0
+  #isStopped = false
+
+  constructor(options: LoadOptions) {
+    this.#options = options
+    this.#agent = new Agent({ keepAlive: true, maxSockets: options.connections })
+    this.#over = Promise.all(Array.from({ length: options.connections }, () => this.#sendAll()))
+  }
+
+  /** How many callbacks were begun. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  /** Begins no more; resolves when what was begun is answered or lost. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#over
+    this.#agent.destroy()
+  }
+
+  async #sendAll(): Promise<void> {
+    const { idPrefix, port, token, pauseMs } = this.#options
+    while (!this.#isStopped) {
+      const id = `${idPrefix}-${this.#sent++}`
+      // Refused: the receiver is starting, and has not seen the callback. Lost on the way: nobody sends it again.
+      let outcome = await send(this.#agent, port, token, id)
+      while (outcome === 'refused') {
+        await sleep(100)
+        outcome = await send(this.#agent, port, token, id)
       }
-    }),
-  )
-  agent.destroy()
-  return answered
+      if (outcome === 204) this.answered.add(id)
+      await sleep(pauseMs)
+    }
+  }
 }
 
 function send(agent: Agent, port: number, token: string, id: string): Promise<number | 'refused' | 'lost'> {
