@@ -36,7 +36,9 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 30_000,
+    // What takes a second on a quiet machine takes many on a busy one: these end only what hangs.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // One second, the default, is little for a page that loads on a busy machine.
     expect: { poll: { timeout: 10_000 } },
     maxWorkers: 2,
@@ -66,7 +68,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'processes', include: processes, testTimeout: 120_000 },
+        test: { name: 'processes', include: processes, testTimeout: 240_000 },
       },
       {
         extends: true,
@@ -83,7 +85,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'documentation', include: documentation, testTimeout: 120_000 },
+        test: { name: 'documentation', include: documentation, testTimeout: 240_000 },
       },
       ...apart.map((name) => ({
         extends: true as const,

@@ -21,7 +21,7 @@ test('examples/develop-with-emulator.ts works with an emulator in another termin
   const ended = once(app, 'close')
   const lines: string[] = []
   createInterface({ input: app.stdout }).on('line', (line) => lines.push(line))
-  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 100_000 })
   const notify = ['notify', '--state', state, '--type', 'lowEnergyAgentOpened', '--user', 'alice']
   expect(await run(notify)).toMatchObject({ code: 0, stderr: '' })
   app.kill('SIGINT')

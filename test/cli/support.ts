@@ -110,7 +110,7 @@ export async function start(args: readonly string[], { env = {} }: RunOptions = 
         if (child.exitCode !== null) throw new Error(`it has ended: ${lines.join('\n')} ${stderr}`)
         return lines.find((each) => pattern.test(each))
       },
-      { timeout: 20_000, interval: 10 },
+      { timeout: 100_000, interval: 10 },
     )
   return { child, lines, finished, line }
 }

@@ -34,7 +34,7 @@ describe('the code blocks of README.md, of docs/ and of docstrings', () => {
     expect(examplesWithoutBlock()).toEqual([])
   })
 
-  test('compile under the strictest settings of the project', { timeout: 120_000 }, () => {
+  test('compile under the strictest settings of the project', () => {
     const problems = problemsIn([...blocks, mistaken])
     expect(problems.filter((problem) => !problem.includes(mistaken.name))).toEqual([])
     // Proof that a problem is found, at its line: README blocks get no name that is not given to them.

@@ -47,7 +47,7 @@ export class ProgramFolder implements AsyncDisposable {
     return run(process.execPath, [this.#fileOf(block)], {
       cwd: this.#path,
       env: { ...process.env, ...env },
-      timeout: 25_000,
+      timeout: 100_000,
     })
   }
 

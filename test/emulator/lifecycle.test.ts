@@ -258,7 +258,7 @@ describe('closing', () => {
     async (flags) => {
       const script = fileURLToPath(new URL('programs/start-use-close.ts', import.meta.url))
       const run = promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', script], {
-        timeout: 25_000,
+        timeout: 50_000,
       })
       expect((await run).stdout.trim()).toBe('delivered: 204')
     },
@@ -273,7 +273,7 @@ describe('closing', () => {
           ...['--import', 'tsx', '--import', program('print-loaded-modules.mjs')],
           ...[program('start-with-options.ts'), JSON.stringify(options)],
         ],
-        { timeout: 25_000 },
+        { timeout: 50_000 },
       )
       return [...stderr.matchAll(/^loaded .*\/src\/(emulator\/[^?\n]+)/gm)].map(([, file]) => file)
     }

@@ -98,7 +98,7 @@ const lanes = [
 ]
 
 describe.concurrent('random faults before every answer', () => {
-  test.for(lanes)('$numRuns sequences $transport', { timeout: 90_000 }, async (lane) => {
+  test.for(lanes)('$numRuns sequences $transport', { timeout: 240_000 }, async (lane) => {
     await using witness = await Witness.of(lane.transport)
     const property = fc.asyncProperty(sequenceOf(lane.fault), (commands) => play(witness, commands))
     await fc.assert(property, { numRuns: lane.numRuns })

@@ -45,7 +45,7 @@ describe('the examples to copy', () => {
   test.each(Object.entries(examples))('%s runs as it is, and ends by itself', async (file, lines) => {
     const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
       cwd: root,
-      timeout: 25_000,
+      timeout: 100_000,
     })
     expect(stderr).toBe('')
     expect(stdout.trim().split('\n')).toEqual(expect.arrayContaining(lines))
@@ -57,7 +57,7 @@ describe('the examples to copy', () => {
     const program = run(process.execPath, ['--import', 'tsx', `examples/${file}`], {
       cwd: root,
       env: { ...process.env, REDIS_URL: '' },
-      timeout: 25_000,
+      timeout: 100_000,
     })
     await expect(program).rejects.toMatchObject({
       code: 1,

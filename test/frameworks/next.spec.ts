@@ -50,7 +50,7 @@ describe('Next.js, with the package as it is published', () => {
     for (const output of [next.stdout, next.stderr]) {
       if (output) createInterface(output).on('line', (line) => printed.push(line))
     }
-    port = await vi.waitUntil(() => portIn(printed, next), { timeout: 60_000 })
+    port = await vi.waitUntil(() => portIn(printed, next), { timeout: 120_000 })
   })
 
   afterAll(async () => {

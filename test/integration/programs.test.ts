@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const program = (file: string, nodeOptions: string[] = [], env: Record<string, string> = {}) =>
   run(process.execPath, [...nodeOptions, '--import', 'tsx', join(root, file)], {
     cwd: root,
-    timeout: 25_000,
+    timeout: 50_000,
     env: { ...process.env, ...env },
   })
 

@@ -8,7 +8,7 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const example = (name: string) =>
-  run(process.execPath, ['--import', 'tsx', `examples/${name}.ts`], { cwd: root, timeout: 25_000 })
+  run(process.execPath, ['--import', 'tsx', `examples/${name}.ts`], { cwd: root, timeout: 100_000 })
 
 describe('the worked examples', () => {
   test('a start-up settles a busy service, a conflict, an unknown outcome and an overlap', async () => {

@@ -291,11 +291,13 @@ describe('close', () => {
 
   test('aborts what takes longer than `timeoutMs`, and leaves it to the next process as if it had not been tried', async () => {
     await using folder = await spoolFolder()
+    let isStarted = false
     const reasons: unknown[] = []
     const spool = await openSpool({
       path: folder.path,
       deliver: (_delivery, { signal }) =>
         new Promise((_, reject) => {
+          isStarted = true
           signal.addEventListener('abort', () => {
             reasons.push(signal.reason.name)
             reject(signal.reason)
@@ -303,7 +305,7 @@ describe('close', () => {
         }),
     })
     await keep(spool, numbered(1))
-    await sleep(20)
+    await until(() => isStarted)
     expect(await spool.close({ timeoutMs: 10 })).toBe(1)
     expect(reasons).toEqual(['AbortError'])
     const { deliver, delivered } = recorder()
