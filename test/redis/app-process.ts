@@ -8,6 +8,15 @@ import type { Emulator } from 'notification-subscriber/emulator'
 import { bundleProgram } from './bundle-program.js'
 import type { StoreKind } from './stores.js'
 
+/**
+ * For a test that counts the requests of many processes: a busy machine may keep the one that asks from running for a
+ * second, and then the others ask, too.
+ */
+export const triedThrice = { retry: 2 }
+
+/** The service that an app calls, or the emulator. */
+export type AppService = Pick<Emulator, 'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret' | 'ca'>
+
 /** What an app is told when it starts. */
 export interface AppSettings {
   readonly kind: StoreKind
@@ -48,8 +57,8 @@ export class AppProgram implements AsyncDisposable {
   }
 
   /** Starts an app; resolves when it waits for {@link AppProcess.begin}. */
-  async start(emulator: Emulator, kind: StoreKind, redisUrl: string): Promise<AppProcess> {
-    const { baseUrl, authUrl, domain, clientId, clientSecret } = emulator
+  async start(service: AppService, kind: StoreKind, redisUrl: string): Promise<AppProcess> {
+    const { baseUrl, authUrl, domain, clientId, clientSecret } = service
     const settings: AppSettings = {
       kind,
       redisUrl,
@@ -57,7 +66,7 @@ export class AppProgram implements AsyncDisposable {
       credentials: { authUrl, domain, clientId, clientSecret },
     }
     const ca = join(this.#folder, 'ca.pem')
-    await writeFile(ca, emulator.ca)
+    await writeFile(ca, service.ca)
     const child = fork(this.#file, [JSON.stringify(settings)], {
       env: { ...process.env, NODE_EXTRA_CA_CERTS: ca, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' },
     })

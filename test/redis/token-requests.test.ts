@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentials, fakeService, tokenAnswer } from '../support/fake-service.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { RedisServer } from '../support/redis-server.js'
-import { type AppProcess, AppProgram, type AppReport } from './app-process.js'
+import { type AppProcess, AppProgram, type AppReport, triedThrice } from './app-process.js'
 import { keyvOn, type StoreKind } from './stores.js'
 
 let program: AppProgram
@@ -48,8 +48,7 @@ describe('many processes on one Redis', () => {
     ['node-redis', 20],
   ])(
     '%s: %i processes send about one token request in each of four lifetimes, all together',
-    // A busy machine may keep the process that asks from running for a second: then the others ask, too.
-    { retry: 2 },
+    triedThrice,
     async (kind, count) => {
       await using server = await RedisServer.start()
       await using emulator = await startEmulator({ tokenLifetimeSeconds: lifetimeSeconds })
