@@ -40,6 +40,19 @@ describe('a delivery of a subscription', () => {
     expect(codes(world)).toEqual([])
   })
 
+  test.each([0, 7, 14, 21, 28])(
+    'that nobody knows is a stray after a minute, and not before, also if the first came %i s after a beat',
+    async (seconds) => {
+      const world = await settledWorld({ users: 1 })
+      await world.time.advance(seconds * second)
+      world.observe(999, 0)
+      await world.time.advance(minute - second)
+      expect(codes(world)).toEqual([])
+      await world.time.advance(32 * second)
+      expect(codes(world)).toEqual(['STRAY'])
+    },
+  )
+
   test('that nobody knows is a stray until none has come for an hour', async () => {
     const world = await settledWorld({ users: 1 })
     for (let count = 0; count < 4; count++) {
