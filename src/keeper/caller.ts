@@ -42,6 +42,8 @@ export interface CallerParts {
 /** What a chain of calls is made with. */
 export interface Chain {
   readonly record: UserRecord
+  /** Monotonic. */
+  readonly startedSince: number
   readonly wantsProof: boolean
   /** Whether an end was found since this one was last seen: this subscription may have ended with that one. */
   readonly suspectsEnd: boolean

@@ -82,7 +82,8 @@ export class Visitor {
     const done = { created: false, restored: false }
     for (let attempt = 1; ; attempt++) {
       const suspectsEnd = Math.max(record.provenSince, record.takenSince) < this.#parts.lastEndSince()
-      const chain: Chain = { record, wantsProof, suspectsEnd, learnt: nothingLearnt(), done }
+      const startedSince = performance.now()
+      const chain: Chain = { record, startedSince, wantsProof, suspectsEnd, learnt: nothingLearnt(), done }
       const end = await this.#runChain(chain)
       const isAgain = 'trouble' in end && isPassing(end.trouble) && repeats && attempt < attemptsPerVisit
       if (!isAgain) return this.#finish(chain, end)
@@ -119,7 +120,8 @@ export class Visitor {
     }
   }
 
-  async #finish({ record, done, learnt, suspectsEnd }: Chain, chainEnd: ChainEnd): Promise<Visit> {
+  async #finish(chain: Chain, chainEnd: ChainEnd): Promise<Visit> {
+    const { record, done, learnt, suspectsEnd } = chain
     const { records, log, sweepIntervalMs } = this.#parts
     const now = performance.now()
     record.isQuiet = false
@@ -167,7 +169,7 @@ export class Visitor {
     if (learnt.isProven) {
       if (!suspectsEnd) record.probes++
       record.isQuiet = record.slots.length === 1 && record.slots[0]?.doubt !== 'unanswered'
-      record.dueAt = Math.min(now + sweepIntervalMs, nextCheckAt(record, now))
+      record.dueAt = Math.min(now + sweepIntervalMs, nextCheckAt(chain, now))
     }
     return { end: 'settled', ...done, removed: false }
   }
@@ -183,10 +185,14 @@ export class Visitor {
 }
 
 /** When something that is not over yet is to be looked at again, sooner than in turn. */
-function nextCheckAt(record: UserRecord, now: number): number {
-  const times = record.slots.map(({ doubt, settlesAt }) => (doubt === 'unanswered' ? settlesAt : 0))
-  times.push(record.restoreAllowedAt)
-  return Math.min(...times.map((time) => (time > now ? time : Number.POSITIVE_INFINITY)))
+function nextCheckAt({ record, startedSince }: Chain, now: number): number {
+  // A doubt that could be settled since this chain began is looked at again at once.
+  const open = record.slots.filter(
+    ({ doubt, settlesAt }) => doubt === 'unanswered' && settlesAt > startedSince,
+  )
+  const times = open.map(({ settlesAt }) => settlesAt)
+  if (record.restoreAllowedAt > now) times.push(record.restoreAllowedAt)
+  return Math.min(...times)
 }
 
 const conflictMessage = 'Another subscription for this user, type and callback URL is in the way.'
