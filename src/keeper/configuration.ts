@@ -97,6 +97,11 @@ export class Configuration {
     return (await this.#hashWith(stored.salt)) === stored.hash
   }
 
+  /** What the store is to say when this process was given the configuration anew that stands there already. */
+  confirming<T extends StoredGeneration>(stored: T): T {
+    return { ...stored, givenAt: this.#givenAtAfter(stored) }
+  }
+
   /** What the store is to say when this configuration succeeds `earlier`. */
   async succeeding(earlier: StoredGeneration | undefined): Promise<StoredGeneration> {
     const salt = earlier?.salt ?? randomBytes(16).toString('base64url')
@@ -107,11 +112,15 @@ export class Configuration {
       generation,
       targets: { ...earlier?.targets, [target]: this.target },
       target,
-      givenAt: Math.max(this.#given.at, (earlier && this.#pastStampOf(earlier)) ?? 0),
+      givenAt: this.#givenAtAfter(earlier),
       salt,
       hash: await this.#hashWith(salt),
       names: { ...Object.fromEntries(names), [generation]: this.names },
     }
+  }
+
+  #givenAtAfter(earlier: StoredGeneration | undefined): number {
+    return Math.max(this.#given.at, (earlier && this.#pastStampOf(earlier)) ?? 0)
   }
 
   /** Slow, because names in the store must not help to guess a token. Once for each salt, which changes with the store. */

@@ -201,8 +201,15 @@ export class Tenure {
       return true
     }
     if (head !== undefined && (await configuration.isThat(head))) {
-      if (this.#configuration !== configuration) throw new Overtaken()
-      this.#own = head
+      // Else one that was given another configuration before, and comes to the store after this process, would win.
+      const isCurrent = this.#configuration === configuration
+      if (
+        !isCurrent ||
+        !(await records.head.change((present) => configuration.confirming(present ?? head)))
+      ) {
+        throw new Overtaken()
+      }
+      this.#own = records.head.present ?? head
       return true
     }
     if (head !== undefined && this.#isOlderThan(head)) return false
