@@ -12,6 +12,7 @@ export interface DeliveryFacts {
 export function noteDelivery(record: UserRecord, id: number): void {
   record.deliveredId = id
   record.deliveredSince = performance.now()
+  record.deliveredAt = Date.now()
   if (record.chunk !== undefined) record.chunk.isStale = true
 }
 
@@ -22,16 +23,15 @@ export function noteDelivery(record: UserRecord, id: number): void {
  * @returns whether it is the first delivery after a restore
  */
 export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: DeliveryFacts): boolean {
-  const { deliveredId, deliveredSince } = record
+  const { deliveredId, deliveredSince, deliveredAt } = record
   if (deliveredId === undefined) return false
   record.deliveredId = undefined
-  const at = Date.now() - (performance.now() - deliveredSince)
-  record.deliveryAt = Math.round(at)
+  record.deliveryAt = deliveredAt
   const slot = record.slots.find(({ id }) => id === deliveredId)
   // A late callback of a subscription that is gone proves nothing.
   if (slot === undefined || slot.isGone) return false
   const provenSince = deliveredSince - deliveryLagMs
-  const provenAt = Math.round(at - deliveryLagMs)
+  const provenAt = deliveredAt - deliveryLagMs
   if (slot.provenAt === undefined || slot.provenAt < provenAt) slot.provenAt = provenAt
   if (slot.doubt !== 'none' && provenSince >= slot.settlesAt) slot.doubt = 'none'
   if (slot.target !== target) return false

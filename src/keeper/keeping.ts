@@ -85,7 +85,7 @@ export class Keeping {
       onRecovery: () => this.problems.end('STORE'),
     })
     this.#lease = new Lease(this.store)
-    this.records = new RecordStore(this.store)
+    this.records = new RecordStore(this.store, (id) => this.#strays.wasDropped(id))
     const { store, records, problems } = this
     this.membership = new Membership({ records, problems, maxRemovedShare: options.maxRemovedShare ?? 0.5 })
     const configuration = new Configuration(
@@ -281,7 +281,11 @@ export class Keeping {
       if (this.tenure.standing === 'blind') return
       const hasParameters = this.tenure.configuration.names.length > 0
       const isOutage = this.circuit.outage !== undefined
-      if (isSettling(this.records.users.values(), { hasParameters, isOutage })) return
+      if (isSettling(this.records.users.values(), { hasParameters, isOutage })) {
+        // Whether what settles it replaces a subscription is known to the process at work only.
+        if (this.tenure.standing === 'standing-by') this.#strays.forgetUnreported()
+        return
+      }
     }
     const { begun, over } = this.#strays.review(now, (id) => this.records.byId.has(id))
     for (const subscriptionId of begun) {

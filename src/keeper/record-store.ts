@@ -29,6 +29,7 @@ const chunkSchema = z.object({
 
 export class RecordStore {
   readonly #store: StoreAccess
+  readonly #onIdDropped: (id: number) => void
   readonly head: StoredHead
   readonly users = new Map<string, UserRecord>()
   /** Every recorded id, also of subscriptions that are to be ended. */
@@ -40,8 +41,10 @@ export class RecordStore {
   #chunks: Chunk[] = []
   #epoch: string | undefined
 
-  constructor(store: StoreAccess) {
+  /** @param onIdDropped - told of ids that were recorded here, and are not in what another process has written */
+  constructor(store: StoreAccess, onIdDropped: (id: number) => void) {
     this.#store = store
+    this.#onIdDropped = onIdDropped
     this.head = new StoredHead(store)
   }
 
@@ -117,7 +120,11 @@ export class RecordStore {
         this.index(record)
       }
     }
-    for (const [id, earlier] of seenBefore) keepDeliveries(earlier, this.byId.get(id), id)
+    for (const [id, earlier] of seenBefore) {
+      const record = this.byId.get(id)
+      if (record === undefined) this.#onIdDropped(id)
+      else keepDeliveries(earlier, record, id)
+    }
     return missing
   }
 
@@ -268,11 +275,11 @@ function parseChunk(text: string): z.output<typeof chunkSchema> | undefined {
 }
 
 /** Deliveries that arrived in this process count, whoever was at work. */
-function keepDeliveries(earlier: UserRecord, record: UserRecord | undefined, id: number): void {
-  if (record === undefined) return
+function keepDeliveries(earlier: UserRecord, record: UserRecord, id: number): void {
   if (earlier.deliveredId === id) {
     record.deliveredId = id
     record.deliveredSince = earlier.deliveredSince
+    record.deliveredAt = earlier.deliveredAt
   }
   if (earlier.deliveryAt === undefined) return
   if (record.deliveryAt !== undefined && record.deliveryAt >= earlier.deliveryAt) return

@@ -1,5 +1,5 @@
 /** Deliveries of subscriptions that the keeper does not know. */
-import { strayMemoryMs, strayPatienceMs } from './timing.js'
+import { replacingMs, strayMemoryMs, strayPatienceMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 
 /** So many ids are watched at most: who sends more makes them up. */
@@ -13,13 +13,13 @@ interface Stray {
 
 export class Strays {
   readonly #seen = new Map<number, Stray>()
-  /** Ids that this process has ended or replaced: their last callbacks may still be on their way. */
-  readonly #ended = new Set<number>()
+  /** Ids that are no longer in use, and until when their deliveries are no strays; monotonic. */
+  readonly #ended = new Map<number, number>()
 
   /** A delivery came with an id that is not recorded. */
   see(id: number): void {
-    if (this.#ended.has(id)) return
     const now = performance.now()
+    if (this.#isEnded(id, now)) return
     const known = this.#seen.get(id)
     if (known !== undefined) known.lastSince = now
     else if (this.#seen.size < maxWatched) {
@@ -35,14 +35,27 @@ export class Strays {
     for (const [id, { isReported }] of this.#seen) if (!isReported) this.#seen.delete(id)
   }
 
-  /** The keeper has ended or replaced the subscription of this id: its last callbacks are no strays. */
+  /** The keeper has ended or replaced the subscription of this id: its last callbacks may still be on their way. */
   hasEnded(id: number): void {
-    this.#ended.add(id)
+    this.#end(id, Number.POSITIVE_INFINITY)
+  }
+
+  /** The process at work no longer records this id: it has replaced the subscription, or is about to. */
+  wasDropped(id: number): void {
+    if (!this.#ended.has(id)) this.#end(id, performance.now() + replacingMs)
+  }
+
+  #end(id: number, until: number): void {
+    this.#ended.set(id, until)
     if (this.#ended.size <= maxWatched) return
-    for (const oldest of this.#ended) {
+    for (const oldest of this.#ended.keys()) {
       this.#ended.delete(oldest)
       return
     }
+  }
+
+  #isEnded(id: number, now: number): boolean {
+    return now < (this.#ended.get(id) ?? Number.NEGATIVE_INFINITY)
   }
 
   /** Whether there is an id that has been unknown for a minute and is not reported yet. */
@@ -60,7 +73,7 @@ export class Strays {
     const begun: number[] = []
     const over: number[] = []
     for (const [id, stray] of this.#seen) {
-      if (isKnown(id) || this.#ended.has(id) || now - stray.lastSince > strayMemoryMs) {
+      if (isKnown(id) || this.#isEnded(id, now) || now - stray.lastSince > strayMemoryMs) {
         this.#seen.delete(id)
         if (stray.isReported) over.push(id)
       } else if (isCandidate(stray, now)) {

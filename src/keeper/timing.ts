@@ -24,6 +24,9 @@ export const incidentPauseMs = 60_000
 export const strayPatienceMs = 60_000
 export const strayMemoryMs = 3_600_000
 
+/** In this time a process that takes over from another one has replaced what it cannot know. */
+export const replacingMs = 900_000
+
 const minute = 60_000
 
 /** How long after a restore the next one has to wait: 1, 2, 4, 8, 15 minutes. */

@@ -67,6 +67,8 @@ export interface UserRecord {
   deliveredId: number | undefined
   /** When that delivery arrived; monotonic. */
   deliveredSince: number
+  /** When that delivery arrived; wall clock, because the monotonic one may stand still until it is looked at. */
+  deliveredAt: number
   /** When the user is to be visited next; monotonic. */
   dueAt: number
   /** The time of the record's entry in the queue; infinite if there is none. */
@@ -117,6 +119,7 @@ export function newUser(username: string): UserRecord {
     interruption: undefined,
     deliveredId: undefined,
     deliveredSince: Number.NEGATIVE_INFINITY,
+    deliveredAt: 0,
     dueAt: 0,
     queuedAt: Number.POSITIVE_INFINITY,
     provenSince: Number.NEGATIVE_INFINITY,

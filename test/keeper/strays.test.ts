@@ -108,3 +108,51 @@ describe('a delivery of a subscription', () => {
     expect(codes(world)).toContain('RECEIVER_SUSPECTED is over')
   })
 })
+
+describe('a delivery that arrives where another process keeps the roster', () => {
+  test('of a subscription that this process had made, and the other has replaced, is no stray', async () => {
+    const world = await settledWorld({ users: 2 })
+    const first = nodeOf(world)
+    const [made] = world.service.activeFor('agent0')
+    world.forget()
+    world.start()
+    await world.time.advance(3 * minute)
+    expect(made?.end?.reason).toBe('replaced')
+    first.process.receive(0, () => first.keeper.observe({}, { subscriptionId: made?.id ?? 0 }))
+    await world.time.advance(5 * minute)
+    expect(codes(world)).not.toContain('STRAY')
+  })
+
+  test('of a subscription that the other makes without an answer, and then replaces, is no stray', async () => {
+    const world = await settledWorld({ users: 1 })
+    const other = world.start()
+    await world.time.advance(20 * second)
+    world.want('newcomer')
+    world.nextFates.push({ kind: 'answered' }, { kind: 'silent', effectAfterMs: second })
+    nodeOf(world).process.receive(0, () => void nodeOf(world).keeper.sweep())
+    await world.time.advance(20 * second)
+    const [unknown] = world.service.activeFor('newcomer')
+    other.process.receive(0, () => other.keeper.observe({}, { subscriptionId: unknown?.id ?? 0 }))
+    await world.time.advance(10 * minute)
+    expect(unknown?.end?.reason).toBe('replaced')
+    expect(codes(world)).toEqual([])
+  })
+
+  test('of a subscription whose record is missing from the store is a stray in the end', async () => {
+    const world = await settledWorld({ users: 2 })
+    const first = nodeOf(world)
+    const [made] = world.service.activeFor('agent1')
+    const other = world.start()
+    await world.time.advance(20 * second)
+    world.kill(first)
+    world.wantNoLonger('agent1')
+    const chunk = other.process.run(() => world.store.for(other.process).delete('coaching:chunk:0'))
+    await Promise.all([chunk, world.time.advance(3 * minute)])
+    for (let count = 0; count < 6; count++) {
+      other.process.receive(0, () => other.keeper.observe({}, { subscriptionId: made?.id ?? 0 }))
+      await world.time.advance(5 * minute)
+    }
+    expect(made?.end).toBeUndefined()
+    expect(codes(world)).toContain('STRAY')
+  })
+})
