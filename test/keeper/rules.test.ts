@@ -286,7 +286,7 @@ describe('what a process learns while the store fails, and another one takes its
     const first = nodeOf(world)
     const next = world.start()
     await world.time.advance(minute)
-    world.store.mode = 'failing'
+    world.store.mode = 'swallowing'
     await world.time.advance(40 * second)
     world.end(['agent0'])
     await world.time.advance(second)
