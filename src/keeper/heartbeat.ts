@@ -32,6 +32,8 @@ export class Heartbeat {
   }
 
   #wait(): void {
+    // Somebody may have begun to hold it while a beat was in flight: there is one beat to wait for, not two.
+    clearTimeout(this.#timer)
     const since = performance.now()
     const at = Date.now()
     this.#timer = setTimeout(() => {

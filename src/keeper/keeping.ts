@@ -62,6 +62,9 @@ export class Keeping {
   readonly #strays = new Strays()
   readonly #log: Log
   #flushedSince = performance.now()
+  /** How often the roster was asked, and the latest question that was answered. */
+  #questions = 0
+  #lastAnswered = 0
   /** Called when an end was found, or an outage is over. */
   onNews: (news: 'end' | 'recovery') => void = () => {}
   /** Deliveries of unknown ids are looked at while a watch is kept. */
@@ -172,8 +175,14 @@ export class Keeping {
   /** The roster, or `undefined` if there is none: a `ROSTER` problem, unless another process tells of it. */
   async askRoster({ isTold = true } = {}): Promise<RosterAnswer | undefined> {
     const unknownBefore = unknownUsers(this.records)
+    this.#questions++
+    const question = this.#questions
     try {
-      return { names: await askRoster(this.settings.roster), unknownBefore }
+      const names = await askRoster(this.settings.roster)
+      // A later question was answered meanwhile: what this answer says may be older.
+      if (question < this.#lastAnswered) return this.askRoster({ isTold })
+      this.#lastAnswered = question
+      return { names, unknownBefore }
     } catch (error) {
       if (!isTold) return undefined
       this.problems.begin('ROSTER', 'The roster cannot be read: those who are recorded are kept.', { error })

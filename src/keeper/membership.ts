@@ -13,8 +13,6 @@ export interface MembershipParts {
 
 export class Membership {
   readonly #parts: MembershipParts
-  /** Users that were recorded when the roster was believed last, while it is not. */
-  #believedUsers: number | undefined
 
   constructor(parts: MembershipParts) {
     this.#parts = parts
@@ -24,16 +22,21 @@ export class Membership {
   applyRoster({ names, unknownBefore }: RosterAnswer, allowRemovals: boolean): void {
     const { maxRemovedShare, problems, records } = this.#parts
     const { users } = records
-    const recorded = [...users.values()].filter((record) => !record.isRemoved).map(({ username }) => username)
-    const believed = this.#believedUsers ?? recorded.length
-    const problem = removalProblem(names, recorded, { maxRemovedShare, allowRemovals, believed })
-    this.#believedUsers = problem === undefined ? undefined : believed
-    if (problem === undefined) problems.end('ROSTER')
-    else problems.begin('ROSTER', problem)
-    this.#setWanted(names, problem === undefined ? unknownBefore : new Set())
+    const recorded = [...users.values()].filter((record) => !record.isRemoved && !record.isTentative)
+    const problem = removalProblem(names, recorded, { maxRemovedShare, allowRemovals })
     if (problem === undefined) {
+      problems.end('ROSTER')
+      this.#setWanted(names, unknownBefore)
       for (const record of users.values()) {
         if (!record.isRemoved && !names.has(record.username)) this.#setRemoved(record, true)
+        this.#setTentative(record, false)
+      }
+    } else {
+      problems.begin('ROSTER', problem)
+      const recordedBefore = new Set(recorded)
+      this.#setWanted(names, new Set())
+      for (const record of users.values()) {
+        if (!record.isRemoved && !recordedBefore.has(record)) this.#setTentative(record, true)
       }
     }
     // Some may have been forgotten with their trouble: the records were read anew, and the roster lacks them by now.
@@ -63,6 +66,12 @@ export class Membership {
     }
     // Before the first visit, which would take such a user for a new one, and tell no gap.
     for (const leftover of leftovers) putInDoubt(records, leftover)
+  }
+
+  #setTentative(record: UserRecord, isTentative: boolean): void {
+    if (record.isTentative === isTentative) return
+    record.isTentative = isTentative
+    if (record.chunk !== undefined) record.chunk.isStale = true
   }
 
   #setRemoved(record: UserRecord, isRemoved: boolean): void {

@@ -37,27 +37,22 @@ async function inTime(ask: Extract<Roster, (...args: never) => unknown>): Promis
 /**
  * Why nobody may be removed, or `undefined`.
  *
- * @param believed - users that were recorded when a roster was believed last: those whom a wrong one adds must not
- * outweigh those whom it lacks
+ * @param recorded - users of rosters that were believed: those whom a wrong one adds must not outweigh those whom it
+ * lacks
  */
 export function removalProblem(
   roster: ReadonlySet<string>,
-  recorded: readonly string[],
-  {
-    maxRemovedShare,
-    allowRemovals,
-    believed,
-  }: { maxRemovedShare: number; allowRemovals: boolean; believed: number },
+  recorded: readonly { readonly username: string }[],
+  { maxRemovedShare, allowRemovals }: { maxRemovedShare: number; allowRemovals: boolean },
 ): string | undefined {
   if (roster.size === 0) {
     return 'The roster is empty: nobody is removed. To end all subscriptions, call `unsubscribeAll`.'
   }
-  const missing = recorded.filter((username) => !roster.has(username)).length
-  if (allowRemovals || recorded.length <= guardedFrom || missing <= maxRemovedShare * believed) {
-    return undefined
-  }
+  const missing = recorded.filter(({ username }) => !roster.has(username)).length
+  const isSmall = recorded.length <= guardedFrom || missing <= maxRemovedShare * recorded.length
+  if (allowRemovals || isSmall) return undefined
   return (
-    `The roster lacks ${missing} of ${believed} recorded users: nobody is removed. ` +
+    `The roster lacks ${missing} of ${recorded.length} recorded users: nobody is removed. ` +
     'If that is right, call `sweep({ allowRemovals: true })` once.'
   )
 }

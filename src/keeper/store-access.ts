@@ -9,12 +9,16 @@ export class StoreFailure extends Error {}
 /** Another process has written what this one was about to write. */
 export class Overtaken extends Error {}
 
+/** How often a proof is tried that another process comes between. */
+const maxProofs = 5
+
 export class StoreAccess {
   readonly #store: KeyValueStore
   readonly #name: string
   readonly #onFailure: (error: unknown) => void
   readonly #onRecovery: () => void
   #isWorking = true
+  #isMisread = false
   #failing: { readonly first: Instant; readonly last: Instant } | undefined
 
   constructor(
@@ -95,9 +99,30 @@ export class StoreAccess {
 
   /** Writes something and reads it back. @throws StoreFailure */
   async prove(): Promise<void> {
-    const value = randomUUID()
-    await this.write('check', value)
-    await this.verify('check', value)
+    let foreign: string | undefined
+    for (let attempt = 1; attempt <= maxProofs; attempt++) {
+      const value = randomUUID()
+      await this.write('check', value)
+      const stored = await this.read('check')
+      if (stored === value) return this.#recovered()
+      // Another process may prove the store at the same moment: then it is another value each time.
+      if (stored === undefined || stored === foreign) break
+      foreign = stored
+    }
+    throw this.#failed(new StoreFailure('The store does not hold what was just written to it.'))
+  }
+
+  /** What the store holds under a key cannot be read: until it can, the store counts as one that fails. */
+  misread(key: string): StoreFailure {
+    this.#isMisread = true
+    const problem = `What the store holds under "${this.#key(key)}" cannot be read: a newer version wrote it, or it is damaged.`
+    const advice = 'Run the newer version; or delete it, and everybody is met as if for the first time.'
+    return this.#failed(new StoreFailure(`${problem} ${advice}`))
+  }
+
+  /** What was misread is understood now, or gone. */
+  understood(): void {
+    this.#isMisread = false
   }
 
   #key(key: string): string {
@@ -105,7 +130,7 @@ export class StoreAccess {
   }
 
   #recovered(): void {
-    if (this.#isWorking) return
+    if (this.#isWorking || this.#isMisread) return
     this.#isWorking = true
     this.#failing = undefined
     this.#onRecovery()

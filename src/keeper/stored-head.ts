@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { parseJson } from '../shared/parse-json.js'
 import { generationSchema, type StoredGeneration, type Target } from './configuration.js'
 import { leftoverSchema } from './handover.js'
-import { type StoreAccess, StoreFailure } from './store-access.js'
+import type { StoreAccess } from './store-access.js'
 
 const headSchema = generationSchema.extend({
   version: z.literal(1),
@@ -45,9 +45,10 @@ export class StoredHead {
     if (text === undefined) this.#set(undefined, undefined)
     else if (text !== this.#text) {
       const parsed = headSchema.safeParse(parseJson(text))
-      if (!parsed.success) throw new StoreFailure('The head of the records cannot be read.')
+      if (!parsed.success) throw this.#store.misread('head')
       this.#set(parsed.data, text)
     }
+    this.#store.understood()
     return this.#present
   }
 

@@ -58,6 +58,8 @@ export interface UserRecord {
   restoreAllowedAt: number
   /** Wall clock. */
   deliveryAt: number | undefined
+  /** Added by a roster that was not believed: it does not outweigh those whom that roster lacked. */
+  isTentative: boolean
   /** An earlier subscription was ended to make room: the creation of the next one ends a gap. */
   interruption: { readonly lastProvenAt: number | undefined } | undefined
 
@@ -116,6 +118,7 @@ export function newUser(username: string): UserRecord {
     restoredAt: undefined,
     restoreAllowedAt: 0,
     deliveryAt: undefined,
+    isTentative: false,
     interruption: undefined,
     deliveredId: undefined,
     deliveredSince: Number.NEGATIVE_INFINITY,
@@ -178,6 +181,8 @@ const recordSchema = z.object({
   since: z.int().optional(),
   r: z.number().optional(),
   d: z.number().optional(),
+  /** Added by a roster that was not believed. */
+  a: z.literal(1).optional(),
   gap: z.object({ p: z.number().optional() }).optional(),
 })
 
@@ -208,6 +213,7 @@ export function toStored(record: UserRecord, now: number): StoredRecord {
     since: record.restoresSinceDelivery || undefined,
     r: record.restoredAt,
     d: record.deliveryAt,
+    a: record.isTentative ? 1 : undefined,
     gap: record.interruption && { p: record.interruption.lastProvenAt },
   }
 }
@@ -231,6 +237,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
   record.restoresSinceDelivery = stored.since ?? 0
   record.restoredAt = stored.r
   record.deliveryAt = stored.d
+  record.isTentative = stored.a === 1
   record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
   record.restoreAllowedAt = facts.now + facts.restoreWaitMs(record)
   record.slots = stored.s.map((slot) => {

@@ -1,0 +1,38 @@
+/** What the keeper makes of its store: on the model of the service. */
+import { describe, expect, test } from 'vitest'
+import { minute, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { type Node, World } from './model/world.js'
+
+useVirtualProcesses()
+
+function codes(world: World): string[] {
+  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
+}
+
+describe('a head that this version cannot read', () => {
+  test('is a STORE problem that names it, until it can be read again', async () => {
+    const world = await settledWorld({ users: 2 })
+    const [node] = world.nodes as [Node]
+    const store = world.store.for(node.process)
+    const head = String(await world.settled(node, async () => store.get('coaching:head')))
+    await world.settled(node, async () => store.set('coaching:head', '{"version":2}'))
+    await world.time.advance(20 * minute)
+    expect(codes(world)).toEqual(['STORE'])
+    expect(String(world.problems[0]?.what.error)).toContain('"coaching:head" cannot be read')
+    await world.settled(node, async () => store.set('coaching:head', head))
+    await world.time.advance(2 * minute)
+    expect(codes(world)).toEqual(['STORE', 'STORE is over'])
+    expect(node.process.run(() => node.keeper.status()).counts).toMatchObject({ active: 2 })
+  })
+})
+
+test('two processes that begin at the same moment, on an empty store, find that it works', async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const world = new World({ seed, usernames: ['alice'] })
+    world.start()
+    world.start()
+    await world.time.advance(5 * minute)
+    expect(codes(world)).toEqual([])
+    expect(world.service.activeFor('alice')).toHaveLength(1)
+  }
+})
