@@ -10,7 +10,12 @@ import type { SpoolLimits } from './disk-room.js'
 import { checkDataFile, finishFolder, prepareFolder, prepareLockFile, refuseDamaged } from './folder.js'
 import { lockFolder, type ReleaseFolder } from './folder-lock.js'
 import { refusePath } from './refuse-path.js'
-import { type DeliverySpoolOptions, type StuckDelivery, validateSpoolOptions } from './spool-options.js'
+import {
+  type DeliverySpoolOptions,
+  type StuckDelivery,
+  validateCloseOptions,
+  validateSpoolOptions,
+} from './spool-options.js'
 import { type InvalidBody, SpoolStore } from './spool-store.js'
 
 /** What a spool consists of when it is open. */
@@ -165,9 +170,15 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @param options - `timeoutMs`: how long to wait, in milliseconds. Then the signals of the calls are aborted, and the
    * next process delivers theirs again. Default: 10,000
    * @returns how many deliveries are left for the next process
+   * @throws `ConfigurationError` if `timeoutMs` is no time that can be waited for: then the spool stays open
    */
-  close({ timeoutMs = 10_000 }: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    this.#closing ??= this.#close(timeoutMs)
+  close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+    try {
+      validateCloseOptions(options)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    this.#closing ??= this.#close(options.timeoutMs ?? 10_000)
     return this.#closing
   }
 

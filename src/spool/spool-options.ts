@@ -70,8 +70,16 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {
-  validate(optionsSchema(), options, (issues) => refuseOptions('The delivery spool', issues))
+  validate(optionsSchema(), options, (issues) => refuseOptions(subject, issues))
 }
+
+/** @throws `ConfigurationError` about options of `close` that are unknown, or no time that a timer can wait for */
+export function validateCloseOptions(options: unknown): void {
+  const schema = z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() })
+  validate(schema, options, (issues) => refuseOptions(subject, issues))
+}
+
+const subject = 'The delivery spool'
 
 // Made when a spool is opened, as a rule once per process.
 const optionsSchema = () =>

@@ -315,6 +315,21 @@ describe('close', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
+  test.each([
+    [{ timeout: 5 }, 'there is no `timeout` (did you mean `timeoutMs`?).'],
+    [{ timeoutMs: Number.POSITIVE_INFINITY }, '`timeoutMs` must be a finite number.'],
+    [{ timeoutMs: -1 }, '`timeoutMs` must be at least 0.'],
+    [5, 'an object is needed, not a number.'],
+  ])('refuses %o, and the spool stays open', async (options, problem) => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await expect(spool.close(options as object)).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      message: `The delivery spool cannot work: ${problem}`,
+    })
+    await keep(spool, numbered(1))
+  })
+
   test('waits for what is being kept, and refuses what comes later', async () => {
     await using folder = await spoolFolder()
     const spool = await openSpool({ path: folder.path, deliver: never })

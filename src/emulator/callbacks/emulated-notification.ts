@@ -24,7 +24,7 @@ export interface EmulatedNotification {
 }
 
 /** A notification that the service could deliver. */
-export const notificationSchema = z.object({
+export const notificationSchema = z.strictObject({
   type: z.string().min(1),
   category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }),
   username: z.string().min(1),
