@@ -23,6 +23,16 @@ async function wrapEmulator(): Promise<void> {
     `import emulator from './index.cjs'\nexport const { ${names.join(', ')} } = emulator\n`,
   )
   await writeFile(join(dist, 'emulator/index.d.ts'), "export * from './index.cjs'\n")
+  await exportAsTypes(join(dist, 'emulator/index.d.cts'), new Set(names))
+}
+
+/** The bundler of declarations forgets that a class was exported as a type: `new Emulator()` would compile. */
+async function exportAsTypes(file: string, values: ReadonlySet<string>): Promise<void> {
+  const declarations = await readFile(file, 'utf8')
+  const marked = declarations.replace(/^export \{ .* \};$/m, (line) =>
+    line.replaceAll(/(?<=[{,] )(?!type )\w+/g, (name) => (values.has(name) ? name : `type ${name}`)),
+  )
+  await writeFile(file, marked)
 }
 
 /** The declarations come indented by four spaces at each level, mostly of comments: a few kilobytes of the package. */

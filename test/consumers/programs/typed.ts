@@ -10,6 +10,7 @@ import {
   NotificationError,
   SubscriptionConflictError,
 } from 'notification-subscriber'
+import * as emulatorDoor from 'notification-subscriber/emulator'
 import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
 import {
   ConfigurationError,
@@ -65,6 +66,8 @@ async function main(): Promise<void> {
   assert.throws(() => new NotificationClient({ ...options, timeout: 5 }), ConfigurationError)
   // @ts-expect-error: msw is not installed here, and nothing looks for it.
   assert.throws(() => emulatorHandlers(emulator), ConfigurationError)
+  // @ts-expect-error: a type, whose values `startEmulator` makes.
+  assert.throws(() => new emulatorDoor.Emulator(), TypeError)
 
   await client.unsubscribe(subscriptionId)
   server.close()
