@@ -14,7 +14,7 @@ useVirtualProcesses()
 
 const { RANDOM_SEQUENCES, RANDOM_SEED, RANDOM_PATH } = process.env
 /** A sequence takes tens of milliseconds: they share the number. */
-const groups = 12
+const groups = 13
 const numRuns = Math.ceil(Number(RANDOM_SEQUENCES ?? 200) / groups)
 
 /** Always the same sequences in `npm test`, others each time in the long run. */
@@ -52,7 +52,7 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
 
   test('after processes that die, sleep, stop and take over', () =>
     always(
-      [...ordinary, 'fates', 'crash', 'crashLater', 'stop', 'pause', 'suspend', 'startAnother'],
+      [...ordinary, 'fates', 'crash', 'crashLater', 'stop', 'pause', 'suspend', 'sleep', 'startAnother'],
       ['recreate 201', 'gap ended', 'gap replaced', 'unsubscribe 204'],
     ))
 
@@ -74,6 +74,12 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
   test('after a roster of many that is halved, empty, fails or hangs', () =>
     always([...ordinary, 'roster', 'crash', 'fates'], ['ROSTER', 'ROSTER is over'], { usersAtLeast: 14 }))
 
+  test('after a store that loses all it had while the configuration changes', () =>
+    always(
+      [...ordinary, 'forget', 'reconfigure', 'rotate', 'crash', 'stop', 'startAnother'],
+      ['gap changed', 'gap ended', 'SUPERSEDED'],
+    ))
+
   test('of more users than stand under one key of the store', () =>
     always([...ordinary, 'fates', 'failingStore', 'crashLater', 'suspend', 'startAnother'], ['gap ended'], {
       usersAtLeast: usersOfOneKey,
@@ -88,7 +94,7 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
     ))
 
   test('after clocks that jump', () =>
-    always([...ordinary, 'jumpClock', 'suspend', 'crash', 'startAnother', 'fates'], ['gap ended']))
+    always([...ordinary, 'jumpClock', 'suspend', 'sleep', 'crash', 'startAnother', 'fates'], ['gap ended']))
 
   test('after somebody else took the place of a subscription', () =>
     always([...ordinary, 'subscribeSomebodyElse', 'weather'], ['CONFLICT', 'CONFLICT is over']))
@@ -117,6 +123,7 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
           'stop',
           'pause',
           'suspend',
+          'sleep',
           'jumpClock',
           'startAnother',
           'rotate',

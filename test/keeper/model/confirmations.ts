@@ -31,13 +31,20 @@ export class Confirmations {
     this.#confirmed.clear()
   }
 
+  /** Whether a process that began with an empty store has not been told of a subscription yet. */
+  #isUnheardOf(process: VirtualProcess, username: string, id: number): boolean {
+    const { memory, requests, store } = this.#world
+    const isMaker = requests.some((each) => each.process === process && each.created === id)
+    return memory.hasNeverMet(process, username) && !isMaker && !store.hasShownId(process, id)
+  }
+
   /** Something about a user's subscriptions has changed. */
   check(username: string): void {
     const confirmed = this.#confirmed.get(username)
     if (confirmed === undefined) return
     const { atMs, process } = confirmed
     for (const { id, createdBy, parameters } of this.#world.service.activeFor(username)) {
-      if (createdBy !== 'keeper') continue
+      if (createdBy !== 'keeper' || this.#isUnheardOf(process, username, id)) continue
       for (const [name, value] of Object.entries(confirmed.parameters)) {
         if (parameters[name] === value) continue
         const said = `${process.name} confirmed ${name}=${value} for ${username} at ${seconds(atMs)}`

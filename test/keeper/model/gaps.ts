@@ -125,8 +125,6 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
 function wasRemovedByRoster(world: World, id: number, username: string): boolean {
   return world.requests.some(
     ({ kind, subscriptionId, process, atMs }) =>
-      kind === 'unsubscribe' &&
-      subscriptionId === id &&
-      world.lastRoster(process, atMs)?.names.has(username) !== true,
+      kind === 'unsubscribe' && subscriptionId === id && world.isRemovedFor(process, username, atMs),
   )
 }

@@ -228,6 +228,7 @@ export function endFaults(world: World): void {
     wake(world, node)
   }
   world.unsubscribeSomebodyElse()
+  world.unsubscribeLost()
   // One with an older configuration stands aside for good.
   if (!world.nodes.some(({ configuration }) => configuration === world.configuration)) world.start()
 }

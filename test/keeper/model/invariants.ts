@@ -1,5 +1,5 @@
 /** What must be true once the faults are over: each function lists what is not. */
-import { type ModelSubscription, sameSet } from './service.js'
+import { isKept, type ModelSubscription, sameSet } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 import { type Node, seconds, type World } from './world.js'
 
@@ -43,13 +43,11 @@ export function problemsAtTheService(world: World): string[] {
 
 /** What keepers have made and must be able to end: what nobody knows of any more shows as a stray delivery at best. */
 export function leftOvers(world: World): ModelSubscription[] {
-  return world.service.active().filter(({ id, createdBy, usernames, createdAtMs }) => {
-    const isLost = world.memory.lost.some(
-      ({ atMs, username }) =>
-        atMs >= createdAtMs && usernames.includes(username) && !world.wanted.has(username),
-    )
-    const isIdLost = world.configuration.parameters === undefined && world.memory.lostIds.has(id)
-    return createdBy === 'keeper' && !isLost && !isIdLost
+  const isWanted = ({ usernames }: ModelSubscription) => usernames.some((name) => world.wanted.has(name))
+  return world.service.active().filter((each) => {
+    const isLost = !isWanted(each) && world.memory.isLost(each)
+    const isIdLost = world.configuration.parameters === undefined && world.memory.lostIds.has(each.id)
+    return isKept(each) && !isLost && !isIdLost
   })
 }
 
@@ -59,12 +57,12 @@ export function leftOvers(world: World): ModelSubscription[] {
  * by id, so the 409 of that process passes for one of the earlier id. Its
  * deliveries are strays then, and it is ended all the same: see `checkRestart`.
  */
-export function isUnknowable({ configuration, store, memory }: World, id: number | undefined): boolean {
-  return (
-    configuration.parameters === undefined &&
-    id !== undefined &&
-    (store.hasMissed(id) || memory.lostIds.has(id))
-  )
+export function isUnknowable(world: World, id: number | undefined): boolean {
+  const { configuration, memory, nodes, requests, store } = world
+  if (configuration.parameters !== undefined || id === undefined) return false
+  const maker = requests.find(({ created }) => created === id)?.process
+  const isMakerAlive = nodes.some(({ process }) => process === maker)
+  return (store.hasMissed(id) && !isMakerAlive) || memory.lostIds.has(id)
 }
 
 /** A keeper knows what is at the service, and sees no trouble. */

@@ -1,5 +1,5 @@
 /** What the store and the living processes know of the users, and what the last of them has taken along. */
-import { isKept } from './service.js'
+import { isKept, type ModelSubscription } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 import type { World } from './world.js'
 
@@ -33,6 +33,11 @@ export class Memory {
         this.#unmet.set(process, unmet.add(username))
       }
     }
+  }
+
+  /** Whether nobody has known a subscription's user for a moment since it was made. */
+  isLost({ createdAtMs, usernames }: ModelSubscription): boolean {
+    return this.lost.some(({ atMs, username }) => atMs >= createdAtMs && usernames.includes(username))
   }
 
   /** Whether a process, when it started or the store lost all, neither knew nor found anything of a user. */

@@ -86,7 +86,7 @@ export class RequestRules {
     const configuration = nodes.find((node) => node.process === process)?.configuration
     if (subscription === undefined || configuration === undefined || this.#world.isSayingGoodbye) return
     const [username = ''] = subscription.usernames
-    const isWanted = wanted.has(username) && this.#world.lastRoster(process)?.names.has(username) === true
+    const isWanted = wanted.has(username) && !this.#world.isRemovedFor(process, username)
     const asWanted = this.#world.isAsConfigured(subscription, configuration)
     if (isWanted && asWanted) {
       this.#world.violate(process, `unsubscribe of ${subscriptionId} of ${username}, who is wanted`)

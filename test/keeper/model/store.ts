@@ -36,6 +36,8 @@ interface Read {
 /** What the keeper's records say of a user, as far as it matters here. */
 interface StoredRecord {
   readonly u: string
+  /** Whether the user is to be removed. */
+  readonly x?: number
   /** Subscriptions: `doubt` 1 is one that may exist without a recorded id. */
   readonly s: readonly { readonly i?: number; readonly doubt?: number }[]
 }
@@ -57,6 +59,7 @@ export class ModelStore {
   /** The users of whom each process has read, or written, something. */
   readonly #met = new Map<VirtualProcess, Map<string, 'read' | 'written'>>()
   readonly #idsRead = new Map<VirtualProcess, Set<number>>()
+  readonly #removedRead = new Map<VirtualProcess, Set<string>>()
   #hasForgotten = false
 
   constructor(time: VirtualTime, options: StoreOptions) {
@@ -109,6 +112,11 @@ export class ModelStore {
     return this.#met.get(process)?.get(username) === 'read'
   }
 
+  /** Whether a process has read that a user is to be removed. */
+  hasShownRemoved(process: VirtualProcess, username: string): boolean {
+    return this.#removedRead.get(process)?.has(username) === true
+  }
+
   /** Whether a subscription's id was never in the store, because that failed. */
   hasMissed(id: number): boolean {
     return this.#hasFailed && !this.#idsHeld.has(id)
@@ -148,6 +156,9 @@ export class ModelStore {
         const effect = () => {
           const value = this.#get(key)
           this.#meet(process, value, 'read')
+          const removedRead = this.#removedRead.get(process) ?? new Set()
+          this.#removedRead.set(process, removedRead)
+          for (const username of removedIn(value ?? '')) removedRead.add(username)
           const idsRead = this.#idsRead.get(process) ?? new Set()
           this.#idsRead.set(process, idsRead)
           for (const id of idsIn(value ?? '')) idsRead.add(id)
@@ -282,6 +293,10 @@ function usernamesIn(text: string): string[] {
 
 function recordIn(text: string, username: string): StoredRecord | undefined {
   return parse(text).byName.get(username)
+}
+
+function removedIn(text: string): string[] {
+  return [...parse(text).byName.values()].filter(({ x }) => x === 1).map(({ u }) => u)
 }
 
 const noRecords: Parsed = { byName: new Map(), ids: [] }

@@ -145,10 +145,13 @@ export class World implements Network {
 
   // What happens to the users.
 
-  /** The roster that a process has read last, before a time; before its first, what any has read. */
-  lastRoster(process: VirtualProcess, atMs = this.time.nowMs): RosterRead | undefined {
-    const before = this.rostersRead.filter((each) => each.atMs <= atMs)
-    return before.findLast((each) => each.process === process) ?? before.at(-1)
+  /**
+   * Whether a process could know at a time that a user is no longer wanted: by the roster that it had read last, or,
+   * before its first, by the store, which says whom an earlier process was about to remove.
+   */
+  isRemovedFor(process: VirtualProcess, username: string, atMs = this.time.nowMs): boolean {
+    const last = this.rostersRead.findLast((each) => each.process === process && each.atMs <= atMs)
+    return last === undefined ? this.store.hasShownRemoved(process, username) : !last.names.has(username)
   }
 
   want(username: string): void {
@@ -276,6 +279,14 @@ export class World implements Network {
     for (const { id, createdBy } of this.service.active()) {
       const isBystander = this.bystanders.some((each) => each.id === id)
       if (createdBy === 'somebody else' && !isBystander) this.service.unsubscribe(id, 'somebody else')
+    }
+  }
+
+  /** What nobody knows any more, and is not as wanted now: an operator ends it, as a `STRAY` or a `CONFLICT` says. */
+  unsubscribeLost(): void {
+    for (const subscription of this.service.active().filter(isKept)) {
+      if (!this.isAsConfigured(subscription) && this.memory.isLost(subscription))
+        this.service.unsubscribe(subscription.id, 'somebody else')
     }
   }
 
