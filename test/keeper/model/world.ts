@@ -48,13 +48,18 @@ export interface Told<T> {
 
 /** A roster that a process was given. */
 export interface RosterRead {
+  /** When it was asked for. */
+  readonly askedMs: number
   readonly atMs: number
   readonly process: VirtualProcess
   readonly names: ReadonlySet<string>
 }
 
-/** `halved`: it lacks two of three users, but only if so many are subscribed that no keeper may believe it. */
-export type RosterMode = 'working' | 'empty' | 'throwing' | 'hanging' | 'garbled' | 'halved'
+/**
+ * - `slow`: an answer takes up to half a minute, so that a later one may overtake it
+ * - `halved`: it lacks two of three users, but only if so many are subscribed that no keeper may believe it
+ */
+export type RosterMode = 'working' | 'slow' | 'empty' | 'throwing' | 'hanging' | 'garbled' | 'halved'
 
 /** A roster that lacks most of more than ten users is not believed; some of those subscribed may be removed just now. */
 const surelyGuarded = 13
@@ -150,7 +155,8 @@ export class World implements Network {
    * before its first, by the store, which says whom an earlier process was about to remove.
    */
   isRemovedFor(process: VirtualProcess, username: string, atMs = this.time.nowMs): boolean {
-    const last = this.rostersRead.findLast((each) => each.process === process && each.atMs <= atMs)
+    const read = this.rostersRead.filter((each) => each.process === process && each.atMs <= atMs)
+    const last = read.sort((a, b) => a.askedMs - b.askedMs).at(-1)
     return last === undefined ? this.store.hasShownRemoved(process, username) : !last.names.has(username)
   }
 
@@ -401,13 +407,17 @@ export class World implements Network {
 
   #roster(process: VirtualProcess): Promise<readonly string[]> {
     const names = [...this.wanted.keys(), ...(this.unsendable.size > 0 ? ['with,comma'] : [])]
-    const answer = <T>(list: () => T) => process.operate(() => process.after(this.random() * 50, list), never)
+    const mostMs = this.rosterMode === 'slow' ? 29_000 : 50
+    const answer = <T>(list: () => T) =>
+      process.operate(() => process.after(this.random() * mostMs, list), never)
+    const askedMs = this.time.nowMs
     const read = (given: readonly string[]) => {
-      this.rostersRead.push({ atMs: this.time.nowMs, process, names: new Set(given) })
+      this.rostersRead.push({ askedMs, atMs: this.time.nowMs, process, names: new Set(given) })
       return given
     }
     switch (this.rosterMode) {
       case 'working':
+      case 'slow':
         return answer(() => read(names))
       case 'empty':
         return answer(() => [])
