@@ -1,7 +1,7 @@
 /** A button that asks the emulator for something at once, and says how that went. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { post } from './api.js'
+import { post, problemOf } from './api.js'
 import { Icon, type IconName } from './icon.js'
 
 export interface ActionButtonProps {
@@ -34,7 +34,7 @@ export function ActionButton({
       await post(action, body)
       setOutcome({ text: done, isError: false })
     } catch (error) {
-      setOutcome({ text: error instanceof Error ? error.message : String(error), isError: true })
+      setOutcome({ text: problemOf(error), isError: true })
     }
   }
 

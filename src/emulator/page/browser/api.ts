@@ -16,3 +16,8 @@ export async function post<Answer extends object>(action: string, body: object):
   if (!response.ok) throw new Error(answer.message)
   return answer
 }
+
+/** What {@link post} rejected with, in words. */
+export function problemOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,13 +1,13 @@
 /** A request or a callback with its headers and its body. */
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { CallbackView, EntryView, MaskedHeader, NoteView, RequestView, RevealedEntry } from '../feed.js'
-import { post } from './api.js'
 import { CopyButton } from './copy-button.js'
 import type { DetailsProps } from './details.js'
 import { dateAndTime, duration, formFields, reasonInWords } from './format.js'
 import { JsonText, prettyJson } from './json-text.js'
+import { Problem } from './problem.js'
 import { Outcome } from './time-line.js'
+import { useReveal } from './use-reveal.js'
 
 export function EntryDetails(props: DetailsProps & { entry: EntryView }): JSX.Element {
   const { entry } = props
@@ -44,19 +44,10 @@ function NoteDetails({ entry, onOpen }: DetailsProps & { entry: NoteView }): JSX
 
 function MessageDetails(props: DetailsProps & { entry: RequestView | CallbackView }): JSX.Element {
   const { entry, state, onCompose, onOpen } = props
-  const [revealed, setRevealed] = useState<RevealedEntry>()
-  const [problem, setProblem] = useState<string>()
+  const { revealed, problem, reveal, hide } = useReveal<RevealedEntry>({ entryId: entry.id })
   const shown = revealed ?? entry
   const target =
     entry.kind === 'request' ? (revealed?.path ?? entry.path) : (revealed?.callbackUrl ?? entry.callbackUrl)
-
-  async function reveal(): Promise<void> {
-    try {
-      setRevealed(await post<RevealedEntry>('reveal', { entryId: entry.id }))
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error))
-    }
-  }
 
   return (
     <>
@@ -102,16 +93,12 @@ function MessageDetails(props: DetailsProps & { entry: RequestView | CallbackVie
           </button>
         )}
         {revealed !== undefined && (
-          <button type="button" class="button" onClick={() => setRevealed(undefined)}>
+          <button type="button" class="button" onClick={hide}>
             Hide secrets
           </button>
         )}
       </div>
-      {problem !== undefined && (
-        <p class="error" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <h3>Headers</h3>
       <Pairs pairs={shown.headers.map(({ name, value }: MaskedHeader) => [name, value])} />
       <Body body={shown.body} whole={entry.bodyLength} headers={entry.headers} />

@@ -2,11 +2,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { ActionButton } from './action-button.js'
-import { post } from './api.js'
+import { post, problemOf } from './api.js'
 import type { FeedState } from './feed-client.js'
 import { Field } from './field.js'
 import { count } from './format.js'
 import { Icon } from './icon.js'
+import { Problem } from './problem.js'
 
 type Kind = 'status' | 'before' | 'after' | 'delay' | 'malformed'
 
@@ -56,7 +57,7 @@ export function FaultForm({ state }: { state: FeedState }): JSX.Element {
       await post('fault', { operation, fault, times: Number(times), ...ofOne })
       setProblem(undefined)
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error))
+      setProblem(problemOf(error))
     }
   }
 
@@ -135,11 +136,7 @@ export function FaultForm({ state }: { state: FeedState }): JSX.Element {
           Plan it
         </button>
       </div>
-      {problem !== undefined && (
-        <p class="error" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <h3>Planned</h3>
       <PlannedFaults state={state} />
     </form>

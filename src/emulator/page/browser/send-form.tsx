@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { NotifyAnswer, SampleView } from '../feed.js'
-import { post } from './api.js'
+import { post, problemOf } from './api.js'
 import type { FeedState } from './feed-client.js'
 import { Field } from './field.js'
 import { count } from './format.js'
@@ -73,7 +73,7 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
     try {
       parsed = JSON.parse(payloadText)
     } catch (error) {
-      setOutcome({ error: `The payload is not JSON: ${error instanceof Error ? error.message : error}` })
+      setOutcome({ error: `The payload is not JSON: ${problemOf(error)}` })
       return
     }
     setIsSending(true)
@@ -81,7 +81,7 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
       const answer = await post<NotifyAnswer>('notify', { type, category, username, payload: parsed })
       setOutcome({ answer, about: `${category} of ${username}` })
     } catch (error) {
-      setOutcome({ error: error instanceof Error ? error.message : String(error) })
+      setOutcome({ error: problemOf(error) })
     }
     setIsSending(false)
   }

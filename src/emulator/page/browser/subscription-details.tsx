@@ -1,32 +1,23 @@
 /** A subscription: what it asks for, how it is doing, and what can be done to it. */
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
 import type { RevealedSubscription, SubscriptionView } from '../feed.js'
 import { ActionButton } from './action-button.js'
-import { post } from './api.js'
 import type { DetailsProps } from './details.js'
 import { DetailsHeading, Pairs } from './entry-details.js'
 import { dateAndTime, nameList, reasonInWords } from './format.js'
+import { Problem } from './problem.js'
 import { Pips } from './subscriptions.js'
+import { useReveal } from './use-reveal.js'
 
 const shownUsers = 50
 
 export function SubscriptionDetails(props: DetailsProps & { subscription: SubscriptionView }): JSX.Element {
   const { subscription, onCompose, onFilter } = props
   const { subscriptionId, usernames, notificationTypes, ended } = subscription
-  const [revealed, setRevealed] = useState<RevealedSubscription>()
-  const [problem, setProblem] = useState<string>()
+  const { revealed, problem, reveal } = useReveal<RevealedSubscription>({ subscriptionId })
   const { callbackUrl, parameters } = revealed ?? subscription
   const [username] = usernames
   const [category] = notificationTypes
-
-  async function reveal(): Promise<void> {
-    try {
-      setRevealed(await post<RevealedSubscription>('reveal', { subscriptionId }))
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error))
-    }
-  }
 
   return (
     <>
@@ -72,11 +63,7 @@ export function SubscriptionDetails(props: DetailsProps & { subscription: Subscr
           </button>
         )}
       </div>
-      {problem !== undefined && (
-        <p class="error" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <h3>Parameters, sent as headers of each callback</h3>
       <Pairs pairs={parameters.map(({ name, value }) => [name, value])} />
       {ended === undefined && (
