@@ -1,6 +1,7 @@
 import { DeliveryReceiver, toNodeHandler, toWebHandler } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { deferred, head, listen, openSocket, recordingOnInvalid, secrets } from './support.js'
+import { deferred } from '../../support/deferred.js'
+import { head, openSocket, recordingOnInvalid, secrets, serverOf } from './support.js'
 
 describe('a body that does not arrive within 10 seconds goes to onInvalid, and is answered with 204', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
@@ -14,8 +15,8 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     const handler = toNodeHandler(
       new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable()),
     )
-    const begun = deferred()
-    await using server = await listen((request, response) => {
+    const begun = deferred<void>()
+    await using server = await serverOf((request, response) => {
       request.once('data', begun.resolve)
       handler(request, response)
     })
@@ -33,8 +34,8 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
 
   test('toNodeHandler: no timer is left of a body that takes less', async () => {
     const handler = toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))
-    const begun = deferred()
-    await using server = await listen((request, response) => {
+    const begun = deferred<void>()
+    await using server = await serverOf((request, response) => {
       request.once('data', begun.resolve)
       handler(request, response)
     })

@@ -6,8 +6,9 @@ import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
+import { deferred } from '../../support/deferred.js'
 import { lowEnergyPayload } from '../deliveries.js'
-import { deferred, secrets } from './support.js'
+import { secrets } from './support.js'
 
 async function listenOverTls(emulator: Emulator, listener: RequestListener) {
   const server = createServer(emulator.tls, listener).listen(0, '127.0.0.1')
@@ -39,7 +40,7 @@ const notify = (emulator: Emulator, [type, payload]: Sent) =>
 const known: Sent = ['lowEnergyAgentOpened', lowEnergyPayload()]
 
 describe('ten deliveries in a row leave the subscription active (docs/service.md, States)', () => {
-  const hung = deferred()
+  const hung = deferred<void>()
 
   test.each<[string, () => unknown, Sent, 'onError' | 'onInvalid' | 'nothing']>([
     ['to a handler that always throws', () => Promise.reject(new Error('no')), known, 'onError'],

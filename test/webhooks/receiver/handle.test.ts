@@ -7,8 +7,9 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
+import { deferred } from '../../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from '../deliveries.js'
-import { authenticated, deferred, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+import { authenticated, recordingLogger, recordingOnInvalid, secrets } from './support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
 const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
@@ -418,8 +419,8 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
   afterEach(() => void vi.useRealTimers())
 
   test('it waits until all handlers are done', async () => {
-    const first = deferred()
-    const second = deferred()
+    const first = deferred<void>()
+    const second = deferred<void>()
     const receiver = new DeliveryReceiver(open).onAny(() => first.promise).onAny(() => second.promise)
     const answered = vi.fn()
     const answer = receiver.handle(post()).then(answered)
@@ -436,7 +437,7 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
     [50, 50],
     [0, 0],
   ])('with ackTimeoutMs %j it comes after %d ms', async (ackTimeoutMs, waits) => {
-    const handler = deferred()
+    const handler = deferred<void>()
     const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs }).onAny(() => handler.promise)
     const answered = vi.fn()
     const answer = receiver.handle(post()).then(answered)
@@ -464,7 +465,7 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
   })
 
   test('it waits for an asynchronous onInvalid and onError, too', async () => {
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     const receiver = new DeliveryReceiver({ ...open, onError: () => promise, onInvalid: () => promise })
     receiver.onAny(() => {
       throw new Error('no')
@@ -540,7 +541,7 @@ describe('drain resolves when no handler runs', () => {
   })
 
   test('after onError of a handler that failed late', async () => {
-    const reported = deferred()
+    const reported = deferred<void>()
     const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs: 1, onError: () => reported.promise })
     receiver.onAny(async () => {
       throw new Error('no')

@@ -8,9 +8,10 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
+import { deferred } from '../../support/deferred.js'
 import { eventually } from '../../support/eventually.js'
 import { deliveryOf, lowEnergyDelivery } from '../deliveries.js'
-import { authenticated, deferred, recordingLogger, secrets } from './support.js'
+import { authenticated, recordingLogger, secrets } from './support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
 const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
@@ -157,7 +158,7 @@ describe('onRefused gets every refusal instead of the log', () => {
 
 describe('the log', () => {
   test('warns of handlers that are still running after ackTimeoutMs, of onInvalid, too', async () => {
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs: 1, onInvalid: () => promise })
     receiver.onAny(() => promise)
@@ -219,8 +220,8 @@ describe('the log', () => {
 
 describe('drain', () => {
   test('with timeoutMs resolves with the number of deliveries that are still in flight', async () => {
-    const first = deferred()
-    const second = deferred()
+    const first = deferred<void>()
+    const second = deferred<void>()
     const receiver = new DeliveryReceiver({ secrets, ackTimeoutMs: 0 })
     receiver.on('cxScoreUpdated', () => first.promise).on('lowEnergyAgentOpened', () => second.promise)
     await receiver.handle(post())
@@ -235,7 +236,7 @@ describe('drain', () => {
 
   test('leaves no timer when the deliveries are done in time', async () => {
     vi.useFakeTimers()
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     const receiver = new DeliveryReceiver({ secrets, ackTimeoutMs: 0 }).onAny(() => promise)
     const answer = receiver.handle(post())
     await vi.advanceTimersByTimeAsync(0)
@@ -280,7 +281,7 @@ describe('context.header', () => {
   })
 
   test('reaches onError, and works after the answer', async () => {
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     const seen = vi.fn()
     const receiver = new DeliveryReceiver({
       secrets,

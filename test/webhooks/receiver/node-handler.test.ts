@@ -11,18 +11,11 @@ import {
   toNodeHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
+import { deferred } from '../../support/deferred.js'
 import { eventually } from '../../support/eventually.js'
 import { lowEnergyDelivery } from '../deliveries.js'
 import { jsonTexts } from './json-texts.js'
-import {
-  deferred,
-  head,
-  listen,
-  openSocket,
-  recordingLogger,
-  recordingOnInvalid,
-  secrets,
-} from './support.js'
+import { head, openSocket, recordingLogger, recordingOnInvalid, secrets, serverOf } from './support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 const withLength = head(`Content-Length: ${delivery.length}`)
@@ -39,7 +32,7 @@ async function serve(options: Partial<DeliveryReceiverOptions> = {}, before?: (r
     await before?.(request as never)
     handler(request, response)
   }
-  const server = await listen(before ? listener : handler)
+  const server = await serverOf(before ? listener : handler)
   return Object.assign(server, { receiver, received, errors, problems, lines })
 }
 
@@ -149,7 +142,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
       const received: unknown[] = []
       const handler = toNodeHandler(new DeliveryReceiver({ secrets }).onAny(({ id }) => received.push(id)))
       const heard: Buffer[] = []
-      await using server = await listen((request, response) => {
+      await using server = await serverOf((request, response) => {
         if (order === 'after') handler(request, response)
         request.on('data', (chunk: Buffer) => heard.push(chunk))
         if (order === 'before') handler(request, response)
@@ -226,7 +219,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
   })
 
   test('a sender that hangs up while the handlers run', async () => {
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     await using server = await serve()
     server.receiver.onAny(() => promise)
     const { socket } = openSocket(server.port)
@@ -239,7 +232,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
   })
 
   test('drain waits for a delivery whose body is still arriving', async () => {
-    const arrived = deferred()
+    const arrived = deferred<void>()
     await using server = await serve({}, () => arrived.resolve())
     const { socket, closed } = openSocket(server.port)
     socket.write(withLength + delivery.slice(0, 50))
@@ -522,7 +515,7 @@ describe('unusual requests and responses', () => {
   test('one that something else has answered', async () => {
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({ secrets, logger })
-    await using server = await listen((request, response) => {
+    await using server = await serverOf((request, response) => {
       response.writeHead(202).end()
       toNodeHandler(receiver)(request, response)
     })

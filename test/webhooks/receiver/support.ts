@@ -1,8 +1,9 @@
 /** What the receiver's tests share: a logger that keeps its lines, and servers to send bytes to. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerOptions } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import type { InvalidDeliveryError, Logger } from 'notification-subscriber/webhooks'
+import { listen } from '../../support/listen.js'
 
 export const secrets = { token: ['current-secret', 'previous-secret'] }
 export const authenticated = { token: 'current-secret' }
@@ -33,10 +34,9 @@ export function recordingOnInvalid() {
   }
 }
 
-export async function listen(listener: RequestListener, options: ServerOptions = {}) {
-  const server = createServer(options, listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+export async function serverOf(listener: RequestListener, options: ServerOptions = {}) {
+  const server = createServer(options, listener)
+  const port = await listen(server)
   return {
     port,
     url: `http://127.0.0.1:${port}/`,
@@ -77,13 +77,4 @@ export function openSocket(port: number) {
       return Number(received.split(' ')[1])
     },
   }
-}
-
-/** A promise that a test settles itself. */
-export function deferred() {
-  let resolve = () => {}
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

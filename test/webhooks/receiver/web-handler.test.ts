@@ -5,10 +5,11 @@ import {
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
+import { deferred } from '../../support/deferred.js'
 import { eventually } from '../../support/eventually.js'
 import { lowEnergyDelivery } from '../deliveries.js'
 import { jsonTexts } from './json-texts.js'
-import { authenticated, deferred, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+import { authenticated, recordingLogger, recordingOnInvalid, secrets } from './support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 
@@ -162,7 +163,7 @@ describe('toWebHandler', () => {
 describe('waitUntil', () => {
   test('gets a promise of the handlers that still run after ackTimeoutMs, and the platform’s arguments', async () => {
     const { receiver } = receive({ ackTimeoutMs: 5 })
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     receiver.onAny(() => promise)
     const done = vi.fn()
     const waitUntil = vi.fn((stillRunning: Promise<void>, _env: object, _context: object) => {
@@ -188,7 +189,7 @@ describe('waitUntil', () => {
   test('is not needed: without it a handler that goes on after the answer is only warned of', async () => {
     const { logger, lines } = recordingLogger()
     const { receiver, handler } = receive({ ackTimeoutMs: 1, logger })
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     receiver.onAny(() => promise)
     expect((await handler(post(delivery))).status).toBe(204)
     expect(lines.map(({ level }) => level)).toEqual(['debug', 'warn'])
@@ -205,7 +206,7 @@ describe('waitUntil', () => {
   ])('that %s is logged and changes nothing', async (_name, waitUntil) => {
     const { logger, lines } = recordingLogger()
     const { receiver } = receive({ ackTimeoutMs: 1, logger })
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = deferred<void>()
     receiver.onAny(() => promise)
     expect((await toWebHandler(receiver, { waitUntil })(post(delivery))).status).toBe(204)
     await eventually(() =>
