@@ -47,6 +47,27 @@ describe('a proof is of the time when it was asked for, also if the subscription
   })
 })
 
+describe('a proof by id', () => {
+  test('that is due while an end is followed up comes after that: a probe that suspects an end is none of the four', async () => {
+    const world = await settledWorld({ users: 2, keeper: { concurrency: 1 } })
+    const sweep = () => world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    const kindsFor1 = (since: number) =>
+      world.requests
+        .slice(since)
+        .filter(({ username }) => username === 'agent1')
+        .map(({ kind }) => kind)
+    while (kindsFor1(0).at(-1) !== 'update') await sweep()
+    for (let probe = 0; probe < 3; probe++) await sweep()
+    world.end(['agent0'])
+    const whenFound = world.requests.length
+    await sweep()
+    expect(kindsFor1(whenFound)).toEqual(['create'])
+    const afterwards = world.requests.length
+    await sweep()
+    expect(kindsFor1(afterwards)).toEqual(['update'])
+  })
+})
+
 describe('a process that is killed before the answer to its probe', () => {
   test.each([true, false])(
     'lets the next one find what it made (with parameters: %s)',

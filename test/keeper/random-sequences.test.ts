@@ -71,8 +71,11 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
       ['ROSTER', 'ROSTER is over', 'unsubscribe 204'],
     ))
 
-  test('after a roster of many that is halved, empty, fails or hangs', () =>
-    always([...ordinary, 'roster', 'crash', 'fates'], ['ROSTER', 'ROSTER is over'], { usersAtLeast: 14 }))
+  test('after a roster of many that is halved, somebody else’s, empty, fails or hangs', () =>
+    always([...ordinary, 'roster', 'crash', 'startAnother', 'fates'], ['ROSTER', 'ROSTER is over'], {
+      usersAtLeast: 14,
+      share: 1 / 2,
+    }))
 
   test('after a store that loses all it had while the configuration changes', () =>
     always(

@@ -148,7 +148,15 @@ const happenings = {
   wantWhomNobodyCanSend: fc.record({ do: fc.constant('want whom nobody can send' as const), forMs, thenMs }),
   roster: fc.record({
     do: fc.constant('roster' as const),
-    mode: fc.constantFrom<RosterMode[]>('slow', 'empty', 'throwing', 'hanging', 'garbled', 'halved'),
+    mode: fc.constantFrom<RosterMode[]>(
+      'slow',
+      'empty',
+      'throwing',
+      'hanging',
+      'garbled',
+      'halved',
+      'foreign',
+    ),
     forMs,
     thenMs,
   }),

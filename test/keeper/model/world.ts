@@ -58,8 +58,17 @@ export interface RosterRead {
 /**
  * - `slow`: an answer takes up to half a minute, so that a later one may overtake it
  * - `halved`: it lacks two of three users, but only if so many are subscribed that no keeper may believe it
+ * - `foreign`: so it is, too, but has as many others
  */
-export type RosterMode = 'working' | 'slow' | 'empty' | 'throwing' | 'hanging' | 'garbled' | 'halved'
+export type RosterMode =
+  | 'working'
+  | 'slow'
+  | 'empty'
+  | 'throwing'
+  | 'hanging'
+  | 'garbled'
+  | 'halved'
+  | 'foreign'
 
 /** A roster that lacks most of more than ten users is not believed; some of those subscribed may be removed just now. */
 const surelyGuarded = 13
@@ -421,10 +430,15 @@ export class World implements Network {
         return answer(() => read(names))
       case 'empty':
         return answer(() => [])
-      case 'halved': {
+      case 'halved':
+      case 'foreign': {
         const subscribed = names.filter((name) => this.service.activeFor(name).some(isKept))
         if (subscribed.length < surelyGuarded) return answer(() => read(names))
-        return answer(() => names.slice(0, Math.floor(names.length / 3)))
+        const isForeign = this.rosterMode === 'foreign'
+        const wrong = isForeign
+          ? names.map((_, index) => `stranger${index}`)
+          : names.slice(0, names.length / 3)
+        return answer(() => wrong)
       }
       case 'throwing':
         return answer(() => {
