@@ -108,6 +108,33 @@ describe('an outage of two hours', () => {
     expect(world.requests.length - before).toBeLessThanOrEqual(40)
   })
 
+  test('in which the app sweeps every ten seconds, and the roster changes, costs no more', async () => {
+    const world = await settledWorld({ users: 40 })
+    const before = world.requests.length
+    world.weather = () => ({ kind: 'status', status: 503 })
+    for (let count = 0; count < 720; count++) {
+      if (count % 10 === 0) world.want(`newcomer${count}`)
+      for (const { process, keeper } of world.nodes) process.receive(0, () => void keeper.sweep())
+      await world.time.advance(10 * second)
+    }
+    expect(world.requests.length - before).toBeLessThanOrEqual(150)
+    expect(world.violations).toEqual([])
+  })
+
+  test('in which the service answers with one error after the other costs no more', async () => {
+    const world = await settledWorld({ users: 300 })
+    const before = world.requests.length
+    const statuses = [503, 500, 429, 502]
+    world.weather = () => ({
+      kind: 'status',
+      status: statuses[world.requests.length % statuses.length] ?? 503,
+    })
+    await world.time.advance(2 * hour)
+    const requests = world.requests.length - before
+    expect(requests + world.tokenRequests).toBeLessThanOrEqual(150)
+    expect(world.violations).toEqual([])
+  })
+
   test('which begins before the first process starts costs no more', async () => {
     const world = new World({ seed: 2, usernames: agents(500) })
     world.weather = () => ({ kind: 'status', status: 503 })
