@@ -126,7 +126,7 @@ describe('emulator.on', () => {
   test('a request that is under way stands in the history without a duration, and is told of when it is over', async () => {
     const listener = vi.fn()
     emulator.on('request', listener)
-    emulator.injectFault('create', { delayMs: 100 })
+    emulator.injectFault('create', { delayMs: 1_500 })
     const answer = create(emulator)
     await eventually(() => expect(emulator.requests).toHaveLength(1))
     expect(emulator.requests[0]).not.toHaveProperty('durationMs')

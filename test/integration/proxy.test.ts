@@ -153,8 +153,8 @@ describe('a proxy that fails', () => {
         kind === 'token'
           ? clientOf(baseUrl)
           : new NotificationClient({ baseUrl, auth: { username, password: ofUser }, logger })
-      const error = await failure(client.createSubscription(subscription, { timeoutMs: 300 }))
-      expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 300 })
+      const error = await failure(client.createSubscription(subscription, { timeoutMs: 1_500 }))
+      expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 1_500 })
       const { message } = error as Error
       expect(message).toMatch(words)
       expect(message).toContain(
