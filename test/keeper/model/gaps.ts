@@ -1,6 +1,7 @@
 /** Every time that a wanted user was really without a subscription lies within a gap that was told. */
 import type { KeeperGap } from 'notification-subscriber'
 import type { SentRequest } from './client.js'
+import { isRemovedFor } from './rosters.js'
 import { epochMs } from './virtual-process.js'
 import { seconds, type Told, type World } from './world.js'
 
@@ -125,6 +126,6 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
 function wasRemovedByRoster(world: World, id: number, username: string): boolean {
   return world.requests.some(
     ({ kind, subscriptionId, process, atMs }) =>
-      kind === 'unsubscribe' && subscriptionId === id && world.isRemovedFor(process, username, atMs),
+      kind === 'unsubscribe' && subscriptionId === id && isRemovedFor(world, process, username, atMs),
   )
 }

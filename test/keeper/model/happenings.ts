@@ -1,8 +1,8 @@
 /** Random sequences of what can happen to a keeper. */
 import fc from 'fast-check'
 import type { Fate } from './fates.js'
+import type { RosterMode } from './rosters.js'
 import type { StoreMode } from './store.js'
-import type { RosterMode } from './world.js'
 
 /** Something happens, and then some time passes. */
 export type Step = { readonly thenMs: number } & (

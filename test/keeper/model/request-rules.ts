@@ -1,5 +1,6 @@
 /** What no request of a keeper may ever be, whatever happens. */
 import type { SentRequest } from './client.js'
+import { isRemovedFor } from './rosters.js'
 import type { VirtualProcess } from './virtual-process.js'
 import type { World } from './world.js'
 
@@ -86,7 +87,7 @@ export class RequestRules {
     const configuration = nodes.find((node) => node.process === process)?.configuration
     if (subscription === undefined || configuration === undefined || this.#world.isSayingGoodbye) return
     const [username = ''] = subscription.usernames
-    const isWanted = wanted.has(username) && !this.#world.isRemovedFor(process, username)
+    const isWanted = wanted.has(username) && !isRemovedFor(this.#world, process, username)
     const asWanted = this.#world.isAsConfigured(subscription, configuration)
     if (isWanted && asWanted) {
       this.#world.violate(process, `unsubscribe of ${subscriptionId} of ${username}, who is wanted`)

@@ -1,6 +1,8 @@
 /** A key-value store that many virtual processes share, and that fails in the ways that stores do. */
 import type { KeyValueStore } from 'notification-subscriber'
-import { currentProcess, type VirtualProcess, type VirtualTime } from './virtual-process.js'
+import { idsIn, recordIn, removedIn, type StoredRecord, usernamesIn } from './stored-records.js'
+import { currentProcess, type VirtualProcess } from './virtual-process.js'
+import type { VirtualTime } from './virtual-time.js'
 
 /**
  * - `failing`: every operation rejects; half of the writes were kept all the same
@@ -31,15 +33,6 @@ interface Read {
   readonly order: number
   /** When it learnt of it, counted in answers. */
   readonly answer: number
-}
-
-/** What the keeper's records say of a user, as far as it matters here. */
-interface StoredRecord {
-  readonly u: string
-  /** Whether the user is to be removed. */
-  readonly x?: number
-  /** Subscriptions: `doubt` 1 is one that may exist without a recorded id. */
-  readonly s: readonly { readonly i?: number; readonly doubt?: number }[]
 }
 
 export class ModelStore {
@@ -277,43 +270,3 @@ export class ModelStore {
 }
 
 const never = new Promise<never>(() => {})
-
-interface Parsed {
-  readonly byName: ReadonlyMap<string, StoredRecord>
-  readonly ids: readonly number[]
-}
-
-function idsIn(text: string): readonly number[] {
-  return parse(text).ids
-}
-
-function usernamesIn(text: string): string[] {
-  return [...parse(text).byName.keys()]
-}
-
-function recordIn(text: string, username: string): StoredRecord | undefined {
-  return parse(text).byName.get(username)
-}
-
-function removedIn(text: string): string[] {
-  return [...parse(text).byName.values()].filter(({ x }) => x === 1).map(({ u }) => u)
-}
-
-const noRecords: Parsed = { byName: new Map(), ids: [] }
-/** The same texts are asked for again and again. */
-const parsedBefore = new Map<string, Parsed>()
-const mostParsed = 100
-
-function parse(text: string): Parsed {
-  if (!text.includes('"records"')) return noRecords
-  const known = parsedBefore.get(text)
-  if (known !== undefined) return known
-  const { records }: { records: StoredRecord[] } = JSON.parse(text)
-  const parsed = {
-    byName: new Map(records.map((record) => [record.u, record])),
-    ids: records.flatMap(({ s: slots }) => slots.flatMap(({ i: id }) => (id === undefined ? [] : [id]))),
-  }
-  if (parsedBefore.size >= mostParsed) parsedBefore.clear()
-  parsedBefore.set(text, parsed)
-  return parsed
-}

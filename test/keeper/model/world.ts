@@ -11,9 +11,11 @@ import { Confirmations } from './confirmations.js'
 import { answered, type Fate } from './fates.js'
 import { Memory } from './memory.js'
 import { RequestRules } from './request-rules.js'
+import { askRoster, type RosterMode, type RosterRead } from './rosters.js'
 import { isKept, ModelService, type ModelSubscription } from './service.js'
 import { ModelStore } from './store.js'
-import { currentProcess, type Fuse, randomFrom, VirtualProcess, VirtualTime } from './virtual-process.js'
+import { currentProcess, type Fuse, randomFrom, VirtualProcess } from './virtual-process.js'
+import { VirtualTime } from './virtual-time.js'
 
 export interface Configuration {
   readonly notificationTypes: readonly NotificationType[]
@@ -45,33 +47,6 @@ export interface Told<T> {
   readonly process: VirtualProcess
   readonly what: T
 }
-
-/** A roster that a process was given. */
-export interface RosterRead {
-  /** When it was asked for. */
-  readonly askedMs: number
-  readonly atMs: number
-  readonly process: VirtualProcess
-  readonly names: ReadonlySet<string>
-}
-
-/**
- * - `slow`: an answer takes up to half a minute, so that a later one may overtake it
- * - `halved`: it lacks two of three users, but only if so many are subscribed that no keeper may believe it
- * - `foreign`: so it is, too, but has as many others
- */
-export type RosterMode =
-  | 'working'
-  | 'slow'
-  | 'empty'
-  | 'throwing'
-  | 'hanging'
-  | 'garbled'
-  | 'halved'
-  | 'foreign'
-
-/** A roster that lacks most of more than ten users is not believed; some of those subscribed may be removed just now. */
-const surelyGuarded = 13
 
 /** A delivery that is taken in later than this was given up long before by the service. */
 const lastingDeliveryMs = 60_000
@@ -158,16 +133,6 @@ export class World implements Network {
   }
 
   // What happens to the users.
-
-  /**
-   * Whether a process could know at a time that a user is no longer wanted: by the roster that it had read last, or,
-   * before its first, by the store, which says whom an earlier process was about to remove.
-   */
-  isRemovedFor(process: VirtualProcess, username: string, atMs = this.time.nowMs): boolean {
-    const read = this.rostersRead.filter((each) => each.process === process && each.atMs <= atMs)
-    const last = read.sort((a, b) => a.askedMs - b.askedMs).at(-1)
-    return last === undefined ? this.store.hasShownRemoved(process, username) : !last.names.has(username)
-  }
 
   want(username: string): void {
     if (this.wanted.has(username)) return
@@ -401,7 +366,7 @@ export class World implements Network {
       client: new ModelClient(this, process),
       name: 'coaching',
       store: this.store.for(process),
-      usernames: () => this.#roster(process),
+      usernames: () => askRoster(this, process),
       onGap: (gap) => {
         if (!process.isDead) this.gaps.push(told(gap))
       },
@@ -411,43 +376,6 @@ export class World implements Network {
       logger: { debug: line, info: line, warn: line, error: line },
       ...configuration,
       ...this.options.keeper,
-    }
-  }
-
-  #roster(process: VirtualProcess): Promise<readonly string[]> {
-    const names = [...this.wanted.keys(), ...(this.unsendable.size > 0 ? ['with,comma'] : [])]
-    const mostMs = this.rosterMode === 'slow' ? 29_000 : 50
-    const answer = <T>(list: () => T) =>
-      process.operate(() => process.after(this.random() * mostMs, list), never)
-    const askedMs = this.time.nowMs
-    const read = (given: readonly string[]) => {
-      this.rostersRead.push({ askedMs, atMs: this.time.nowMs, process, names: new Set(given) })
-      return given
-    }
-    switch (this.rosterMode) {
-      case 'working':
-      case 'slow':
-        return answer(() => read(names))
-      case 'empty':
-        return answer(() => [])
-      case 'halved':
-      case 'foreign': {
-        const subscribed = names.filter((name) => this.service.activeFor(name).some(isKept))
-        if (subscribed.length < surelyGuarded) return answer(() => read(names))
-        const isForeign = this.rosterMode === 'foreign'
-        const wrong = isForeign
-          ? names.map((_, index) => `stranger${index}`)
-          : names.slice(0, names.length / 3)
-        return answer(() => wrong)
-      }
-      case 'throwing':
-        return answer(() => {
-          throw new Error('The roster cannot be read.')
-        })
-      case 'hanging':
-        return never
-      case 'garbled':
-        return answer(() => '<html>' as unknown as string[])
     }
   }
 
@@ -470,8 +398,6 @@ export class World implements Network {
     if (text.includes(secret) && process !== undefined) this.violate(process, `a secret in ${where}: ${text}`)
   }
 }
-
-const never = new Promise<never>(() => {})
 
 /** JSON leaves out what errors say. */
 function withErrors(_key: string, value: unknown): unknown {
