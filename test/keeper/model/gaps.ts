@@ -1,6 +1,7 @@
 /** Every time that a wanted user was really without a subscription lies within a gap that was told. */
 import type { KeeperGap } from 'notification-subscriber'
 import type { SentRequest } from './client.js'
+import { isUnknowable } from './invariants.js'
 import { isRemovedFor } from './rosters.js'
 import { epochMs } from './virtual-process.js'
 import { seconds, type Told, type World } from './world.js'
@@ -89,6 +90,8 @@ function isLost(world: World, username: string, { madeAtMs, toMs, by }: Interval
     (each) => each.username === username && each.atMs >= madeAtMs && each.atMs <= toMs,
   )
   if (wasLost || by === undefined) return wasLost
+  // Made without an answer while the store failed, by a process that is dead: see `isUnknowable`.
+  if (isUnknowable(world, by.created)) return true
   return world.memory.hasNeverMet(by.process, username) && !world.memory.knows(by.process, username, by.atMs)
 }
 
