@@ -99,9 +99,9 @@ export type KeeperProblemCode =
   | 'CONFLICT'
   /** The authorization server or the service refuses the credentials. */
   | 'CREDENTIALS'
-  /** The service fails or cannot be reached. */
+  /** The service fails, cannot be reached, or refuses the requests of different users: `error` says which. */
   | 'SERVICE'
-  /** The store fails, hangs, or lost what was in it. */
+  /** The store fails, hangs, lost what was in it, or holds what cannot be read. */
   | 'STORE'
   /**
    * The roster is empty, failed, or lacks too many users: nobody is removed. With `usernames`: the client refuses to
@@ -125,7 +125,7 @@ export interface KeeperProblem {
   readonly usernames?: readonly string[] | undefined
   /** With a `STRAY`: the subscription that the keeper does not know. */
   readonly subscriptionId?: number | undefined
-  /** What was thrown, if something was. */
+  /** What was thrown, if something was; of an `Error` JSON shows nothing, so take its `message`. */
   readonly error?: unknown
   /** Whether the trouble is over. */
   readonly resolved: boolean
@@ -150,7 +150,7 @@ export interface SweepReport {
     /** What the last call for this user failed with, or why there was none. */
     readonly error: unknown
   }[]
-  /** The troubles that there were at the end. */
+  /** The troubles at the end: with a `ROSTER` that could not be read the report is of those who are recorded. */
   readonly problems: readonly KeeperProblem[]
 }
 
@@ -205,7 +205,10 @@ export interface KeptSubscription {
   readonly restoredCount: number
 }
 
-/** What a health check shows. */
+/**
+ * What a health check shows. In a process that stands by, counts and times are of its last reading of the store, and the
+ * problems are its own.
+ */
 export interface KeeperStatus {
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>
