@@ -25,14 +25,14 @@ const usersOfAnOutage = 3
 export class Circuit {
   readonly #userCount: () => number
   readonly #onOutage: (outage: Outage) => void
-  readonly #onRecovery: (outage: Outage) => void
+  readonly #onRecovery: () => void
   #streak: { kind: OutageKind; usernames: Set<string> } | undefined
   #open: OpenCircuit | undefined
 
   /** @param userCount - with fewer than three users, as many as there are make an outage */
   constructor(
     userCount: () => number,
-    listeners: { onOutage: (outage: Outage) => void; onRecovery: (outage: Outage) => void },
+    listeners: { onOutage: (outage: Outage) => void; onRecovery: () => void },
   ) {
     this.#userCount = userCount
     this.#onOutage = listeners.onOutage
@@ -104,7 +104,6 @@ export class Circuit {
     open.isTesting = false
     open.failures++
     if (open.kind !== trouble.kind && trouble.kind !== 'INVALID') {
-      this.#onRecovery({ ...open })
       open.kind = trouble.kind
       open.error = trouble.error
       this.#onOutage(open)
@@ -115,9 +114,8 @@ export class Circuit {
 
   #recover(): void {
     this.#streak = undefined
-    const open = this.#open
-    if (open === undefined) return
+    if (this.#open === undefined) return
     this.#open = undefined
-    this.#onRecovery(open)
+    this.#onRecovery()
   }
 }

@@ -1,5 +1,6 @@
 /** Ends that were found: an incident of the receiver, which probably concerns others, too. */
 import type { Problems } from './problems.js'
+import { incidentPauseMs } from './timing.js'
 
 /** Without another end for this time, or an interval if that is longer, the receiver is believed to work. */
 const quietMs = 900_000
@@ -36,7 +37,9 @@ export class Incidents {
   }
 
   review(now: number): void {
-    if (this.#isWorkingAgain || now - this.lastEndSince >= this.#quietMs) {
+    // What ended with the one that was found first may still be found.
+    const waitMs = this.#isWorkingAgain ? incidentPauseMs : this.#quietMs
+    if (now - this.lastEndSince >= waitMs) {
       this.#problems.endForUsers('RECEIVER_SUSPECTED')
     }
   }

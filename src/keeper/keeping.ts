@@ -9,6 +9,7 @@ import { Incidents } from './incidents.js'
 import type { Roster, SubscriptionKeeperOptions, SweepProgress, SweepReport } from './keeper-types.js'
 import { Lease } from './lease.js'
 import { Membership } from './membership.js'
+import { Outages } from './outages.js'
 import { runPass } from './pass.js'
 import { Problems } from './problems.js'
 import { RecordStore } from './record-store.js'
@@ -16,16 +17,14 @@ import { askRoster, type RosterAnswer } from './roster.js'
 import { StoreAccess, StoreFailure } from './store-access.js'
 import { isSettling, Strays, strayMessage } from './strays.js'
 import {
-  codeOf,
   conflictMessage,
   invalidMessage,
-  outageMessages,
   storeMessage,
   tellersOf,
   tellOfGap,
   tellOfProblem,
 } from './telling.js'
-import { Tenure } from './tenure.js'
+import { type Standing, Tenure } from './tenure.js'
 import { delay, leaseMs, proofFlushMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 import { type Visit, Visitor } from './visit.js'
@@ -59,12 +58,14 @@ export class Keeping {
   readonly membership: Membership
   readonly store: StoreAccess
   readonly #lease: Lease
+  readonly #outages: Outages
   readonly #strays = new Strays()
   readonly #log: Log
   #flushedSince = performance.now()
   /** How often the roster was asked, and the latest question that was answered. */
   #questions = 0
   #lastAnswered = 0
+  readonly onProgressFailed = (error: unknown): void => this.#log('error', { error }, 'onProgress failed')
   /** Called when an end was found, or an outage is over. */
   onNews: (news: 'end' | 'recovery') => void = () => {}
   /** Deliveries of unknown ids are looked at while a watch is kept. */
@@ -82,9 +83,13 @@ export class Keeping {
     const { log, lossLog } = tellersOf(name, logger)
     this.#log = log
     this.problems = new Problems((problem) => tellOfProblem(problem, { onProblem, log, lossLog }))
+    this.#outages = new Outages(this.problems)
     this.incidents = new Incidents(this.problems, sweepIntervalMs)
     this.store = new StoreAccess(options.store, name, {
-      onFailure: (error) => this.problems.begin('STORE', storeMessage, { error }),
+      onFailure: (error) => {
+        const isAtWork = this.tenure.standing === 'at-work'
+        this.problems.begin('STORE', storeMessage(isAtWork), { error })
+      },
       onRecovery: () => this.problems.end('STORE'),
     })
     this.#lease = new Lease(this.store)
@@ -97,10 +102,9 @@ export class Keeping {
     )
     this.tenure = new Tenure({ store, lease: this.#lease, records, problems, log }, configuration)
     this.circuit = new Circuit(() => this.#keptCount, {
-      onOutage: (outage) =>
-        problems.begin(codeOf(outage), outageMessages[outage.kind], { error: outage.error }),
-      onRecovery: (outage) => {
-        problems.end(codeOf(outage))
+      onOutage: (outage) => this.#outages.began(outage),
+      onRecovery: () => {
+        this.#outages.recovered()
         this.onNews('recovery')
       },
     })
@@ -135,10 +139,12 @@ export class Keeping {
 
   /** Visits everybody who is wanted, and everybody who is no longer. Never rejects. */
   async pass(request: PassRequest): Promise<SweepReport> {
-    const standing = await this.#takePart()
+    const standing = await this.#takePart(request.isOver)
     const isTold = standing === 'at-work' || standing === 'blind'
-    const roster = request.wanted === 'nobody' ? undefined : await this.askRoster({ isTold })
-    if (standing !== 'at-work') {
+    const isAsked = request.wanted === 'roster' && !request.isOver()
+    const roster = isAsked ? await this.askRoster({ isTold }) : undefined
+    // The answer may have taken its time.
+    if (standing !== 'at-work' || this.tenure.standing !== 'at-work') {
       return this.#reportOfOthers(request.wanted === 'nobody' ? new Set() : roster?.names)
     }
     if (request.wanted === 'nobody') this.membership.removeAll()
@@ -146,6 +152,7 @@ export class Keeping {
     const report = await runPass(
       {
         visitor: this.visitor,
+        circuit: this.circuit,
         concurrency: this.settings.concurrency,
         absorb: (record) => this.absorb(record),
         target: () => this.tenure.generation?.target,
@@ -154,6 +161,7 @@ export class Keeping {
       },
       { ...request, users: [...this.records.users.values()] },
     )
+    this.#outages.review(performance.now(), this.isWatching)
     await this.flush()
     const { wanted, active, created, restored, removed, failed } = report
     const counts = { wanted, active, created, restored, removed, failed: failed.length }
@@ -162,12 +170,12 @@ export class Keeping {
   }
 
   /** Takes the work over if nobody does it: one who died is waited for until that is certain. */
-  async #takePart(): Promise<string> {
+  async #takePart(isOver: () => boolean): Promise<Standing> {
     const startedAt = performance.now()
     for (;;) {
       const standing = await this.tenure.enter()
       const mayChange = standing === 'standing-by' && !this.#lease.isOthers
-      if (!mayChange || performance.now() - startedAt > 2 * leaseMs) return standing
+      if (!mayChange || isOver() || performance.now() - startedAt > 2 * leaseMs) return standing
       await delay(5_000)
     }
   }
@@ -182,10 +190,12 @@ export class Keeping {
       // A later question was answered meanwhile: what this answer says may be older.
       if (question < this.#lastAnswered) return this.askRoster({ isTold })
       this.#lastAnswered = question
+      if (isTold) this.problems.end('ROSTER', unreadRoster)
       return { names, unknownBefore }
     } catch (error) {
       if (!isTold) return undefined
-      this.problems.begin('ROSTER', 'The roster cannot be read: those who are recorded are kept.', { error })
+      const message = 'The roster cannot be read: those who are recorded are kept.'
+      this.problems.begin('ROSTER', message, { about: unreadRoster, error })
       return undefined
     }
   }
@@ -232,13 +242,16 @@ export class Keeping {
     if (!this.store.isWorking) await ignoringStoreFailure(() => this.store.prove())
     if (now - this.#flushedSince >= proofFlushMs) await this.flush()
     this.incidents.review(now)
+    this.#outages.review(now, this.isWatching)
     await this.#reviewStrays(now)
   }
 
   /** Troubles of the work are told by the process that does it: here nobody would see when they are over. */
   #handOverProblems(): void {
     this.circuit.forget()
+    this.#outages.end()
     this.problems.end('ROSTER')
+    this.problems.end('ROSTER', unreadRoster)
     this.problems.endForUsers('ROSTER')
     this.problems.endForUsers('CONFLICT')
   }
@@ -298,11 +311,14 @@ export class Keeping {
     }
     const { begun, over } = this.#strays.review(now, (id) => this.records.byId.has(id))
     for (const subscriptionId of begun) {
-      this.problems.begin('STRAY', strayMessage(subscriptionId), { subscriptionId })
+      this.problems.begin('STRAY', strayMessage(subscriptionId), { about: subscriptionId, subscriptionId })
     }
     for (const subscriptionId of over) this.problems.end('STRAY', subscriptionId)
   }
 }
+
+/** A roster that cannot be read stands beside one that is not believed. */
+const unreadRoster = 'unread'
 
 const otherMessages = {
   'at-work': '',

@@ -1,10 +1,13 @@
 /** One pass over the roster at full rate. */
+import type { Circuit } from './circuit.js'
 import type { KeeperProblem, SweepProgress, SweepReport } from './keeper-types.js'
+import { delay } from './timing.js'
 import { slotOf, type UserRecord } from './user-record.js'
 import type { Visit, Visitor } from './visit.js'
 
 export interface PassParts {
   readonly visitor: Visitor
+  readonly circuit: Circuit
   readonly concurrency: number
   /** Before a record is looked at. */
   readonly absorb: (record: UserRecord) => void
@@ -26,19 +29,35 @@ export interface PassOptions {
   readonly isOver: () => boolean
 }
 
+/** How long a pass waits for the end of an outage. */
+const patienceMs = 60_000
+
 /** Visits everybody, a few at a time, each once. */
 export async function runPass(parts: PassParts, options: PassOptions): Promise<SweepReport> {
-  const { users } = options
+  const users = unmetFirst(options.users)
   const wanted = users.filter((record) => !record.isRemoved).length
   const counts = { created: 0, restored: 0, removed: 0 }
   const failed: { username: string; error: unknown }[] = []
   let active = 0
   let next = 0
   let done = 0
+  let patientUntil: number | undefined
+
+  /** In an outage everybody waits for the test of another: for a minute in all, not for as long as the outage lasts. */
+  async function visitPatiently(record: UserRecord): Promise<Visit> {
+    for (;;) {
+      const visit = await visitOnce(parts, record, options.provenSince)
+      if (visit.end !== 'held') return visit
+      const now = performance.now()
+      patientUntil ??= now + patienceMs
+      if (now >= patientUntil || options.isOver()) return visit
+      await delay(Math.min(5_000, Math.max(100, parts.circuit.nextCallAt - now)))
+    }
+  }
 
   async function work(): Promise<void> {
     for (let record = users[next++]; record !== undefined && !options.isOver(); record = users[next++]) {
-      const visit = await visitOnce(parts, record, options.provenSince)
+      const visit = await visitPatiently(record)
       parts.onVisited(record, visit)
       if (visit.created) counts.created++
       if (visit.restored) counts.restored++
@@ -53,6 +72,17 @@ export async function runPass(parts: PassParts, options: PassOptions): Promise<S
   await Promise.all(Array.from({ length: Math.min(parts.concurrency, users.length) }, work))
   for (const { username } of users.slice(next)) failed.push({ username, error: new Error(stoppedMessage) })
   return { wanted, active, ...counts, failed, problems: parts.problems() }
+}
+
+/** Who waits for a subscription, or for the end of one, comes before those who have theirs. */
+function unmetFirst(records: readonly UserRecord[]): UserRecord[] {
+  const unmet: UserRecord[] = []
+  const met: UserRecord[] = []
+  for (const record of records) {
+    const hasAll = !record.isRemoved && record.slots.some(({ id, isGone }) => id !== undefined && !isGone)
+    ;(hasAll ? met : unmet).push(record)
+  }
+  return unmet.concat(met)
 }
 
 async function visitOnce(
@@ -72,7 +102,8 @@ const stoppedMessage = 'The keeper was stopped before the pass came to this user
 function problemOf(record: UserRecord, visit: Visit, target: number | undefined): unknown {
   if (visit.end === 'settled') return undefined
   if (visit.end === 'aborted') return new Error('Another process has taken over, or the keeper was stopped.')
-  if (visit.end !== 'waiting') return visit.error
+  if (visit.end !== 'waiting')
+    return visit.error ?? new Error('It was not tried: the next pass comes back to it.')
   const slot = target === undefined ? undefined : slotOf(record, target)
   const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
   if (isThere && !record.isRemoved && visit.error === undefined) return undefined

@@ -24,15 +24,20 @@ export class Problems {
     return Array.from(this.#open.values(), (problem) => shown(problem, false))
   }
 
-  /** Notes a trouble, and tells of a new one. */
+  /**
+   * Notes a trouble, and tells of a new one.
+   *
+   * @param details.about - tells apart troubles of one code that can stand beside each other
+   */
   begin(
     code: KeeperProblemCode,
     message: string,
-    details: { error?: unknown; subscriptionId?: number } = {},
+    details: { error?: unknown; subscriptionId?: number; about?: string | number } = {},
   ): void {
-    const key = keyOf(code, details.subscriptionId)
+    const key = keyOf(code, details.about)
     const known = this.#open.get(key)
     if (known !== undefined) {
+      known.message = message
       known.error = details.error ?? known.error
       return
     }
@@ -70,10 +75,10 @@ export class Problems {
       error,
       toldUsers: 0,
     }
-    if (known !== undefined && usernames.size < 2 * known.toldUsers) return
-    this.#open.set(key, problem)
     problem.message = message([...usernames])
     problem.error = error
+    if (known !== undefined && usernames.size < 2 * known.toldUsers) return
+    this.#open.set(key, problem)
     problem.toldUsers = usernames.size
     this.#tell(shown(problem, false))
   }
@@ -97,8 +102,14 @@ export class Problems {
   }
 
   /** Notes that a trouble is over, and tells so if there was one. */
-  end(code: KeeperProblemCode, subscriptionId?: number): void {
-    this.#end(keyOf(code, subscriptionId))
+  end(code: KeeperProblemCode, about?: string | number): void {
+    this.#end(keyOf(code, about))
+  }
+
+  /** Tells of what has happened and is over already. */
+  tellOnce(code: KeeperProblemCode, message: string): void {
+    this.begin(code, message, { about: 'once' })
+    this.end(code, 'once')
   }
 
   #end(key: string): void {
@@ -109,8 +120,8 @@ export class Problems {
   }
 }
 
-function keyOf(code: KeeperProblemCode, subscriptionId: number | undefined): string {
-  return subscriptionId === undefined ? code : `${code} ${subscriptionId}`
+function keyOf(code: KeeperProblemCode, about: string | number | undefined): string {
+  return about === undefined ? code : `${code} ${about}`
 }
 
 /** A `ROSTER` problem of some users stands beside one of the roster itself. */

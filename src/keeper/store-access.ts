@@ -1,7 +1,7 @@
 /** The store as the keeper uses it: nothing waits for it for long, and whether it works is proven, not assumed. */
 import { randomUUID } from 'node:crypto'
 import type { KeyValueStore } from '../stores/key-value-store.js'
-import { type Instant, leaseMs, presentInstant, storeTimeoutMs } from './timing.js'
+import { type Instant, leaseMs, presentInstant, storeRestMs, storeTimeoutMs } from './timing.js'
 
 /** The store failed, hung, or does not keep what is written. */
 export class StoreFailure extends Error {}
@@ -17,6 +17,8 @@ export class StoreAccess {
   readonly #name: string
   readonly #onFailure: (error: unknown) => void
   readonly #onRecovery: () => void
+  /** Until when records are not asked for, because the store hung; monotonic. */
+  #restsUntil = Number.NEGATIVE_INFINITY
   #isWorking = true
   #isMisread = false
   #failing: { readonly first: Instant; readonly last: Instant } | undefined
@@ -51,7 +53,7 @@ export class StoreAccess {
 
   /** @throws StoreFailure */
   async read(key: string): Promise<string | undefined> {
-    const value = await this.#attempt(() => this.#store.get(this.#key(key)))
+    const value = await this.#attempt(key, () => this.#store.get(this.#key(key)))
     return typeof value === 'string' ? value : undefined
   }
 
@@ -72,7 +74,7 @@ export class StoreAccess {
 
   /** @throws StoreFailure */
   async write(key: string, value: string): Promise<void> {
-    await this.#attempt(() => this.#store.set(this.#key(key), value))
+    await this.#attempt(key, () => this.#store.set(this.#key(key), value))
   }
 
   /**
@@ -87,7 +89,7 @@ export class StoreAccess {
       return true
     }
     const store = this.#store
-    return (await this.#attempt(() => store.compareAndSet?.(name, expected, value, ttlMs))) === true
+    return (await this.#attempt(key, () => store.compareAndSet?.(name, expected, value, ttlMs))) === true
   }
 
   /** @throws StoreFailure unless the store holds this value. */
@@ -130,6 +132,7 @@ export class StoreAccess {
   }
 
   #recovered(): void {
+    this.#restsUntil = Number.NEGATIVE_INFINITY
     if (this.#isWorking || this.#isMisread) return
     this.#isWorking = true
     this.#failing = undefined
@@ -144,11 +147,18 @@ export class StoreAccess {
     return error instanceof StoreFailure ? error : new StoreFailure('The store failed.', { cause: error })
   }
 
-  async #attempt(operation: () => unknown): Promise<unknown> {
+  async #attempt(key: string, operation: () => unknown): Promise<unknown> {
+    // Restores go on without the store: each of them would wait for it. Who works is always asked.
+    if (key.startsWith('chunk:') && performance.now() < this.#restsUntil) {
+      throw new StoreFailure('The store has not answered a moment ago: it is asked again in a few seconds.')
+    }
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<never>((_resolve, reject) => {
       const late = new StoreFailure(`The store did not answer within ${storeTimeoutMs} ms.`)
-      timer = setTimeout(() => reject(late), storeTimeoutMs)
+      timer = setTimeout(() => {
+        this.#restsUntil = performance.now() + storeRestMs
+        reject(late)
+      }, storeTimeoutMs)
     })
     try {
       return await Promise.race([(async () => operation())(), timeout])

@@ -1,5 +1,5 @@
 /** Deliveries of subscriptions that the keeper does not know. */
-import { replacingMs, strayMemoryMs, strayPatienceMs } from './timing.js'
+import { lateCallbacksMs, replacingMs, strayMemoryMs, strayPatienceMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 
 /** So many ids are watched at most: who sends more makes them up. */
@@ -15,6 +15,8 @@ export class Strays {
   readonly #seen = new Map<number, Stray>()
   /** Ids that are no longer in use, and until when their deliveries are no strays; monotonic. */
   readonly #ended = new Map<number, number>()
+  /** From how many on those that are over are thrown away. */
+  #tidiedFrom = maxWatched
 
   /** A delivery came with an id that is not recorded. */
   see(id: number): void {
@@ -37,21 +39,20 @@ export class Strays {
 
   /** The keeper has ended or replaced the subscription of this id: its last callbacks may still be on their way. */
   hasEnded(id: number): void {
-    this.#end(id, Number.POSITIVE_INFINITY)
+    this.#end(id, performance.now() + lateCallbacksMs)
   }
 
   /** The process at work no longer records this id: it has replaced the subscription, or is about to. */
   wasDropped(id: number): void {
-    if (!this.#ended.has(id)) this.#end(id, performance.now() + replacingMs)
+    this.#end(id, performance.now() + replacingMs)
   }
 
   #end(id: number, until: number): void {
-    this.#ended.set(id, until)
-    if (this.#ended.size <= maxWatched) return
-    for (const oldest of this.#ended.keys()) {
-      this.#ended.delete(oldest)
-      return
-    }
+    const now = performance.now()
+    this.#ended.set(id, Math.max(until, this.#ended.get(id) ?? 0))
+    if (this.#ended.size < this.#tidiedFrom) return
+    for (const [each, endsAt] of this.#ended) if (endsAt <= now) this.#ended.delete(each)
+    this.#tidiedFrom = Math.max(maxWatched, 2 * this.#ended.size)
   }
 
   #isEnded(id: number, now: number): boolean {

@@ -70,7 +70,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       } finally {
         await this.#leaveIfLast()
       }
-    })
+    }, this.#keeping.onProgressFailed)
     this.#watch = new Watch(this.#keeping, (provenSince) =>
       this.#sweeps.add({ provenSince, isOver: () => !this.#watch.isRunning }),
     )

@@ -24,11 +24,14 @@ interface Queued {
 
 export class SweepQueue {
   readonly #run: (request: PassRequest) => Promise<SweepReport>
+  readonly #onFailure: (error: unknown) => void
   readonly #waiting: Queued[] = []
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(run: (request: PassRequest) => Promise<SweepReport>) {
+  /** @param onFailure - gets what a listener of the progress throws */
+  constructor(run: (request: PassRequest) => Promise<SweepReport>, onFailure: (error: unknown) => void) {
     this.#run = run
+    this.#onFailure = onFailure
   }
 
   /** The passes that were asked for so far. */
@@ -56,7 +59,7 @@ export class SweepQueue {
           for (const listener of listeners)
             callSafely(
               () => listener(progress),
-              () => {},
+              (error) => this.#onFailure(error),
             )
         },
       })

@@ -1,7 +1,6 @@
 /** What the user's callbacks and the log are told, and in which words. */
 import { type Log, type Logger, logOf, lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/call-safely.js'
-import type { Outage } from './circuit.js'
 import type { KeeperGap, KeeperProblem, SubscriptionKeeperOptions } from './keeper-types.js'
 
 export interface Tellers {
@@ -67,22 +66,14 @@ export function tellOfProblem(
   )
 }
 
-export const storeMessage =
-  'The store fails, hangs or does not keep what is written. Until it works again nothing is replaced or unsubscribed, ' +
-  'and nobody new is subscribed; recorded users are still looked after.'
-
-export function codeOf({ kind }: Outage): 'CREDENTIALS' | 'SERVICE' {
-  return kind === 'CREDENTIALS' ? 'CREDENTIALS' : 'SERVICE'
-}
-
-export const outageMessages: Readonly<Record<Outage['kind'], string>> = {
-  CREDENTIALS:
-    'The credentials are refused: check the client ID and the secret, and that access was not ended. ' +
-    'One call at a time tests whether they are accepted again.',
-  SERVICE:
-    'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
-  REFUSED:
-    'The service refuses every request: look at the error for what it says about it. One call at a time goes on testing.',
+/** @param isAtWork - whether this process has read the records, and goes on with what needs no store */
+export function storeMessage(isAtWork: boolean): string {
+  return `The store fails, hangs or does not keep what is written. ${
+    isAtWork
+      ? 'Until it works again nothing is replaced or unsubscribed, and nobody new is subscribed; recorded users are ' +
+        'still looked after.'
+      : 'Until it works again this process does nothing: it is not the one that has read the records last.'
+  }`
 }
 
 export function conflictMessage(usernames: readonly string[]): string {

@@ -11,6 +11,8 @@ export const probesPerIdProof = 4
 
 export const rosterTimeoutMs = 30_000
 export const storeTimeoutMs = 5_000
+/** A store that hung is not asked for records for this long. */
+export const storeRestMs = 10_000
 export const leaseMs = 60_000
 export const heartbeatMs = 30_000
 
@@ -23,6 +25,9 @@ export const incidentPauseMs = 60_000
 /** A delivery with an unknown id may be of a subscription whose 201 is still on its way. */
 export const strayPatienceMs = 60_000
 export const strayMemoryMs = 3_600_000
+
+/** Callbacks of a subscription that has just ended may arrive this late. */
+export const lateCallbacksMs = 300_000
 
 /** In this time a process that takes over from another one has replaced what it cannot know. */
 export const replacingMs = 900_000

@@ -241,8 +241,9 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
   record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
   record.restoreAllowedAt = facts.now + facts.restoreWaitMs(record)
   record.slots = stored.s.map((slot) => {
-    // A later process that ended cleanly does not make up for one that did not.
-    const isClear = facts.wasClosed && slot.doubt === undefined
+    // A later process that ended cleanly does not make up for one that did not. Without an id no create is sent before
+    // its intent is stored: then no doubt in the store is none.
+    const isClear = slot.doubt === undefined && (facts.wasClosed || slot.i === undefined)
     const doubt = slot.doubt === 1 ? 'unanswered' : isClear ? 'none' : 'loaded'
     // A process that did not end cleanly may have had an update in flight, of this generation or a later one.
     const lateGeneration = slot.l ?? (isClear ? undefined : slot.g)
