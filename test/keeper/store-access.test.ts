@@ -1,5 +1,6 @@
 /** What the keeper makes of its store: on the model of the service. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { StoreAccess } from '../../src/keeper/store-access.js'
 import { minute, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { type Node, World } from './model/world.js'
 
@@ -35,4 +36,24 @@ test('two processes that begin at the same moment, on an empty store, find that 
     expect(codes(world)).toEqual([])
     expect(world.service.activeFor('alice')).toHaveLength(1)
   }
+})
+
+test('a store that hung is asked for records again as soon as it has proven to work', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let isHanging = true
+  const kept = new Map<string, string>()
+  const store = {
+    get: (key: string) => (isHanging ? new Promise(() => {}) : kept.get(key)),
+    set: (key: string, value: string) => kept.set(key, value),
+    delete: (key: string) => kept.delete(key),
+  }
+  const access = new StoreAccess(store, 'coaching', { onFailure() {}, onRecovery() {} })
+  const read = expect(access.read('chunk:0')).rejects.toThrow('did not answer')
+  await vi.advanceTimersByTimeAsync(5_000)
+  await read
+  await expect(access.read('chunk:0')).rejects.toThrow('asked again in a few seconds')
+  isHanging = false
+  await access.prove()
+  expect(await access.read('chunk:0')).toBeUndefined()
 })

@@ -52,18 +52,86 @@ describe('an outage', () => {
   })
 })
 
-test('a receiver that ended everybody is suspected once, however early a delivery comes for one who is restored', async () => {
+test('a receiver whose ends are found one after the other is suspected once, however early a delivery comes', async () => {
   const world = await settledWorld({ users: 300, keeper: { maxRequestsPerSecond: 5 } })
-  world.end(agents(300))
+  world.end(['agent0', 'agent150', 'agent299'])
   void world.settled(nodeOf(world), (keeper) => keeper.sweep())
-  for (let round = 0; round < 12; round++) {
-    await world.time.advance(5 * second)
-    world.callback(`agent${round}`)
+  await world.time.advance(5 * second)
+  world.callback('agent0')
+  await world.time.advance(2 * minute)
+  world.callback('agent299')
+  await world.time.advance(3 * minute)
+  const told = codes(world).filter((code) => code.startsWith('RECEIVER_SUSPECTED'))
+  expect(told).toEqual(['RECEIVER_SUSPECTED', 'RECEIVER_SUSPECTED', 'RECEIVER_SUSPECTED is over'])
+})
+
+describe('a process that has lost its turn', () => {
+  /** It is held up while another one takes its place, and then stands by. */
+  async function loseTurn(world: World): Promise<void> {
+    const [first] = world.nodes as [Node]
+    world.start()
+    await world.time.advance(20 * second)
+    first.process.suspend()
+    await world.time.advance(5 * minute)
+    first.process.resume()
+    await world.time.advance(2 * minute)
   }
-  world.callback('agent20')
-  await world.time.advance(5 * minute)
-  expect(codes(world).filter((code) => code === 'RECEIVER_SUSPECTED is over')).toHaveLength(1)
-  expect(codes(world).at(-1)).toBe('RECEIVER_SUSPECTED is over')
+
+  function troublesOf({ process, keeper }: Node): string[] {
+    return process.run(() => keeper.status()).problems.map(({ code }) => code)
+  }
+
+  test('has no trouble with the service any more', async () => {
+    const world = await settledWorld({ users: 5, keeper: { sweepIntervalMs: minute } })
+    world.weather = () => unavailable
+    await world.time.advance(3 * minute)
+    const [first] = world.nodes as [Node]
+    expect(troublesOf(first)).toEqual(['SERVICE'])
+    await loseTurn(world)
+    expect(troublesOf(first)).toEqual([])
+  })
+
+  test('has no trouble with the roster any more', async () => {
+    const world = await settledWorld({ users: 5 })
+    const [first] = world.nodes as [Node]
+    world.rosterMode = 'throwing'
+    await world.settled(first, (keeper) => keeper.sweep())
+    expect(troublesOf(first)).toEqual(['ROSTER'])
+    await loseTurn(world)
+    expect(troublesOf(first)).toEqual([])
+  })
+
+  test('while it asked for the roster, does nothing with the answer', async () => {
+    let answer: { readonly names: readonly string[]; readonly afterMs: number } = {
+      names: agents(5),
+      afterMs: 1,
+    }
+    const usernames = () =>
+      new Promise<readonly string[]>((resolve) => setTimeout(resolve, answer.afterMs, answer.names))
+    const world = await settledWorld({ users: 5, keeper: { usernames } })
+    const [first] = world.nodes as [Node]
+    // So that a beat comes between the question and the answer.
+    await world.time.advance(5 * second)
+    answer = { names: [], afterMs: 29 * second }
+    void world.settled(first, (keeper) => keeper.sweep())
+    await world.time.advance(second)
+    answer = { names: agents(5), afterMs: 1 }
+    const next = { ...world.configuration, parameters: { token: world.newSecret() } }
+    world.configure(next)
+    world.start(next)
+    await world.time.advance(minute)
+    expect(world.problems.filter(({ what }) => what.code === 'ROSTER')).toEqual([])
+  })
+})
+
+test('a sweep that waits for the end of an outage can be stopped', async () => {
+  const world = await settledWorld({ users: 20 })
+  world.weather = () => unavailable
+  void world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  await world.time.advance(8 * second)
+  const startedAt = world.time.nowMs
+  await world.settled(nodeOf(world), (keeper) => keeper.stop())
+  expect(world.time.nowMs - startedAt).toBeLessThan(15 * second)
 })
 
 test('a keeper that waits for a dead process stops within seconds', async () => {
