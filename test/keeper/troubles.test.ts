@@ -74,7 +74,7 @@ describe('a process that has lost its turn', () => {
     first.process.suspend()
     await world.time.advance(5 * minute)
     first.process.resume()
-    await world.time.advance(2 * minute)
+    await world.time.advance(40 * second)
   }
 
   function troublesOf({ process, keeper }: Node): string[] {
