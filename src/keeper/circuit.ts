@@ -19,14 +19,14 @@ interface OpenCircuit extends Outage {
   lastTester: string
 }
 
-/** Different users in a row who fail alike: that is an outage. */
+/** Different users in a row who fail, whatever with: that is an outage, of the kind that was met last. */
 const usersOfAnOutage = 3
 
 export class Circuit {
   readonly #userCount: () => number
   readonly #onOutage: (outage: Outage) => void
   readonly #onRecovery: () => void
-  #streak: { kind: OutageKind; usernames: Set<string> } | undefined
+  readonly #failedInARow = new Set<string>()
   #open: OpenCircuit | undefined
 
   /** @param userCount - with fewer than three users, as many as there are make an outage */
@@ -84,9 +84,8 @@ export class Circuit {
   }
 
   #count(username: string, trouble: Trouble, kind: OutageKind, now: number): void {
-    if (this.#streak?.kind !== kind) this.#streak = { kind, usernames: new Set() }
-    this.#streak.usernames.add(username)
-    if (this.#streak.usernames.size < Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))) return
+    this.#failedInARow.add(username)
+    if (this.#failedInARow.size < Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))) return
     this.#open = {
       kind,
       error: trouble.error,
@@ -113,7 +112,7 @@ export class Circuit {
   }
 
   #recover(): void {
-    this.#streak = undefined
+    this.#failedInARow.clear()
     if (this.#open === undefined) return
     this.#open = undefined
     this.#onRecovery()

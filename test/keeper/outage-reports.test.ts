@@ -1,6 +1,7 @@
 import type { KeeperProblem } from 'notification-subscriber'
 import { ConnectionError, SubscriptionKeeper } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Circuit, type OutageKind } from '../../src/keeper/circuit.js'
 import { Outages } from '../../src/keeper/outages.js'
 import { Problems } from '../../src/keeper/problems.js'
 
@@ -26,6 +27,19 @@ describe('an outage that becomes another', () => {
     outages.began({ kind: second, error: new Error() })
     expect(lines).toEqual(told)
   })
+})
+
+test('three users in a row are an outage, also if each fails with something else', () => {
+  const kinds: string[] = []
+  const circuit = new Circuit(() => 10, { onOutage: ({ kind }) => kinds.push(kind), onRecovery() {} })
+  const fail = (username: string, kind: OutageKind) =>
+    circuit.tell(username, { kind, error: new Error(), retryAfterMs: undefined }, 0)
+  fail('alice', 'SERVICE')
+  fail('bob', 'CREDENTIALS')
+  fail('bob', 'CREDENTIALS')
+  expect(kinds).toEqual([])
+  fail('carol', 'REFUSED')
+  expect(kinds).toEqual(['REFUSED'])
 })
 
 test('a sweep of a keeper that keeps no watch tells at its end that an outage is over', async () => {
