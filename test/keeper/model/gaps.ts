@@ -92,6 +92,9 @@ function isLost(world: World, username: string, { madeAtMs, toMs, by }: Interval
   if (wasLost || by === undefined) return wasLost
   // Made without an answer while the store failed, by a process that is dead: see `isUnknowable`.
   if (isUnknowable(world, by.created)) return true
+  // Met anew in a store that was lost. A process that knew the user before hands over a doubt, and no gap: too little.
+  const wasForgotten = world.forgottenAtMs.some((ms) => ms >= madeAtMs && ms <= toMs)
+  if (wasForgotten && by.isFirstMeeting) return true
   return world.memory.hasNeverMet(by.process, username) && !world.memory.knows(by.process, username, by.atMs)
 }
 

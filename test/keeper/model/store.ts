@@ -90,6 +90,13 @@ export class ModelStore {
     )
   }
 
+  /** Whether it holds a record of a user without any id. */
+  holdsNoIdOf(username: string): boolean {
+    const texts = [...this.#entries.keys()].map((key) => this.#present(key) ?? '')
+    const records = texts.flatMap((text) => recordIn(text, username) ?? [])
+    return records.length > 0 && records.every(({ s: slots }) => slots.every(({ i: id }) => id === undefined))
+  }
+
   /** Whether an id stands in it. */
   holdsId(id: number): boolean {
     return [...this.#entries.keys()].some((key) => idsIn(this.#present(key) ?? '').includes(id))

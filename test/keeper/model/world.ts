@@ -109,6 +109,8 @@ export class World implements Network {
   /** Every process that there ever was. */
   readonly processes: VirtualProcess[] = []
   readonly memory = new Memory(this)
+  /** When the store lost all it had. */
+  readonly forgottenAtMs: number[] = []
   /** When a request had its effect last, though it was sent long before. */
   lateEffectAtMs = 0
   tokenRequests = 0
@@ -209,6 +211,7 @@ export class World implements Network {
   /** The store loses all it had. */
   forget(): void {
     this.store.forget()
+    this.forgottenAtMs.push(this.time.nowMs)
     this.memory.noteLost()
   }
 
@@ -265,7 +268,8 @@ export class World implements Network {
   /** What nobody knows any more, and is not as wanted now: an operator ends it, as a `STRAY` or a `CONFLICT` says. */
   unsubscribeLost(): void {
     for (const subscription of this.service.active().filter(isKept)) {
-      if (!this.isAsConfigured(subscription) && this.memory.isLost(subscription))
+      const isUnknown = this.memory.isLost(subscription) || this.memory.lostIds.has(subscription.id)
+      if (isUnknown && !this.isAsConfigured(subscription))
         this.service.unsubscribe(subscription.id, 'somebody else')
     }
   }
@@ -308,6 +312,7 @@ export class World implements Network {
 
   send(request: SentRequest): Fate {
     this.requests.push(request)
+    request.isFirstMeeting = this.store.hasForgotten && this.store.holdsNoIdOf(request.username ?? '')
     this.#rules.check(request)
     if (this.weather !== undefined) return this.weather()
     if (request.username !== undefined && this.refused.has(request.username))
