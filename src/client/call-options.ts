@@ -1,6 +1,7 @@
 /** The options of a single call, and their schema. */
 import * as z from 'zod'
 import type { RetryOptions } from '../http/retry.js'
+import { abortSignalSchema } from '../shared/object-schemas.js'
 import { retrySchema, timeoutSchema } from './common-schemas.js'
 
 /** What a caller may set on each call. */
@@ -19,13 +20,8 @@ export interface CallOptions {
 /** The schema of {@link CallOptions}. Lazy, because most calls have no options. */
 export const callOptionsSchema = z.lazy(() =>
   z.strictObject({
-    signal: z.custom<AbortSignal>(isAbortSignal, 'must be an AbortSignal').optional(),
+    signal: abortSignalSchema().optional(),
     timeoutMs: timeoutSchema().optional(),
     retry: retrySchema().optional(),
   }),
 )
-
-/** By shape and not by `instanceof`: a signal may come from another realm, or from a polyfill. */
-function isAbortSignal(value: unknown): boolean {
-  return typeof Object(value).aborted === 'boolean' && typeof Object(value).addEventListener === 'function'
-}

@@ -1,10 +1,10 @@
 /** The shape of a keeper's options, made when it is first needed. */
 import * as z from 'zod'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError, InvalidRequestError } from '../errors.js'
 import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
 import { validate } from '../shared/issues.js'
 import { maxDelayMs } from '../shared/max-delay.js'
-import { loggerSchema, objectWith } from '../shared/object-schemas.js'
+import { abortSignalSchema, loggerSchema, objectWith } from '../shared/object-schemas.js'
 import { callbackUrlProblem } from '../shared/url-problem.js'
 import { headersSchema, parametersSchema, refuseSharedNames } from '../subscriptions/associated-values.js'
 import type { SubscriptionKeeperOptions } from './keeper-types.js'
@@ -54,6 +54,30 @@ const optionsSchema = z.lazy(() =>
     })
     .check(refuseSharedNames),
 )
+
+const passOptions = z.lazy(() =>
+  z.strictObject({
+    onProgress: functionFor('takes the progress').optional(),
+    signal: abortSignalSchema().optional(),
+  }),
+)
+const sweepOptions = z.lazy(() =>
+  z.strictObject({ ...passOptions.unwrap().shape, allowRemovals: z.boolean().optional() }),
+)
+
+/**
+ * Looks at the options of one call.
+ *
+ * @throws `InvalidRequestError`: nothing was done
+ */
+export function validateCallOptions(
+  method: 'sweep' | 'rotateParameters' | 'unsubscribeAll',
+  options: unknown,
+): void {
+  validate<unknown>(method === 'sweep' ? sweepOptions : passOptions, options, (issues, text) => {
+    return new InvalidRequestError(`${method} cannot do this: ${text}.`, { issues })
+  })
+}
 
 /** @throws `ConfigurationError` with every problem found */
 export function validateKeeperOptions(options: SubscriptionKeeperOptions): void {

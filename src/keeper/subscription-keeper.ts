@@ -6,7 +6,7 @@ import {
   updateSubscriptionParametersInputSchema,
 } from '../subscriptions/update-input.js'
 import { Heartbeat } from './heartbeat.js'
-import { validateKeeperOptions } from './keeper-option-schema.js'
+import { validateCallOptions, validateKeeperOptions } from './keeper-option-schema.js'
 import type {
   KeeperStatus,
   KeptSubscription,
@@ -91,7 +91,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
    *
    * @throws the reason of `signal`, which ends this wait and not the pass
    */
-  sweep(options: SweepOptions = {}): Promise<SweepReport> {
+  async sweep(options: SweepOptions = {}): Promise<SweepReport> {
+    validateCallOptions('sweep', options)
     const { allowRemovals = false, onProgress, signal } = options
     return untilAborted(this.#sweeps.add({ allowRemovals, onProgress }), signal)
   }
@@ -133,6 +134,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     values: UpdateSubscriptionParametersInput,
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
+    validateCallOptions('rotateParameters', options)
     const changes = validate(updateSubscriptionParametersInputSchema, values, (issues, text) => {
       return new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
     })
@@ -176,6 +178,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * @throws the reason of `signal`, which ends this wait and not the pass
    */
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
+    validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
     return untilAborted(this.#sweeps.add({ wanted: 'nobody', onProgress, isShared: false }), signal)

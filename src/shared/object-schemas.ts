@@ -14,6 +14,14 @@ export function loggerSchema<Given = unknown>() {
   )
 }
 
+/** By shape and not by `instanceof`: a signal may come from another realm, or from a polyfill. */
+export function abortSignalSchema() {
+  return z.custom<AbortSignal>(
+    (value) => typeof Object(value).aborted === 'boolean' && hasMethods(value, ['addEventListener']),
+    'must be an AbortSignal',
+  )
+}
+
 function hasMethods(value: unknown, methods: readonly string[]): boolean {
   return methods.every((method) => typeof Object(value)[method] === 'function')
 }

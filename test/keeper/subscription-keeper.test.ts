@@ -143,6 +143,23 @@ describe('a sweep', () => {
   })
 })
 
+describe('options that a call does not know', () => {
+  test.each<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
+    ['sweep', (keeper) => keeper.sweep({ allowRemoval: true } as object)],
+    ['rotateParameters', (keeper) => keeper.rotateParameters({}, { onprogress() {} } as object)],
+    ['unsubscribeAll', (keeper) => keeper.unsubscribeAll({ allowRemovals: true } as object)],
+    ['sweep', (keeper) => keeper.sweep({ signal: 1_000 } as object)],
+  ])('are refused by %s, which does nothing then', async (method, call) => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper()
+    await keeper.sweep()
+    const { length } = bench.emulator.requests
+    await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
+    await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
+    expect(bench.emulator.requests).toHaveLength(length)
+  })
+})
+
 describe('a roster that is not believed', () => {
   const agents = Array.from({ length: 12 }, (_, index) => `agent-${index}`)
 
