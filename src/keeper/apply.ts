@@ -1,7 +1,7 @@
 /** What a call and its answer mean for a user's record. No I/O and no clock of its own. */
 import type { Call, Facts, Learnt } from './decide.js'
 import type { KeeperGap } from './keeper-types.js'
-import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
+import { earlierStamp, pastStamp, restoreWaitMs, settlingMs } from './timing.js'
 import { inFlight, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
@@ -122,7 +122,9 @@ function applyCreated(
   const { answeredAt, answeredSince, sentAt, sentSince } = times
   const hadId = slot.id !== undefined
   const hadSurplus = facts.hasSurplus(slot.generation)
-  const lastProvenAt = pastStamp(slot.provenAt, answeredAt)
+  const { interruption } = record
+  const provenBefore = interruption ? earlierStamp(interruption.lastProvenAt, slot.provenAt) : slot.provenAt
+  const lastProvenAt = pastStamp(provenBefore, answeredAt)
   // A plain create leaves open what an earlier one, unanswered, may still do.
   const isSettled = replaces || sentSince >= slot.settlesAt
   if (isSettled) slot.doubt = 'none'
@@ -143,7 +145,6 @@ function applyCreated(
     restoredAt: answeredAt,
     cause,
   })
-  const { interruption } = record
   record.interruption = undefined
   if (!hadId) {
     if (interruption !== undefined) {
@@ -190,8 +191,19 @@ function applyConflict(
     slot.provenAt = times.sentAt
     record.provenSince = times.sentSince
     record.hasConflict = false
+    const gap = gapBeforeProof(record, slot, times)
+    if (gap !== undefined) return { gap, mustSave: true }
   }
   return { mustSave: hasStoredIntent(slot, { replaces }, facts) }
+}
+
+/** A subscription that another process had made was replaced by this one, which is proven now: that was a gap. */
+function gapBeforeProof(record: UserRecord, { id }: Slot, { answeredAt }: CallTimes): KeeperGap | undefined {
+  const { interruption, username } = record
+  if (interruption === undefined || id === undefined) return undefined
+  record.interruption = undefined
+  const lastProvenAt = pastStamp(interruption.lastProvenAt, answeredAt)
+  return { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause: 'replaced' }
 }
 
 function applyUpdate(
@@ -218,7 +230,8 @@ function applyUpdate(
   learnt.isProven = true
   record.provenSince = times.sentSince
   record.hasConflict = false
-  return { mustSave: isNews }
+  const gap = slot.target === facts.target ? gapBeforeProof(record, slot, times) : undefined
+  return gap === undefined ? { mustSave: isNews } : { gap, mustSave: true }
 }
 
 /** An update without an answer may still take effect. Two are noted as one, with the older parameters and the longer time. */

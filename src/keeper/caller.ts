@@ -84,6 +84,7 @@ export class Caller {
       },
       hasSurplus: (each) => each < generation.generation && hasSurplus(generation, each),
       isStoreWorking: store.isWorking,
+      mayUpdate: tenure.mayUpdate,
       replacesExisting: existing === 'replace',
       wantsProof,
       suspectsEnd,

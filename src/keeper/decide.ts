@@ -2,6 +2,7 @@
  * What to do next for a user: a pure function of what is recorded, of what this chain of calls has learnt, and of the
  * facts of the moment. `apply.ts` turns the answer into a changed record; then it is asked again.
  */
+import { unprovenPauseMs } from './timing.js'
 import { mayBeUndone, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** One request to the service. */
@@ -52,6 +53,8 @@ export interface Facts {
   /** Whether a subscription of an earlier generation has a parameter that is no longer wanted. */
   readonly hasSurplus: (generation: number) => boolean
   readonly isStoreWorking: boolean
+  /** Whether nobody else can have brought newer parameters, which an update would undo. */
+  readonly mayUpdate: boolean
   /** What stands at the first meeting with a user is replaced. */
   readonly replacesExisting: boolean
   /** Whether this visit is to prove that the subscription exists. */
@@ -90,7 +93,9 @@ function keep(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (slot.isGone) return restore(record, slot, learnt, facts)
   if (slot.doubt === 'unanswered') return settle(record, slot, slot.id, learnt, facts)
   if (facts.hasSurplus(slot.generation)) return replace(slot, learnt, facts)
-  if (slot.generation < facts.generation && facts.hasParameters) return renew(slot, slot.id, learnt, facts)
+  if (slot.generation < facts.generation && facts.hasParameters && facts.mayUpdate) {
+    return renew(slot, slot.id, learnt, facts)
+  }
   return prove(record, slot, slot.id, learnt, facts)
 }
 
@@ -114,7 +119,7 @@ function restore(record: UserRecord, slot: Slot, learnt: Learnt, facts: Facts): 
 
 /** A create was not answered. The recorded id may be the real one still, or another subscription has taken its place. */
 function settle(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {
-  if (facts.hasParameters) return learnt.isProven ? done : update(slot, id)
+  if (facts.hasParameters && facts.mayUpdate) return learnt.isProven ? done : update(slot, id)
   // Without a proof by id only a recreate tells which id is the real one.
   if (learnt.takenTargets.has(slot.target)) return replace(slot, learnt, facts)
   const earliest = Math.max(slot.settlesAt, record.restoreAllowedAt)
@@ -133,9 +138,11 @@ function prove(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts
   // A plain create would restore at once what has to wait: until then only a proof by id is possible.
   const mayRestore = facts.now >= record.restoreAllowedAt
   const isById = facts.hasParameters && (slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore)
-  if (isById && !(facts.suspectsEnd && mayRestore)) return update(slot, id)
-  // What has ended is restored by a single call; a proof by id of what has not is left to the next visit.
-  if (isById && learnt.takenTargets.has(slot.target)) return done
+  if (isById && facts.mayUpdate && !(facts.suspectsEnd && mayRestore)) return update(slot, id)
+  if (isById && learnt.takenTargets.has(slot.target)) {
+    // What has ended is restored by a single call; a proof by id of what has not is left to the next visit.
+    return facts.mayUpdate ? done : { kind: 'wait', until: facts.now + unprovenPauseMs }
+  }
   return mayRestore ? create(slot.target) : { kind: 'wait', until: record.restoreAllowedAt }
 }
 

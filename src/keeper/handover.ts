@@ -6,13 +6,14 @@
 import * as z from 'zod'
 import type { RecordStore } from './record-store.js'
 import { Overtaken } from './store-access.js'
-import { settlingMs } from './timing.js'
+import { earlierStamp, settlingMs } from './timing.js'
 import { inFlight, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** Short names, as in the records. */
 export const leftoverSchema = z.object({
   u: z.string(),
   t: z.int(),
+  i: z.int().optional(),
   /** When the last proof of the subscription before was sent. */
   p: z.number().optional(),
 })
@@ -26,16 +27,18 @@ export class Leftovers {
     return this.#byKey.size === 0
   }
 
-  /** Notes what the store does not know of a record that goes out of use. */
+  /** Notes what the store does not know of a record that is not written any more. Once: the next call finds nothing. */
   note(record: UserRecord): void {
     for (const slot of record.slots) {
-      if (slot.isUnwritten) this.add({ u: record.username, t: slot.target, p: slot.provenAt })
+      if (slot.isUnwritten) this.add({ u: record.username, t: slot.target, i: slot.id, p: slot.provenAt })
+      slot.isUnwritten = false
     }
   }
 
   /** Notes all of a record that the store has lost. It may be out of date: other ids may have taken the place of these. */
   noteAll({ username, slots }: UserRecord): void {
-    for (const slot of slots) if (!slot.isGone) this.add({ u: username, t: slot.target, p: slot.provenAt })
+    for (const slot of slots)
+      if (!slot.isGone) this.add({ u: username, t: slot.target, i: slot.id, p: slot.provenAt })
   }
 
   add(leftover: Leftover): void {
@@ -109,7 +112,10 @@ export function leftoversOfUnknown({ head, users }: RecordStore): Leftover[] {
 }
 
 /** @returns false if that has to wait: for a create on its way, or for the roster to tell whether the user is wanted */
-export function putInDoubt(records: RecordStore, { u: username, t: target, p: provenAt }: Leftover): boolean {
+export function putInDoubt(
+  records: RecordStore,
+  { u: username, t: target, i: id, p: provenAt }: Leftover,
+): boolean {
   const record = records.users.get(username)
   if (record === undefined) return false
   let slot = slotOf(record, target)
@@ -119,6 +125,8 @@ export function putInDoubt(records: RecordStore, { u: username, t: target, p: pr
   }
   if (slot.settlesAt === inFlight) return false
   doubt(slot, provenAt)
+  const isReplaced = id !== undefined && id !== slot.id && target === records.head.present?.target
+  if (isReplaced) record.interruption = earlierInterruption(record, provenAt)
   record.isQuiet = false
   record.dueAt = Math.min(record.dueAt, slot.settlesAt)
   records.place(record).isStale = true
@@ -131,11 +139,12 @@ function doubt(slot: Slot, provenAt: number | undefined): void {
   slot.provenAt = earlierStamp(slot.provenAt, provenAt)
 }
 
-/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
-function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : Math.min(one, other)
+/** Another subscription has taken the place of one that was left over: what lies between the two is a gap. */
+function earlierInterruption({ interruption }: UserRecord, provenAt: number | undefined) {
+  const earlier = interruption === undefined ? provenAt : interruption.lastProvenAt
+  return { lastProvenAt: earlierStamp(earlier, provenAt) }
 }
 
-function keyOf({ u, t }: Leftover): string {
-  return `${t} ${u}`
+function keyOf({ u, t, i }: Leftover): string {
+  return `${t} ${i ?? ''} ${u}`
 }

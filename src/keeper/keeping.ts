@@ -145,7 +145,7 @@ export class Keeping {
     const roster = isAsked ? await this.askRoster({ isTold }) : undefined
     // The answer may have taken its time.
     if (standing !== 'at-work' || this.tenure.standing !== 'at-work') {
-      return this.#reportOfOthers(request.wanted === 'nobody' ? new Set() : roster?.names)
+      return this.#reportOfOthers(request.wanted, roster?.names)
     }
     if (request.wanted === 'nobody') this.membership.removeAll()
     else if (roster !== undefined) this.membership.applyRoster(roster, request.allowRemovals)
@@ -211,17 +211,19 @@ export class Keeping {
   }
 
   /** A pass that another process does, or nobody. */
-  #reportOfOthers(roster: ReadonlySet<string> | undefined): SweepReport {
+  #reportOfOthers(wanted: PassRequest['wanted'], roster: ReadonlySet<string> | undefined): SweepReport {
+    const { standing } = this.tenure
     const names = roster ?? new Set(this.records.users.keys())
     const failed = []
     for (const username of names) {
       const record = this.records.users.get(username)
       const isThere = record?.slots.some(({ id, isGone }) => id !== undefined && !isGone) === true
-      if (!isThere) failed.push({ username, error: new Error(otherMessages[this.tenure.standing]) })
+      if (wanted === 'nobody') failed.push({ username, error: new Error(otherEndMessages[standing]) })
+      else if (!isThere) failed.push({ username, error: new Error(otherMessages[standing]) })
     }
     return {
-      wanted: names.size,
-      active: names.size - failed.length,
+      wanted: wanted === 'nobody' ? 0 : names.size,
+      active: wanted === 'nobody' ? 0 : names.size - failed.length,
       created: 0,
       restored: 0,
       removed: 0,
@@ -298,7 +300,7 @@ export class Keeping {
     if (this.tenure.standing === 'superseded') return
     if (this.#strays.hasCandidate(now)) {
       if (this.tenure.standing === 'standing-by') {
-        await ignoringStoreFailure(() => this.tenure.lookAgain())
+        await this.tenure.lookAgain()
       }
       if (this.tenure.standing === 'blind') return
       const hasParameters = this.tenure.configuration.names.length > 0
@@ -325,6 +327,15 @@ const otherMessages = {
   'standing-by': 'Another process keeps the roster: it subscribes this user at its next pass.',
   superseded: 'Another process runs a newer configuration: it subscribes this user at its next pass.',
   blind: 'The store cannot be read: nobody new is subscribed until it can.',
+} as const
+
+const otherEndMessages = {
+  'at-work': '',
+  'standing-by':
+    'Another process keeps the roster: stop that one first, and then call `unsubscribeAll` again.',
+  superseded:
+    'Another process runs a newer configuration: stop that one first, and call `unsubscribeAll` there.',
+  blind: 'The store cannot be read: nobody is unsubscribed until it can.',
 } as const
 
 async function ignoringStoreFailure(operation: () => Promise<unknown>): Promise<void> {

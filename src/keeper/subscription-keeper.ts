@@ -128,7 +128,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * forget the old secret when `pending` is empty. Deploy the new values before long: a process that starts with the
    * old ones brings them back (docs/keeper.md, Rotating the token).
    *
-   * @throws `InvalidRequestError` before anything is sent; the reason of `signal`, which ends this wait and not the pass
+   * With several processes, call the method in each of them: those in which it was not called stand aside for good.
+   *
+   * @throws `InvalidRequestError` before anything is sent; `Error` if the pass was not made and nobody is known; the
+   * reason of `signal`, which ends this wait and not the pass
    */
   async rotateParameters(
     values: UpdateSubscriptionParametersInput,
@@ -139,26 +142,28 @@ export class SubscriptionKeeper implements AsyncDisposable {
       return new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
     })
     const { tenure, records } = this.#keeping
-    tenure.reconfigure(tenure.configuration.with(changes))
+    tenure.reconfigure(changes)
     const { onProgress, signal } = options
-    await untilAborted(this.#sweeps.add({ onProgress, isShared: false }), signal)
+    const { failed } = await untilAborted(this.#sweeps.add({ onProgress, isShared: false }), signal)
     const confirmed: string[] = []
-    const pending: string[] = []
+    const pending = new Set(failed.map(({ username }) => username).filter((name) => !records.users.has(name)))
     for (const record of records.users.values()) {
       if (record.isRemoved) continue
       const { generation } = tenure
       const slot = generation && slotOf(record, generation.target)
       const isConfirmed =
-        tenure.standing !== 'superseded' &&
+        tenure.isUpToDate &&
         slot?.id !== undefined &&
         !slot.isGone &&
         // A create without an answer may carry the old values.
         slot.doubt !== 'unanswered' &&
         slot.generation === generation?.generation &&
         record.slots.length === 1
-      ;(isConfirmed ? confirmed : pending).push(record.username)
+      if (isConfirmed) confirmed.push(record.username)
+      else pending.add(record.username)
     }
-    return { confirmed, pending }
+    if (pending.size === 0) this.#refuseIfNothingIsKnown('rotateParameters')
+    return { confirmed, pending: [...pending] }
   }
 
   /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
@@ -173,15 +178,31 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /**
    * Ends the watch, and then every subscription that the keeper made. Users with whom that failed are in `failed` of the
-   * report: call the method again.
+   * report: call the method again. Stop other processes first: one of them would subscribe everybody anew.
    *
-   * @throws the reason of `signal`, which ends this wait and not the pass
+   * @throws `Error` if the pass was not made and nobody is known; the reason of `signal`, which ends this wait and not the pass
    */
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
-    return untilAborted(this.#sweeps.add({ wanted: 'nobody', onProgress, isShared: false }), signal)
+    const report = await untilAborted(
+      this.#sweeps.add({ wanted: 'nobody', onProgress, isShared: false }),
+      signal,
+    )
+    this.#refuseIfNothingIsKnown('unsubscribeAll')
+    return report
+  }
+
+  /** An empty report would say that nothing is left to do. */
+  #refuseIfNothingIsKnown(method: string): void {
+    const { tenure, records } = this.#keeping
+    const reason = { blind: 'the store cannot be read', superseded: 'a newer configuration is at work' }
+    const { standing } = tenure
+    if ((standing !== 'blind' && standing !== 'superseded') || records.users.size > 0) return
+    throw new Error(
+      `${method} has done nothing, and this process knows of nobody: ${reason[standing]}. Call it again when that is over.`,
+    )
   }
 
   async #stop(): Promise<void> {

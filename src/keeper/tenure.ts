@@ -1,5 +1,6 @@
 /** Whether it is this process that works on the roster, and with which generation of the configuration. */
 import type { Log } from '../logger.js'
+import type { UpdateSubscriptionParametersInput } from '../subscriptions/update-input.js'
 import type { Configuration, StoredGeneration } from './configuration.js'
 import { passOn, takeOver } from './handover.js'
 import type { Lease } from './lease.js'
@@ -26,17 +27,21 @@ const maxRounds = 10
 
 export class Tenure {
   readonly #parts: TenureParts
+  /** The configuration in force: what requests are made from. */
   #configuration: Configuration
-  /** As it stood in the store when this process took or found its generation. */
+  /** The generation of the configuration in force, as it stood in the store when this process took or found it. */
   #own: StoredGeneration | undefined
-  /** The generation that a rotation of parameters changes. */
-  #changed: StoredGeneration | undefined
+  /** The configuration that is to be in force: another one after a rotation that has not come to the store yet. */
+  #wanted: Configuration
   #standing: Standing = 'blind'
   #entering: Promise<Standing> | undefined
+  #leaving: Promise<void> | undefined
+  #loadedChunks: number | undefined
 
   constructor(parts: TenureParts, configuration: Configuration) {
     this.#parts = parts
     this.#configuration = configuration
+    this.#wanted = configuration
   }
 
   get standing(): Standing {
@@ -45,6 +50,19 @@ export class Tenure {
 
   get configuration(): Configuration {
     return this.#configuration
+  }
+
+  /** Whether the values that were asked for last are in force. */
+  get isUpToDate(): boolean {
+    return this.#own !== undefined && this.#wanted === this.#configuration && this.#standing !== 'superseded'
+  }
+
+  /**
+   * Whether an update may be sent. Without the lease the last holder cannot know whether another process has brought
+   * newer parameters, which its own would undo.
+   */
+  get mayUpdate(): boolean {
+    return this.#parts.lease.isHeld
   }
 
   /** The generation of this process. There is one whenever it is at work. */
@@ -62,11 +80,9 @@ export class Tenure {
     return lease.isHeld || (lease.wasHeld && !store.isWorking)
   }
 
-  /** Another configuration is wanted from now on. */
-  reconfigure(configuration: Configuration): void {
-    this.#configuration = configuration
-    this.#changed = this.#own ?? this.#changed
-    this.#own = undefined
+  /** Other values are wanted from now on. Until the store has heard of them, the present ones stay in force. */
+  reconfigure(changes: UpdateSubscriptionParametersInput): void {
+    this.#wanted = this.#wanted.with(changes)
     if (this.#standing !== 'superseded') return
     this.#settle('standing-by')
     this.#parts.problems.end('SUPERSEDED')
@@ -74,10 +90,17 @@ export class Tenure {
 
   /** Takes the place of the one who works, or renews it. Never rejects. */
   enter(): Promise<Standing> {
-    this.#entering ??= this.#enter().finally(() => {
-      this.#entering = undefined
+    this.#entering ??= this.#alone(async () => {
+      await this.#leaving
+      return this.#enter()
     })
     return this.#entering
+  }
+
+  #alone(operation: () => Promise<Standing>): Promise<Standing> {
+    return operation().finally(() => {
+      this.#entering = undefined
+    })
   }
 
   /** Another process was at work meanwhile: what was not written is forgotten at the next entry. */
@@ -86,12 +109,19 @@ export class Tenure {
   }
 
   /** Writes what is left, says so, and lets another process work. */
-  async leave(): Promise<void> {
+  leave(): Promise<void> {
+    this.#leaving = this.#leave()
+    return this.#leaving
+  }
+
+  async #leave(): Promise<void> {
     const { lease, log, records } = this.#parts
     const isForGood = this.#standing === 'superseded'
     const wasAtWork = this.#standing === 'at-work'
     if (wasAtWork) this.#standing = 'standing-by'
     try {
+      // What the store has not heard of is not written by this process any more.
+      if (isForGood) for (const record of records.users.values()) records.leftovers.note(record)
       if (!wasAtWork) await passOn(records)
       if (!wasAtWork && !isForGood) return
       if (records.isOwn && lease.isHeld) await this.#close()
@@ -155,8 +185,6 @@ export class Tenure {
     }
   }
 
-  #loadedChunks: number | undefined
-
   #settle(standing: Standing): Standing {
     if (standing !== this.#standing) {
       const said = {
@@ -178,44 +206,44 @@ export class Tenure {
    */
   async #findGeneration(): Promise<boolean> {
     const { records } = this.#parts
-    const configuration = this.#configuration
+    const wanted = this.#wanted
+    const isChanged = wanted !== this.#configuration
     const wasOwn = records.isOwn
     let head = await records.head.read()
-    const last = this.#own ?? this.#changed
-    if (last !== undefined && head === undefined) {
-      if (wasOwn) head = await this.#rewrite(last)
+    if (this.#own !== undefined && head === undefined) {
+      if (wasOwn) head = await this.#rewrite(this.#own)
       // Whoever was at work writes it again, or else this process, as soon as it has the turn.
-      else if (this.#own !== undefined) return true
+      else if (!isChanged) return true
     }
-    if (last !== undefined && head?.salt !== last.salt) {
+    if (this.#own !== undefined && head?.salt !== this.#own.salt) {
       // Another process has begun anew with an empty store: its generations are no successors of this process's.
       this.#leaveAll()
       this.#own = undefined
-      this.#changed = undefined
     }
-    if (this.#own !== undefined && head !== undefined) {
+    if (this.#own !== undefined && head !== undefined && !isChanged) {
       if (head.generation > this.#own.generation) return false
       // An older head was restored from a backup.
       const isOlder = head.generation < this.#own.generation
       if (isOlder && !(await records.head.announce(this.#own))) throw new Overtaken()
       return true
     }
-    if (head !== undefined && (await configuration.isThat(head))) {
+    if (head !== undefined && (await wanted.isThat(head))) {
       // Else one that was given another configuration before, and comes to the store after this process, would win.
-      const isCurrent = this.#configuration === configuration
-      if (
-        !isCurrent ||
-        !(await records.head.change((present) => configuration.confirming(present ?? head)))
-      ) {
-        throw new Overtaken()
-      }
-      this.#own = records.head.present ?? head
-      return true
+      const isConfirmed = await records.head.change((present) => wanted.confirming(present ?? head))
+      if (this.#wanted !== wanted || !isConfirmed) throw new Overtaken()
+      return this.#follow(wanted, records.head.present ?? head)
     }
+    if (this.#wanted !== wanted) throw new Overtaken()
     if (head !== undefined && this.#isOlderThan(head)) return false
-    const next = await configuration.succeeding(head)
-    if (this.#configuration !== configuration || !(await records.head.announce(next))) throw new Overtaken()
-    this.#own = next
+    const next = await wanted.succeeding(head)
+    if (this.#wanted !== wanted || !(await records.head.announce(next))) throw new Overtaken()
+    return this.#follow(wanted, next)
+  }
+
+  /** Both at once: the values that are sent belong to the generation that is noted. */
+  #follow(configuration: Configuration, generation: StoredGeneration): true {
+    this.#configuration = configuration
+    this.#own = generation
     return true
   }
 
@@ -249,8 +277,8 @@ export class Tenure {
 
   #isOlderThan(head: StoredGeneration): boolean {
     // New values for an old configuration must not bring back its types and callback URL.
-    if (this.#changed !== undefined) return head.generation > this.#changed.generation
-    return this.#configuration.isOlderThan(head)
+    if (this.#own !== undefined) return head.generation > this.#own.generation
+    return this.#wanted.isOlderThan(head)
   }
 
   #standAside(): Standing {
@@ -283,11 +311,20 @@ export class Tenure {
     this.#loadedChunks = records.head.present?.chunks
   }
 
-  /** Reads again what the one at work has written. @throws StoreFailure */
+  /** Reads again what the one at work has written, unless this process takes its place meanwhile. Never rejects. */
   async lookAgain(): Promise<void> {
+    await this.#entering
     if (this.#standing !== 'standing-by') return
-    await this.#parts.records.head.read()
-    await this.#look()
+    this.#entering ??= this.#alone(async () => {
+      try {
+        await this.#parts.records.head.read()
+        await this.#look()
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error
+      }
+      return this.#standing
+    })
+    await this.#entering
   }
 }
 

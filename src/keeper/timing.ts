@@ -29,6 +29,9 @@ export const strayMemoryMs = 3_600_000
 /** Callbacks of a subscription that has just ended may arrive this late. */
 export const lateCallbacksMs = 300_000
 
+/** A subscription that only an update could prove is looked at again after this time, while no update may be sent. */
+export const unprovenPauseMs = 300_000
+
 /** In this time a process that takes over from another one has replaced what it cannot know. */
 export const replacingMs = 900_000
 
@@ -47,6 +50,11 @@ export function retryWaitMs(failures: number, retryAfterMs = 0): number {
 /** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and it counts as none. */
 export function pastStamp(stamp: number | undefined, now: number): number | undefined {
   return stamp !== undefined && stamp <= now ? stamp : undefined
+}
+
+/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
+export function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }
 
 /** A time by the monotonic and by the wall clock. */

@@ -60,7 +60,7 @@ export interface UserRecord {
   deliveryAt: number | undefined
   /** Added by a roster that was not believed: it does not outweigh those whom that roster lacked. */
   isTentative: boolean
-  /** An earlier subscription was ended to make room: the creation of the next one ends a gap. */
+  /** An earlier subscription was ended to make room, or another process's was replaced: the next proof ends a gap. */
   interruption: { readonly lastProvenAt: number | undefined } | undefined
 
   // What follows is known to this process only.

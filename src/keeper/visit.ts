@@ -115,7 +115,8 @@ export class Visitor {
     } catch (error) {
       if (error instanceof StoreFailure) return { end: 'waiting', until: 'store', error }
       if (!(error instanceof Overtaken)) return failed({ kind: 'INVALID', error, retryAfterMs: undefined })
-      this.#parts.tenure.lose()
+      // A record of an earlier turn says nothing about the present one.
+      if (this.#parts.records.users.get(record.username) === record) this.#parts.tenure.lose()
       return { end: 'aborted' }
     }
   }

@@ -18,6 +18,7 @@ function facts(given: Partial<Facts> = {}): Facts {
     isInTheWay: (target) => target === overlapping,
     hasSurplus: () => false,
     isStoreWorking: true,
+    mayUpdate: true,
     replacesExisting: true,
     wantsProof: true,
     wantsProofById: false,

@@ -15,6 +15,7 @@ const facts: Facts = {
   isInTheWay: () => false,
   hasSurplus: () => false,
   isStoreWorking: true,
+  mayUpdate: true,
   replacesExisting: true,
   wantsProof: true,
   wantsProofById: false,
