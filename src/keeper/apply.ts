@@ -178,6 +178,7 @@ function applyConflict(
     // An identical one would have been replaced: so none of ours is there.
     slot.doubt = 'none'
     slot.isGone = slot.id !== undefined
+    slot.goneSince = times.answeredSince
     learnt.overlappedTargets.add(target)
     return { mustSave: true }
   }
@@ -214,6 +215,8 @@ function applyUpdate(
 ): Effects {
   if (answer.kind === 'not-found') {
     slot.isGone = true
+    slot.goneSince = times.answeredSince
+    learnt.isMissing = true
     return { mustSave: true }
   }
   if (answer.kind === 'lost') noteLateUpdate(slot, facts, times)
@@ -252,7 +255,6 @@ function applyUnsubscribe(
 ): Effects {
   if (answer.kind !== 'ok' && answer.kind !== 'not-found') return { mustSave: false }
   learnt.takenTargets.clear()
-  const { isGone } = slot
   // The roster has brought the user back while the call was on its way.
   const wasWanted = !record.isRemoved && slot.target === facts.target
   const lastProvenAt = pastStamp(slot.provenAt, times.answeredAt)
@@ -279,5 +281,5 @@ function applyUnsubscribe(
     restoredAt: times.answeredAt,
     cause: 'ended',
   }
-  return { gap, foundEnd: !isGone, mustSave: true }
+  return { gap, foundEnd: true, mustSave: true }
 }
