@@ -160,7 +160,9 @@ export class Caller {
       result = classify(call, error)
     }
     const answeredSince = performance.now()
-    circuit.tell(record.username, result.trouble, answeredSince)
+    // Whoever stands in front of the service may answer 404, too: that says nothing about an outage.
+    if (result.answer.kind === 'not-found') circuit.giveBack(record.username)
+    else circuit.tell(record.username, result.trouble, answeredSince)
     return { ...result, times: { sentSince, sentAt, answeredSince, answeredAt: Date.now() } }
   }
 

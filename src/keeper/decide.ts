@@ -31,12 +31,20 @@ export interface Learnt {
   readonly overlappedTargets: Set<number>
   /** Whether the subscription of the present configuration was proven to exist. */
   isProven: boolean
+  /** Whether an update was answered that there is no subscription with the recorded id. */
+  isMissing: boolean
   /** Whether the store still says what this process knows. */
   wasReread: boolean
 }
 
 export function nothingLearnt(): Learnt {
-  return { takenTargets: new Set(), overlappedTargets: new Set(), isProven: false, wasReread: false }
+  return {
+    takenTargets: new Set(),
+    overlappedTargets: new Set(),
+    isProven: false,
+    isMissing: false,
+    wasReread: false,
+  }
 }
 
 export interface Facts {
@@ -90,7 +98,7 @@ function keep(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (slot === undefined)
     return facts.isStoreWorking ? create(facts.target) : { kind: 'wait', until: 'store' }
   if (slot.id === undefined) return meet(slot, learnt, facts)
-  if (slot.isGone) return restore(record, slot, learnt, facts)
+  if (slot.isGone) return restore(record, slot, slot.id, learnt, facts)
   if (slot.doubt === 'unanswered') return settle(record, slot, slot.id, learnt, facts)
   if (facts.hasSurplus(slot.generation)) return replace(slot, learnt, facts)
   if (slot.generation < facts.generation && facts.hasParameters && facts.mayUpdate) {
@@ -107,9 +115,11 @@ function meet(slot: Slot, learnt: Learnt, facts: Facts): Step {
 }
 
 /** The recorded id is gone. 201 to a plain create restores the subscription; 409 means that another one stands there. */
-function restore(record: UserRecord, slot: Slot, learnt: Learnt, facts: Facts): Step {
+function restore(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {
   if (learnt.takenTargets.has(slot.target)) {
     if (slot.doubt !== 'none') return replace(slot, learnt, facts)
+    // It may be the recorded one after all: the 404 of an earlier visit may have been a gateway's.
+    if (facts.hasParameters && facts.mayUpdate && !learnt.isMissing) return update(slot, id)
     return learnt.wasReread ? conflict : { kind: 'reread' }
   }
   return facts.now < record.restoreAllowedAt

@@ -28,9 +28,14 @@ export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: 
   record.deliveredId = undefined
   record.deliveryAt = deliveredAt
   const slot = record.slots.find(({ id }) => id === deliveredId)
-  // A late callback of a subscription that is gone proves nothing.
-  if (slot === undefined || slot.isGone) return false
   const provenSince = deliveredSince - deliveryLagMs
+  // A late callback of a subscription that is gone proves nothing; one that comes later, that it was not gone.
+  if (slot === undefined || (slot.isGone && provenSince <= slot.goneSince)) return false
+  if (slot.isGone) {
+    slot.isGone = false
+    record.hasConflict = false
+    record.dueAt = Math.min(record.dueAt, deliveredSince)
+  }
   const provenAt = deliveredAt - deliveryLagMs
   if (slot.provenAt === undefined || slot.provenAt < provenAt) slot.provenAt = provenAt
   if (slot.doubt !== 'none' && provenSince >= slot.settlesAt) slot.doubt = 'none'

@@ -280,8 +280,9 @@ export class Keeping {
       return
     }
     noteDelivery(record, subscriptionId)
-    // Whoever is restored, or moves to another configuration, is known to be alive at once.
-    if (record.restoresSinceDelivery > 0 || record.slots.length > 1) this.absorb(record)
+    // Whoever is restored, in conflict, or moves to another configuration, is known to be alive at once.
+    const { hasConflict, restoresSinceDelivery, slots } = record
+    if (hasConflict || restoresSinceDelivery > 0 || slots.length > 1) this.absorb(record)
   }
 
   /** Draws the conclusions from deliveries, before somebody looks at the record. */

@@ -20,6 +20,8 @@ export interface Slot {
   id: number | undefined
   /** Whether the service said that there is no subscription with this id. */
   isGone: boolean
+  /** When the service said so, or when that was read from the store; monotonic. */
+  goneSince: number
   /** Whether another one may exist whose id is not known. */
   doubt: Doubt
   /** From when on no unanswered create can still take effect; monotonic. {@link inFlight} while a create is. */
@@ -142,6 +144,7 @@ export function newSlot(target: number, generation: number): Slot {
     generation,
     id: undefined,
     isGone: false,
+    goneSince: Number.NEGATIVE_INFINITY,
     doubt: 'none',
     settlesAt: 0,
     provenAt: undefined,
@@ -252,6 +255,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
       generation: slot.g,
       id: slot.i,
       isGone: slot.gone === 1,
+      goneSince: facts.now,
       doubt,
       settlesAt: doubt === 'none' ? 0 : facts.settlesAt,
       provenAt: slot.p,

@@ -33,6 +33,7 @@ function slot(given: Partial<Slot> = {}): Slot {
     generation: 3,
     id: recordedId,
     isGone: false,
+    goneSince: 0,
     doubt: 'none',
     settlesAt: 0,
     provenAt: 500,
@@ -88,6 +89,7 @@ function stepIn(situation: (typeof situations)[number]) {
     takenTargets: new Set(situation.isTaken ? [present] : []),
     overlappedTargets: new Set(situation.isOverlapped ? [present] : []),
     isProven: situation.isProven,
+    isMissing: false,
     wasReread: false,
   }
   const { hasParameters, isStoreWorking, replacesExisting, hasSurplus } = situation

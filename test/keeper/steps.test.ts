@@ -52,8 +52,9 @@ describe('the next step', () => {
 
   test('where another stands in the place of what is gone asks the store before it tells of a conflict', () => {
     const user = userWith({ id: 5, isGone: true })
-    expect(decide(user, taken(), facts)).toEqual({ kind: 'reread' })
-    expect(decide(user, { ...taken(), wasReread: true }, facts)).toEqual({ kind: 'conflict' })
+    const learnt = { ...taken(), isMissing: true }
+    expect(decide(user, learnt, facts)).toEqual({ kind: 'reread' })
+    expect(decide(user, { ...learnt, wasReread: true }, facts)).toEqual({ kind: 'conflict' })
   })
 
   test('while a restore has to wait is a proof by id, which restores nothing', () => {

@@ -1,0 +1,65 @@
+/** A subscription that is called unknown, by the service or by what stands in front of it. */
+import { describe, expect, test } from 'vitest'
+import { problemsAtTheService } from './model/invariants.js'
+import { agents, minute, settledWorld, useVirtualProcesses } from './model/setup.js'
+import type { Node, World } from './model/world.js'
+
+useVirtualProcesses()
+
+const interval = 15 * minute
+
+function firstNode(world: World): Node {
+  const [node] = world.nodes
+  if (node === undefined) throw new Error('No process is alive.')
+  return node
+}
+
+/** For an hour every proof by id is answered 404: by a gateway without a route. */
+async function afterGateway(): Promise<World> {
+  const world = await settledWorld({ users: 2 })
+  world.weather = () =>
+    world.requests.at(-1)?.kind === 'update' ? { kind: 'status', status: 404 } : { kind: 'answered' }
+  await world.time.advance(4 * interval)
+  expect(statesOf(world)).toEqual(['conflict', 'conflict'])
+  return world
+}
+
+function statesOf(world: World): (string | undefined)[] {
+  const { process, keeper } = firstNode(world)
+  return agents(2).map((name) => process.run(() => keeper.subscription(name))?.state)
+}
+
+describe('a conflict with a subscription that was called unknown', () => {
+  test('is over at the next visit if its id is known after all, and nothing is replaced', async () => {
+    const world = await afterGateway()
+    world.weather = undefined
+    await world.time.advance(interval + minute)
+    expect(statesOf(world)).toEqual(['active', 'active'])
+    expect(world.problems.at(-1)?.what).toMatchObject({ code: 'CONFLICT', resolved: true })
+    expect(world.requests.filter(({ kind }) => kind === 'recreate')).toEqual([])
+    expect(world.gaps).toEqual([])
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('is over with a delivery that comes too late to be one from before', async () => {
+    const world = await afterGateway()
+    while (world.requestsSince(world.time.nowMs - 2 * minute).length > 0) await world.time.advance(minute)
+    for (const name of agents(2)) world.callback(name)
+    await world.time.advance(100)
+    expect(statesOf(world)).toEqual(['active', 'active'])
+    world.weather = undefined
+    await world.time.advance(minute)
+    expect(world.problems.at(-1)?.what).toMatchObject({ code: 'CONFLICT', resolved: true })
+  })
+
+  test('stays one while another subscription stands in the place', async () => {
+    const world = await settledWorld({ users: 1 })
+    world.subscribeSomebodyElse(['agent0'])
+    await world.time.advance(8 * interval)
+    const [open] = firstNode(world).process.run(() => firstNode(world).keeper.status()).problems
+    expect(open?.code).toBe('CONFLICT')
+    const updates = world.requests.filter(({ kind }) => kind === 'update')
+    expect(updates.length).toBeLessThanOrEqual(8)
+    expect(problemsAtTheService(world)).toEqual(['agent0 has 0 subscriptions'])
+  })
+})
