@@ -42,14 +42,15 @@ const shared = {
   esbuildOptions(options) {
     options.minifySyntax = true
   },
-  // Source maps lead back to what can be read. What stands at the top of a file keeps its name: logs show classes by it.
+  // Source maps lead back to what can be read. Functions and classes keep their names: stack traces and logs show them.
   minify: 'terser',
   terserOptions: {
     // Without terser's own map the maps would describe the code before it: every line of a stack trace would be wrong.
     sourceMap: true,
     compress: false,
-    module: false,
-    toplevel: false,
+    toplevel: true,
+    keep_classnames: true,
+    keep_fnames: true,
     // Above an uncaught error Node.js prints the whole line that threw: it must not be the whole file.
     format: { comments: false, preserve_annotations: true, max_line_len: 160 },
   },
