@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Plugin, transform } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
@@ -18,6 +19,12 @@ const shortThirdParties: Plugin = {
     })
   },
 }
+
+/** On its way through the bundler a class may become the value of a variable, whose name is then its own. */
+const classNames = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .flatMap((path) => [...readFileSync(`src/${path}`, 'utf8').matchAll(/\bclass (\w+)/g)])
+  .map(([, name = '']) => name)
 
 /** Doors of which there are two builds. Of the emulator, a tool, there is one: see scripts/finish-build.ts. */
 const withoutEmulator = {
@@ -48,7 +55,7 @@ const shared = {
     // Without terser's own map the maps would describe the code before it: every line of a stack trace would be wrong.
     sourceMap: true,
     compress: false,
-    toplevel: true,
+    mangle: { toplevel: true, keep_fnames: true, reserved: classNames },
     keep_classnames: true,
     keep_fnames: true,
     // Above an uncaught error Node.js prints the whole line that threw: it must not be the whole file.
