@@ -2,18 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { gapsNotReported } from './model/gaps.js'
 import { problemsAtTheService } from './model/invariants.js'
-import { agents, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import { defaultConfiguration, type Node, World } from './model/world.js'
+import { agents, minute, nodeOf, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { defaultConfiguration, World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function firstNode(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
 
 describe('a rotation while the store fails', () => {
   test('leaves everybody pending, and the process at work goes on restoring', async () => {
@@ -21,7 +15,7 @@ describe('a rotation while the store fails', () => {
     world.store.mode = 'failing'
     await world.time.advance(40 * second)
     const parameters = { token: world.newSecret() }
-    const report = await world.settled(firstNode(world), (keeper) => keeper.rotateParameters({ parameters }))
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
     expect([...report.pending].sort()).toEqual(agents(3))
     expect(report.confirmed).toEqual([])
     world.end(agents(3))

@@ -1,18 +1,12 @@
 /** A subscription that is called unknown, by the service or by what stands in front of it. */
 import { describe, expect, test } from 'vitest'
 import { problemsAtTheService } from './model/invariants.js'
-import { agents, minute, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import { agents, minute, nodeOf, settledWorld, useVirtualProcesses } from './model/setup.js'
+import type { World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function firstNode(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
 
 /** For an hour every proof by id is answered 404: by a gateway without a route. */
 async function afterGateway(): Promise<World> {
@@ -25,7 +19,7 @@ async function afterGateway(): Promise<World> {
 }
 
 function statesOf(world: World): (string | undefined)[] {
-  const { process, keeper } = firstNode(world)
+  const { process, keeper } = nodeOf(world)
   return agents(2).map((name) => process.run(() => keeper.subscription(name))?.state)
 }
 
@@ -56,7 +50,7 @@ describe('a conflict with a subscription that was called unknown', () => {
     const world = await settledWorld({ users: 1 })
     world.subscribeSomebodyElse(['agent0'])
     await world.time.advance(8 * interval)
-    const [open] = firstNode(world).process.run(() => firstNode(world).keeper.status()).problems
+    const [open] = nodeOf(world).process.run(() => nodeOf(world).keeper.status()).problems
     expect(open?.code).toBe('CONFLICT')
     const updates = world.requests.filter(({ kind }) => kind === 'update')
     expect(updates.length).toBeLessThanOrEqual(8)

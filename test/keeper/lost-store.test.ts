@@ -2,18 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { gapsNotReported } from './model/gaps.js'
 import { problemsAtTheService } from './model/invariants.js'
-import { agents, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { agents, minute, nodeOf, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { type Configuration, defaultConfiguration, type Node, type World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function firstNode(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
 
 function knownIds(node: Node, usernames: readonly string[]): (number | undefined)[] {
   return usernames.map((name) => node.process.run(() => node.keeper.subscription(name))?.subscriptionId)
@@ -45,7 +39,7 @@ describe('what another process made, and the one at work has never heard of, aft
     await world.time.advance(interval + minute)
     expect(world.requests.filter(({ kind }) => kind === 'unsubscribe')).toEqual([])
     const everybody = [...agents(2), 'newcomer']
-    expect(knownIds(firstNode(world), everybody)).toEqual(activeIds(world, everybody))
+    expect(knownIds(nodeOf(world), everybody)).toEqual(activeIds(world, everybody))
     expect(world.gaps.map(({ what }) => what.username)).toContain('newcomer')
     expect(problemsAtTheService(world)).toEqual([])
     expect(world.violations).toEqual([])
@@ -91,7 +85,7 @@ describe('a configuration that changes just when the store has lost all', () => 
     world.wantNoLonger('agent2')
     world.forget()
     world.configure(rotated)
-    const { confirmed } = await world.settled(firstNode(world), (keeper) =>
+    const { confirmed } = await world.settled(nodeOf(world), (keeper) =>
       keeper.rotateParameters({ parameters: rotated.parameters ?? {} }),
     )
     await world.time.advance(interval + minute)
@@ -112,9 +106,9 @@ describe('a configuration that changes just when the store has lost all', () => 
         for (let generation = 2; generation <= generations; generation++) {
           const parameters = { token: world.newSecret() }
           world.configure({ ...defaultConfiguration, parameters })
-          await world.settled(firstNode(world), (keeper) => keeper.rotateParameters({ parameters }))
+          await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
         }
-        const old = firstNode(world)
+        const old = nodeOf(world)
         world.wantNoLonger('agent2')
         world.forget()
         world.configure(next)
@@ -135,12 +129,12 @@ describe('a configuration that changes just when the store has lost all', () => 
     for (let generation = 2; generation <= 3; generation++) {
       const parameters = { token: world.newSecret() }
       world.configure({ ...defaultConfiguration, parameters })
-      await world.settled(firstNode(world), (keeper) => keeper.rotateParameters({ parameters }))
+      await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
     }
     world.forget()
     const another = world.start()
     await world.time.advance(interval + minute)
-    expect(codes(world, firstNode(world))).not.toContain('SUPERSEDED')
+    expect(codes(world, nodeOf(world))).not.toContain('SUPERSEDED')
     expect(codes(world, another)).not.toContain('SUPERSEDED')
     expect(problemsAtTheService(world)).toEqual([])
     expect(gapsNotReported(world)).toEqual([])

@@ -1,13 +1,9 @@
 /** Who is wanted, as the roster says, when the turn changes between processes. */
 import { describe, expect, test } from 'vitest'
-import { minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { minute, second, settledWorld, troublesOf, useVirtualProcesses } from './model/setup.js'
 import type { Node } from './model/world.js'
 
 useVirtualProcesses()
-
-function troublesOf({ process, keeper }: Node): string[] {
-  return process.run(() => keeper.status()).problems.map(({ code }) => code)
-}
 
 describe('a user whom the client refuses', () => {
   test('and whom the roster drops while another process has the turn is a trouble no longer', async () => {

@@ -1,19 +1,17 @@
 /** What is an outage, what is not, and how one is told: on the model of the service. */
 import { describe, expect, test } from 'vitest'
-import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import {
+  agents,
+  codes,
+  hour,
+  minute,
+  nodeOf,
+  second,
+  settledWorld,
+  useVirtualProcesses,
+} from './model/setup.js'
 
 useVirtualProcesses()
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
-}
 
 describe('an outage', () => {
   test('is not what three users have one by one, with others in between who are answered', async () => {

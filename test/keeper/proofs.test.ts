@@ -2,19 +2,13 @@
 import { describe, expect, test } from 'vitest'
 import { gapsNotReported } from './model/gaps.js'
 import { problemsAtTheService } from './model/invariants.js'
-import { minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import { defaultConfiguration, type Node, World } from './model/world.js'
+import { minute, nodeOf, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { defaultConfiguration, World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
 const slow = { kind: 'slow', effectAfterMs: 100, answerAfterMs: 20 * second } as const
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
 
 describe('a proof is of the time when it was asked for, also if the subscription ended before the answer came', () => {
   test('of the create that made it', async () => {

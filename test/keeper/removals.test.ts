@@ -1,21 +1,19 @@
 /** Who may be removed because the roster lacks them, and when: on the model of the service. */
 import { describe, expect, test } from 'vitest'
-import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import {
+  agents,
+  codes,
+  hour,
+  minute,
+  nodeOf,
+  second,
+  settledWorld,
+  useVirtualProcesses,
+} from './model/setup.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
-}
 
 describe('a roster that lacks', () => {
   test.each([

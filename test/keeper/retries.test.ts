@@ -1,15 +1,8 @@
 /** How often, and how soon, what has failed is tried again: on the model of the service. */
 import { describe, expect, test } from 'vitest'
-import { hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import { hour, minute, nodeOf, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 
 useVirtualProcesses()
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
 
 describe('one user for whom the service refuses everything', () => {
   test('is tried ever more rarely, from 5 seconds to 5 minutes, and the others as always', async () => {

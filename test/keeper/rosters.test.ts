@@ -1,22 +1,20 @@
 /** What the roster function says, and when: on the model of the service. */
 import { describe, expect, test } from 'vitest'
 import { problemsAtTheService } from './model/invariants.js'
-import { agents, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import {
+  agents,
+  minute,
+  nodeOf,
+  second,
+  settledWorld,
+  troublesOf,
+  useVirtualProcesses,
+} from './model/setup.js'
+import type { World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
-
-function troublesOf({ process, keeper }: Node): string[] {
-  return process.run(() => keeper.status()).problems.map(({ code }) => code)
-}
 
 describe('a roster of others', () => {
   const others = Array.from({ length: 14 }, (_, index) => `other${index}`)

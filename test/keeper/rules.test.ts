@@ -4,18 +4,21 @@ import type { SentRequest } from './model/client.js'
 import type { Fate } from './model/fates.js'
 import { gapsNotReported } from './model/gaps.js'
 import { problemsAtTheService } from './model/invariants.js'
-import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import { defaultConfiguration, type Node, World } from './model/world.js'
+import {
+  agents,
+  codes,
+  hour,
+  minute,
+  nodeOf,
+  second,
+  settledWorld,
+  useVirtualProcesses,
+} from './model/setup.js'
+import { defaultConfiguration, World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
 
 function told({ kind, username, effect }: SentRequest): string {
   return `${kind} ${username}: ${effect ?? 'no effect'}`
@@ -24,10 +27,6 @@ function told({ kind, username, effect }: SentRequest): string {
 /** What was sent since a number of requests. */
 function sentSince(world: World, count: number): string[] {
   return world.requests.slice(count).map(told)
-}
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
 }
 
 describe('one subscription for each user', () => {

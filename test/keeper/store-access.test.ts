@@ -1,14 +1,10 @@
 /** What the keeper makes of its store: on the model of the service. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { StoreAccess } from '../../src/keeper/store-access.js'
-import { minute, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { codes, minute, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { type Node, World } from './model/world.js'
 
 useVirtualProcesses()
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
-}
 
 describe('a head that this version cannot read', () => {
   test('is a STORE problem that names it, until it can be read again', async () => {

@@ -1,19 +1,17 @@
 /** Deliveries of subscriptions that the keeper does not know, or knows no longer: on the model of the service. */
 import { describe, expect, test } from 'vitest'
-import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
-import type { Node, World } from './model/world.js'
+import {
+  agents,
+  codes,
+  hour,
+  minute,
+  nodeOf,
+  second,
+  settledWorld,
+  useVirtualProcesses,
+} from './model/setup.js'
 
 useVirtualProcesses()
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
-}
 
 describe('a delivery of a subscription', () => {
   test('that the keeper has just ended is no stray', async () => {

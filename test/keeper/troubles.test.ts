@@ -1,21 +1,20 @@
 /** What is told of troubles, and what a pass makes of them: on the model of the service. */
 import { describe, expect, test } from 'vitest'
-import { agents, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import {
+  agents,
+  codes,
+  minute,
+  nodeOf,
+  second,
+  settledWorld,
+  troublesOf,
+  useVirtualProcesses,
+} from './model/setup.js'
 import { type Node, World } from './model/world.js'
 
 useVirtualProcesses()
 
 const unavailable = { kind: 'status', status: 503 } as const
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
-}
 
 function restoredSince(world: World, atMs: number): number {
   return world.gaps.filter((gap) => gap.atMs >= atMs).length
@@ -75,10 +74,6 @@ describe('a process that has lost its turn', () => {
     await world.time.advance(5 * minute)
     first.process.resume()
     await world.time.advance(40 * second)
-  }
-
-  function troublesOf({ process, keeper }: Node): string[] {
-    return process.run(() => keeper.status()).problems.map(({ code }) => code)
   }
 
   test('has no trouble with the service any more', async () => {

@@ -2,23 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import type { SentRequest } from './model/client.js'
 import { problemsAtTheService } from './model/invariants.js'
-import { hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { codes, hour, minute, nodeOf, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { epochMs } from './model/virtual-process.js'
-import type { Node, World } from './model/world.js'
 
 useVirtualProcesses()
 
 const interval = 15 * minute
-
-function nodeOf(world: World): Node {
-  const [node] = world.nodes
-  if (node === undefined) throw new Error('No process is alive.')
-  return node
-}
-
-function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
-}
 
 describe('a store that begins to fail', () => {
   test('between two requests lets the second one end nobody, although its intent was read back before', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { problemsAtTheService } from './invariants.js'
 import { installVirtualProcesses } from './virtual-process.js'
-import { World, type WorldOptions } from './world.js'
+import { type Node, World, type WorldOptions } from './world.js'
 
 export const second = 1_000
 export const minute = 60 * second
@@ -30,4 +30,21 @@ export async function settledWorld(
   await world.time.advance(minute + options.users * 25)
   expect(problemsAtTheService(world)).toEqual([])
   return world
+}
+
+/** The first process that is alive. */
+export function nodeOf(world: World): Node {
+  const [node] = world.nodes
+  if (node === undefined) throw new Error('No process is alive.')
+  return node
+}
+
+/** What was told of troubles, one after the other. */
+export function codes(world: World): string[] {
+  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
+}
+
+/** What stands in a process's status. */
+export function troublesOf({ process, keeper }: Node): string[] {
+  return process.run(() => keeper.status()).problems.map(({ code }) => code)
 }
