@@ -250,9 +250,8 @@ export class Tenure {
   /** The store has lost everything that this process had written. */
   async #rewrite(generation: StoredGeneration): Promise<Head | undefined> {
     const { problems, records } = this.#parts
-    problems.begin('STORE', 'The store has lost what was in it: it is written again from memory.')
+    problems.tellOnce('STORE', 'The store has lost what was in it: it is written again from memory.')
     await records.rewrite(generation)
-    problems.end('STORE')
     return records.head.present
   }
 
@@ -267,11 +266,10 @@ export class Tenure {
   #leaveAll(): void {
     const { problems, records } = this.#parts
     if (records.users.size === 0) return
-    problems.begin(
+    problems.tellOnce(
       'STORE',
       'The store has lost what was in it, and was begun anew: what this process remembers is passed on and checked.',
     )
-    problems.end('STORE')
     for (const record of records.users.values()) records.leftovers.noteAll(record)
   }
 
@@ -294,13 +292,11 @@ export class Tenure {
     const missing = await this.#parts.records.open(loadFacts())
     this.#loadedChunks = this.#parts.records.head.present?.chunks
     if (missing === 0) return
-    const { problems } = this.#parts
-    problems.begin(
+    this.#parts.problems.tellOnce(
       'STORE',
       `${missing} of the keeper's records are missing from the store, with up to a hundred users each: ` +
         'their subscriptions are met as if for the first time.',
     )
-    problems.end('STORE')
   }
 
   /** Reads what the one at work has written, to know whose deliveries arrive here. A store that lost it shows nothing. */
