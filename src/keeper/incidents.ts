@@ -39,8 +39,6 @@ export class Incidents {
   review(now: number): void {
     // What ended with the one that was found first may still be found.
     const waitMs = this.#isWorkingAgain ? incidentPauseMs : this.#quietMs
-    if (now - this.lastEndSince >= waitMs) {
-      this.#problems.endForUsers('RECEIVER_SUSPECTED')
-    }
+    if (now - this.lastEndSince >= waitMs) this.#problems.endAll('RECEIVER_SUSPECTED')
   }
 }

@@ -1,21 +1,57 @@
-/** Who of the recorded users is wanted: what the roster says, as far as it is believed. */
+/** Who is wanted: asks the roster, and notes in the records what it says, as far as it is believed. */
 import { leftoversOfUnknown, putInDoubt, unknownUsers } from './handover.js'
+import type { Roster } from './keeper-types.js'
 import type { Problems } from './problems.js'
 import type { RecordStore } from './record-store.js'
-import { type RosterAnswer, removalProblem } from './roster.js'
+import { namesOf, removalProblem } from './roster.js'
 import { newUser, type UserRecord } from './user-record.js'
 
 export interface MembershipParts {
+  readonly roster: Roster
   readonly records: RecordStore
   readonly problems: Problems
   readonly maxRemovedShare: number
 }
 
+/** What the roster says. */
+export interface RosterAnswer {
+  readonly names: ReadonlySet<string>
+  /** Users without a record who were left over by other processes when the roster was asked: it tells what they are. */
+  readonly unknownBefore: ReadonlySet<string>
+}
+
+/** A roster that cannot be read stands beside one that is not believed. */
+const unread = 'unread'
+
 export class Membership {
   readonly #parts: MembershipParts
+  /** How often the roster was asked, and the latest question that was answered. */
+  #questions = 0
+  #lastAnswered = 0
 
   constructor(parts: MembershipParts) {
     this.#parts = parts
+  }
+
+  /** The roster, or `undefined` if it cannot be read: a `ROSTER` problem, unless another process tells of that. */
+  async askRoster({ isTold = true } = {}): Promise<RosterAnswer | undefined> {
+    const { problems, records, roster } = this.#parts
+    const unknownBefore = unknownUsers(records)
+    this.#questions++
+    const question = this.#questions
+    try {
+      const names = await namesOf(roster)
+      // A later question was answered meanwhile: what this answer says may be older.
+      if (question < this.#lastAnswered) return this.askRoster({ isTold })
+      this.#lastAnswered = question
+      if (isTold) problems.end('ROSTER', unread)
+      return { names, unknownBefore }
+    } catch (error) {
+      if (!isTold) return undefined
+      const message = 'The roster cannot be read: those who are recorded are kept.'
+      problems.begin('ROSTER', message, { about: unread, error })
+      return undefined
+    }
   }
 
   /** Notes who is wanted and who no longer. */

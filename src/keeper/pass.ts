@@ -1,29 +1,18 @@
-/** One pass over the roster at full rate. */
-import type { Circuit } from './circuit.js'
-import type { KeeperProblem, SweepProgress, SweepReport } from './keeper-types.js'
-import { delay } from './timing.js'
+/** One pass at full rate: visits everybody who is wanted, and everybody who is wanted no longer. */
+import type { SweepProgress, SweepReport } from './keeper-types.js'
+import type { Keeping } from './keeping.js'
+import type { Standing } from './tenure.js'
+import { delay, leaseMs } from './timing.js'
 import { slotOf, type UserRecord } from './user-record.js'
-import type { Visit, Visitor } from './visit.js'
+import type { Visit } from './visit.js'
 
-export interface PassParts {
-  readonly visitor: Visitor
-  readonly circuit: Circuit
-  readonly concurrency: number
-  /** Before a record is looked at. */
-  readonly absorb: (record: UserRecord) => void
-  /** The target of the present configuration. */
-  readonly target: () => number | undefined
-  readonly problems: () => KeeperProblem[]
-  /** After each visit, for what comes of it later. */
-  readonly onVisited: (record: UserRecord, visit: Visit) => void
-}
-
-export interface PassOptions {
-  /** Who is to be visited, those to be removed included. */
-  readonly users: readonly UserRecord[]
+/** A pass as it is asked for. */
+export interface PassRequest {
+  /** `nobody`: everything is ended. */
+  readonly wanted: 'roster' | 'nobody'
+  readonly allowRemovals: boolean
   /** A proof that was sent since then is enough; monotonic. */
   readonly provenSince: number
-  /** Names of the roster for whom there is no record, because the pass did not get to them. */
   readonly onProgress: (progress: SweepProgress) => void
   /** Whether to visit nobody else. */
   readonly isOver: () => boolean
@@ -32,9 +21,43 @@ export interface PassOptions {
 /** How long a pass waits for the end of an outage. */
 const patienceMs = 60_000
 
+/** Makes a pass if it is this process that works. Never rejects. */
+export async function makePass(keeping: Keeping, request: PassRequest): Promise<SweepReport> {
+  const { log, membership, outages, tenure } = keeping
+  const standing = await takePart(keeping, request.isOver)
+  const isTold = standing === 'at-work' || standing === 'blind'
+  const isAsked = request.wanted === 'roster' && !request.isOver()
+  const roster = isAsked ? await membership.askRoster({ isTold }) : undefined
+  // The answer may have taken its time.
+  if (standing !== 'at-work' || tenure.standing !== 'at-work') {
+    return reportOfOthers(keeping, request.wanted, roster?.names)
+  }
+  if (request.wanted === 'nobody') membership.removeAll()
+  else if (roster !== undefined) membership.applyRoster(roster, request.allowRemovals)
+  const report = await visitEverybody(keeping, request)
+  outages.review(performance.now(), keeping.isWatching)
+  await keeping.flush()
+  const { wanted, active, created, restored, removed, failed } = report
+  const counts = { wanted, active, created, restored, removed, failed: failed.length }
+  log('info', counts, 'A pass over the roster is done')
+  return report
+}
+
+/** Takes the work over if nobody does it: one who died is waited for until that is certain. */
+async function takePart({ lease, tenure }: Keeping, isOver: () => boolean): Promise<Standing> {
+  const startedSince = performance.now()
+  for (;;) {
+    const standing = await tenure.enter()
+    const mayChange = standing === 'standing-by' && !lease.isOthers
+    if (!mayChange || isOver() || performance.now() - startedSince > 2 * leaseMs) return standing
+    await delay(5_000)
+  }
+}
+
 /** Visits everybody, a few at a time, each once. */
-export async function runPass(parts: PassParts, options: PassOptions): Promise<SweepReport> {
-  const users = unmetFirst(options.users)
+async function visitEverybody(keeping: Keeping, request: PassRequest): Promise<SweepReport> {
+  const { circuit, concurrency, problems, records, tenure } = keeping
+  const users = unmetFirst(records.users.values())
   const wanted = users.filter((record) => !record.isRemoved).length
   const counts = { created: 0, restored: 0, removed: 0 }
   const failed: { username: string; error: unknown }[] = []
@@ -46,53 +69,53 @@ export async function runPass(parts: PassParts, options: PassOptions): Promise<S
   /** In an outage everybody waits for the test of another: for a minute in all, not for as long as the outage lasts. */
   async function visitPatiently(record: UserRecord): Promise<Visit> {
     for (;;) {
-      const visit = await visitOnce(parts, record, options.provenSince)
+      const visit = await visitOnce(keeping, record, request.provenSince)
       if (visit.end !== 'held') return visit
       const now = performance.now()
       patientUntil ??= now + patienceMs
-      if (now >= patientUntil || options.isOver()) return visit
-      await delay(Math.min(5_000, Math.max(100, parts.circuit.nextCallAt - now)))
+      if (now >= patientUntil || request.isOver()) return visit
+      await delay(Math.min(5_000, Math.max(100, circuit.nextCallAt - now)))
     }
   }
 
   async function work(): Promise<void> {
-    for (let record = users[next++]; record !== undefined && !options.isOver(); record = users[next++]) {
+    for (let record = users[next++]; record !== undefined && !request.isOver(); record = users[next++]) {
       const visit = await visitPatiently(record)
-      parts.onVisited(record, visit)
       if (visit.created) counts.created++
       if (visit.restored) counts.restored++
       if (visit.removed) counts.removed++
-      const problem = problemOf(record, visit, parts.target())
+      const problem = problemOf(record, visit, tenure.generation?.target)
       if (problem !== undefined) failed.push({ username: record.username, error: problem })
       else if (!record.isRemoved) active++
       done++
-      options.onProgress({ done, total: users.length, ...counts, failed: failed.length })
+      request.onProgress({ done, total: users.length, ...counts, failed: failed.length })
     }
   }
-  await Promise.all(Array.from({ length: Math.min(parts.concurrency, users.length) }, work))
+  await Promise.all(Array.from({ length: Math.min(concurrency, users.length) }, work))
   for (const { username } of users.slice(next)) failed.push({ username, error: new Error(stoppedMessage) })
-  return { wanted, active, ...counts, failed, problems: parts.problems() }
+  return { wanted, active, ...counts, failed, problems: problems.list() }
 }
 
 /** Who waits for a subscription, or for the end of one, comes before those who have theirs. */
-function unmetFirst(records: readonly UserRecord[]): UserRecord[] {
+function unmetFirst(records: Iterable<UserRecord>): UserRecord[] {
   const unmet: UserRecord[] = []
   const met: UserRecord[] = []
-  for (const record of records) {
-    const hasAll = !record.isRemoved && record.slots.some(({ id, isGone }) => id !== undefined && !isGone)
-    ;(hasAll ? met : unmet).push(record)
-  }
+  for (const record of records) (isMet(record) && !record.isRemoved ? met : unmet).push(record)
   return unmet.concat(met)
 }
 
+function isMet(record: UserRecord | undefined): boolean {
+  return record?.slots.some(({ id, isGone }) => id !== undefined && !isGone) === true
+}
+
 async function visitOnce(
-  { absorb, visitor }: PassParts,
+  { intake, visitor }: Keeping,
   record: UserRecord,
   provenSince: number,
 ): Promise<Visit> {
   // Somebody else's visit may have begun before this pass.
   for (let other = visitor.underWayOf(record); other; other = visitor.underWayOf(record)) await other
-  absorb(record)
+  intake.absorb(record)
   return visitor.visit(record, { wantsProof: record.provenSince < provenSince, repeats: true })
 }
 
@@ -102,8 +125,9 @@ const stoppedMessage = 'The keeper was stopped before the pass came to this user
 function problemOf(record: UserRecord, visit: Visit, target: number | undefined): unknown {
   if (visit.end === 'settled') return undefined
   if (visit.end === 'aborted') return new Error('Another process has taken over, or the keeper was stopped.')
-  if (visit.end !== 'waiting')
-    return visit.error ?? new Error('It was not tried: the next pass comes back to it.')
+  if (visit.end !== 'waiting') {
+    return visit.error ?? new Error('This user was not tried: the next pass comes back to them.')
+  }
   const slot = target === undefined ? undefined : slotOf(record, target)
   const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
   if (isThere && !record.isRemoved && visit.error === undefined) return undefined
@@ -115,4 +139,41 @@ function problemOf(record: UserRecord, visit: Visit, target: number | undefined)
       ? `An earlier request was not answered and may still take effect: a pass in ${seconds} s or later settles that.`
       : `Restored before, and no delivery has come since: the next restore is tried in ${seconds} s.`,
   )
+}
+
+/** Of a pass that another process makes, or nobody. */
+function reportOfOthers(
+  { problems, records, tenure }: Keeping,
+  wanted: PassRequest['wanted'],
+  roster: ReadonlySet<string> | undefined,
+): SweepReport {
+  const names = [...(roster ?? records.users.keys())]
+  const message = otherMessages[wanted][tenure.standing]
+  const failing = names.filter((username) => wanted === 'nobody' || !isMet(records.users.get(username)))
+  return {
+    wanted: wanted === 'nobody' ? 0 : names.length,
+    active: names.length - failing.length,
+    created: 0,
+    restored: 0,
+    removed: 0,
+    failed: failing.map((username) => ({ username, error: new Error(message) })),
+    problems: problems.list(),
+  }
+}
+
+const otherMessages: Record<PassRequest['wanted'], Record<Standing, string>> = {
+  roster: {
+    'at-work': 'This process has only just taken over: it subscribes this user at its next pass.',
+    'standing-by': 'Another process keeps the roster: it subscribes this user at its next pass.',
+    superseded: 'Another process runs a newer configuration: it subscribes this user at its next pass.',
+    blind: 'The store cannot be read: nobody new is subscribed until it can.',
+  },
+  nobody: {
+    'at-work': 'This process has only just taken over: call `unsubscribeAll` again.',
+    'standing-by':
+      'Another process keeps the roster: stop that one first, and then call `unsubscribeAll` again.',
+    superseded:
+      'Another process runs a newer configuration: stop that one first, and call `unsubscribeAll` there.',
+    blind: 'The store cannot be read: nobody is unsubscribed until it can.',
+  },
 }

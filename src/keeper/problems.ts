@@ -1,6 +1,9 @@
 /** Which troubles there are: each is told when it begins, when its users double, and when it is over. */
 import type { KeeperProblem, KeeperProblemCode } from './keeper-types.js'
 
+/** What the users of a trouble are about: a `ROSTER` of some of them stands beside one of the roster itself. */
+const users = 'users'
+
 interface OpenProblem {
   code: KeeperProblemCode
   message: string
@@ -61,7 +64,7 @@ export class Problems {
     message: (usernames: readonly string[]) => string,
     error?: unknown,
   ): void {
-    const key = usersKeyOf(code)
+    const key = keyOf(code, users)
     const known = this.#open.get(key)
     const usernames = known?.usernames ?? new Set<string>()
     if (usernames.has(username)) return
@@ -85,8 +88,8 @@ export class Problems {
 
   /** Notes that this user has the trouble no longer. With the last user the trouble is over. */
   removeUser(code: KeeperProblemCode, username: string): void {
-    const usernames = this.#open.get(usersKeyOf(code))?.usernames
-    if (usernames?.delete(username) && usernames.size === 0) this.endForUsers(code)
+    const usernames = this.#open.get(keyOf(code, users))?.usernames
+    if (usernames?.delete(username) && usernames.size === 0) this.end(code, users)
   }
 
   /** Notes that nobody else has any trouble. */
@@ -96,14 +99,22 @@ export class Problems {
     }
   }
 
-  /** Notes that a trouble is over for all its users, and tells so if there was one. */
-  endForUsers(code: KeeperProblemCode): void {
-    this.#end(usersKeyOf(code))
-  }
-
   /** Notes that a trouble is over, and tells so if there was one. */
   end(code: KeeperProblemCode, about?: string | number): void {
-    this.#end(keyOf(code, about))
+    const key = keyOf(code, about)
+    const problem = this.#open.get(key)
+    if (problem === undefined) return
+    this.#open.delete(key)
+    this.#tell(shown(problem, true))
+  }
+
+  /** Notes that all troubles of a kind are over, whatever and whomever they are about. */
+  endAll(code: KeeperProblemCode): void {
+    for (const [key, problem] of this.#open) {
+      if (problem.code !== code) continue
+      this.#open.delete(key)
+      this.#tell(shown(problem, true))
+    }
   }
 
   /** Tells of what has happened and is over already. */
@@ -111,22 +122,10 @@ export class Problems {
     this.begin(code, message, { about: 'once' })
     this.end(code, 'once')
   }
-
-  #end(key: string): void {
-    const problem = this.#open.get(key)
-    if (problem === undefined) return
-    this.#open.delete(key)
-    this.#tell(shown(problem, true))
-  }
 }
 
 function keyOf(code: KeeperProblemCode, about: string | number | undefined): string {
   return about === undefined ? code : `${code} ${about}`
-}
-
-/** A `ROSTER` problem of some users stands beside one of the roster itself. */
-function usersKeyOf(code: KeeperProblemCode): string {
-  return `${code} of users`
 }
 
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {

@@ -1,19 +1,12 @@
-/** Who is wanted, and who may be removed because the roster lacks them. */
+/** What the roster says, and whether it is believed. */
 import type { Roster } from './keeper-types.js'
 import { rosterTimeoutMs } from './timing.js'
-
-/** What the roster says. */
-export interface RosterAnswer {
-  readonly names: ReadonlySet<string>
-  /** Users without a record who were left over by other processes when the roster was asked: it tells what they are. */
-  readonly unknownBefore: ReadonlySet<string>
-}
 
 /** A roster that lacks some of so few users is believed. */
 const guardedFrom = 10
 
 /** @throws what the roster function throws, or an error that says what it returned instead of names */
-export async function askRoster(roster: Roster): Promise<ReadonlySet<string>> {
+export async function namesOf(roster: Roster): Promise<ReadonlySet<string>> {
   const names: unknown = typeof roster === 'function' ? await inTime(roster) : roster
   if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) {
     throw new TypeError('The roster function did not return a list of names.')

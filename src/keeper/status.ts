@@ -1,5 +1,5 @@
 /** What a keeper says of itself. */
-import type { KeeperStatus, KeptSubscription } from './keeper-types.js'
+import type { KeeperStatus, KeptSubscription, RotationReport, SweepReport } from './keeper-types.js'
 import type { Keeping } from './keeping.js'
 import { slotOf, type UserRecord } from './user-record.js'
 
@@ -7,7 +7,7 @@ import { slotOf, type UserRecord } from './user-record.js'
 const intervalsOfAProof = 2
 
 export function statusOf(keeping: Keeping): KeeperStatus {
-  keeping.absorbAll()
+  keeping.intake.absorbAll()
   const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
   let oldestProofAt: number | undefined = Number.POSITIVE_INFINITY
   for (const record of keeping.records.users.values()) {
@@ -24,7 +24,7 @@ export function statusOf(keeping: Keeping): KeeperStatus {
 export function keptSubscriptionOf(keeping: Keeping, username: string): KeptSubscription | undefined {
   const record = keeping.records.users.get(username)
   if (record === undefined || record.isRemoved) return undefined
-  keeping.absorb(record)
+  keeping.intake.absorb(record)
   const slot = currentSlot(record, keeping)
   return {
     subscriptionId: slot?.isGone ? undefined : slot?.id,
@@ -33,6 +33,32 @@ export function keptSubscriptionOf(keeping: Keeping, username: string): KeptSubs
     lastDeliveryAt: record.deliveryAt,
     restoredCount: record.restoredCount,
   }
+}
+
+/** Whose callbacks carry the values of the present configuration for certain, after a pass. */
+export function rotationReportOf(keeping: Keeping, { failed }: SweepReport): RotationReport {
+  const { users } = keeping.records
+  const confirmed: string[] = []
+  const pending = new Set(failed.map(({ username }) => username).filter((name) => !users.has(name)))
+  for (const record of users.values()) {
+    if (record.isRemoved) continue
+    if (hasPresentValues(record, keeping)) confirmed.push(record.username)
+    else pending.add(record.username)
+  }
+  return { confirmed, pending: [...pending] }
+}
+
+function hasPresentValues(record: UserRecord, { tenure }: Keeping): boolean {
+  const slot = currentSlot(record, { tenure })
+  return (
+    tenure.isUpToDate &&
+    slot?.id !== undefined &&
+    !slot.isGone &&
+    // A create without an answer may carry the old values.
+    slot.doubt !== 'unanswered' &&
+    slot.generation === tenure.generation?.generation &&
+    record.slots.length === 1
+  )
 }
 
 function currentSlot(record: UserRecord, { tenure }: Pick<Keeping, 'tenure'>) {
@@ -46,5 +72,5 @@ function stateOf(record: UserRecord, keeping: Keeping): KeptSubscription['state'
   const slot = currentSlot(record, keeping)
   if (slot?.id === undefined || slot.isGone || slot.doubt === 'unanswered') return 'unproven'
   const age = performance.now() - record.provenSince
-  return age <= intervalsOfAProof * keeping.settings.sweepIntervalMs ? 'active' : 'unproven'
+  return age <= intervalsOfAProof * keeping.sweepIntervalMs ? 'active' : 'unproven'
 }

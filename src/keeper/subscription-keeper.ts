@@ -16,9 +16,9 @@ import type {
   SweepReport,
 } from './keeper-types.js'
 import { Keeping } from './keeping.js'
-import { keptSubscriptionOf, statusOf } from './status.js'
+import { makePass, type PassRequest } from './pass.js'
+import { keptSubscriptionOf, rotationReportOf, statusOf } from './status.js'
 import { SweepQueue } from './sweep-queue.js'
-import { slotOf } from './user-record.js'
 import { Watch } from './watch.js'
 
 /**
@@ -59,18 +59,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       },
       () => this.#watch.slept(),
     )
-    this.#sweeps = new SweepQueue(async (request) => {
-      this.#heartbeat.hold()
-      try {
-        const startedSince = performance.now()
-        const isOver = () => request.isOver() || (this.#stopping !== undefined && !this.#watch.isRunning)
-        const report = await this.#keeping.pass({ ...request, isOver })
-        this.#watch.spread(startedSince)
-        return report
-      } finally {
-        await this.#leaveIfLast()
-      }
-    }, this.#keeping.onProgressFailed)
+    this.#sweeps = new SweepQueue((request) => this.#makePass(request), this.#keeping.log)
     this.#watch = new Watch(this.#keeping, (provenSince) =>
       this.#sweeps.add({ provenSince, isOver: () => !this.#watch.isRunning }),
     )
@@ -81,7 +70,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    this.#keeping.deliver(context?.subscriptionId)
+    this.#keeping.intake.deliver(context?.subscriptionId)
   }
 
   /**
@@ -94,7 +83,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateCallOptions('sweep', options)
     const { allowRemovals = false, onProgress, signal } = options
-    return untilAborted(this.#sweeps.add({ allowRemovals, onProgress }), signal)
+    const sharedAs = allowRemovals ? 'sweep with removals' : 'sweep'
+    return untilAborted(this.#sweeps.add({ allowRemovals, onProgress, sharedAs }), signal)
   }
 
   /**
@@ -141,29 +131,12 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const changes = validate(updateSubscriptionParametersInputSchema, values, (issues, text) => {
       return new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
     })
-    const { tenure, records } = this.#keeping
-    tenure.reconfigure(changes)
+    this.#keeping.tenure.reconfigure(changes)
     const { onProgress, signal } = options
-    const { failed } = await untilAborted(this.#sweeps.add({ onProgress, isShared: false }), signal)
-    const confirmed: string[] = []
-    const pending = new Set(failed.map(({ username }) => username).filter((name) => !records.users.has(name)))
-    for (const record of records.users.values()) {
-      if (record.isRemoved) continue
-      const { generation } = tenure
-      const slot = generation && slotOf(record, generation.target)
-      const isConfirmed =
-        tenure.isUpToDate &&
-        slot?.id !== undefined &&
-        !slot.isGone &&
-        // A create without an answer may carry the old values.
-        slot.doubt !== 'unanswered' &&
-        slot.generation === generation?.generation &&
-        record.slots.length === 1
-      if (isConfirmed) confirmed.push(record.username)
-      else pending.add(record.username)
-    }
-    if (pending.size === 0) this.#refuseIfNothingIsKnown('rotateParameters')
-    return { confirmed, pending: [...pending] }
+    const report = await untilAborted(this.#sweeps.add({ onProgress }), signal)
+    const rotation = rotationReportOf(this.#keeping, report)
+    if (rotation.pending.length === 0) this.#refuseIfNothingIsKnown('rotateParameters')
+    return rotation
   }
 
   /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
@@ -186,10 +159,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
-    const report = await untilAborted(
-      this.#sweeps.add({ wanted: 'nobody', onProgress, isShared: false }),
-      signal,
-    )
+    const report = await untilAborted(this.#sweeps.add({ wanted: 'nobody', onProgress }), signal)
     this.#refuseIfNothingIsKnown('unsubscribeAll')
     return report
   }
@@ -203,6 +173,19 @@ export class SubscriptionKeeper implements AsyncDisposable {
     throw new Error(
       `${method} has done nothing, and this process knows of nobody: ${reason[standing]}. Call it again when that is over.`,
     )
+  }
+
+  async #makePass(request: PassRequest): Promise<SweepReport> {
+    this.#heartbeat.hold()
+    try {
+      const startedSince = performance.now()
+      const isOver = () => request.isOver() || (this.#stopping !== undefined && !this.#watch.isRunning)
+      const report = await makePass(this.#keeping, { ...request, isOver })
+      this.#watch.spread(startedSince)
+      return report
+    } finally {
+      await this.#leaveIfLast()
+    }
   }
 
   async #stop(): Promise<void> {

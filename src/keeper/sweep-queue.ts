@@ -1,37 +1,31 @@
-/** Passes wait for each other. One that has not begun yet serves everybody who asks for the same. */
-
+/** Passes wait for each other. A sweep that has not begun yet serves everybody who asks for the same. */
+import type { Log } from '../logger.js'
 import { callSafely } from '../shared/call-safely.js'
 import type { SweepProgress, SweepReport } from './keeper-types.js'
-import type { PassRequest } from './keeping.js'
+import type { PassRequest } from './pass.js'
 
 /** A pass as it is asked for; what is missing has the value of an ordinary `sweep()`. */
-export interface SweepRequest {
-  readonly wanted?: PassRequest['wanted']
-  readonly allowRemovals?: boolean
-  /** A proof that was sent since then is enough. Default: since the pass began. */
-  readonly provenSince?: number
+export interface SweepRequest extends Partial<Omit<PassRequest, 'onProgress'>> {
   readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
-  readonly isOver?: () => boolean
-  /** Whether others who ask for the same may share the pass. Default: true for those who leave the rest open. */
-  readonly isShared?: boolean
+  /** Who asks for a pass under the same name shares it; without a name it is the caller's alone. */
+  readonly sharedAs?: 'sweep' | 'sweep with removals'
 }
 
 interface Queued {
-  readonly request: SweepRequest
+  readonly sharedAs: SweepRequest['sharedAs']
   readonly listeners: ((progress: SweepProgress) => unknown)[]
-  report: Promise<SweepReport>
+  readonly report: Promise<SweepReport>
 }
 
 export class SweepQueue {
   readonly #run: (request: PassRequest) => Promise<SweepReport>
-  readonly #onFailure: (error: unknown) => void
+  readonly #log: Log
   readonly #waiting: Queued[] = []
   #last: Promise<unknown> = Promise.resolve()
 
-  /** @param onFailure - gets what a listener of the progress throws */
-  constructor(run: (request: PassRequest) => Promise<SweepReport>, onFailure: (error: unknown) => void) {
+  constructor(run: (request: PassRequest) => Promise<SweepReport>, log: Log) {
     this.#run = run
-    this.#onFailure = onFailure
+    this.#log = log
   }
 
   /** The passes that were asked for so far. */
@@ -40,8 +34,9 @@ export class SweepQueue {
   }
 
   add(request: SweepRequest): Promise<SweepReport> {
-    const { onProgress } = request
-    const queued = this.#waiting.find((each) => canShare(each.request, request)) ?? this.#enqueue(request)
+    const { onProgress, sharedAs } = request
+    const shared = sharedAs && this.#waiting.find((each) => each.sharedAs === sharedAs)
+    const queued = shared ?? this.#enqueue(request)
     if (onProgress !== undefined) queued.listeners.push(onProgress)
     return queued.report
   }
@@ -56,26 +51,18 @@ export class SweepQueue {
         provenSince: request.provenSince ?? performance.now(),
         isOver: request.isOver ?? (() => false),
         onProgress: (progress) => {
-          for (const listener of listeners)
+          for (const listener of listeners) {
             callSafely(
               () => listener(progress),
-              (error) => this.#onFailure(error),
+              (error) => this.#log('error', { error }, 'onProgress failed'),
             )
+          }
         },
       })
     })
-    const queued: Queued = { request, listeners, report }
+    const queued: Queued = { sharedAs: request.sharedAs, listeners, report }
     this.#waiting.push(queued)
     this.#last = report.catch(() => {})
     return queued
   }
-}
-
-/** Equal options, and nothing that only one of them wants. */
-function canShare(one: SweepRequest, other: SweepRequest): boolean {
-  return isPlain(one) && isPlain(other) && (one.allowRemovals ?? false) === (other.allowRemovals ?? false)
-}
-
-function isPlain({ isShared = true, isOver, provenSince, wanted }: SweepRequest): boolean {
-  return isShared && isOver === undefined && provenSince === undefined && wanted === undefined
 }

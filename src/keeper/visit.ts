@@ -3,7 +3,9 @@ import type { Log } from '../logger.js'
 import { Caller, type CallerParts, type Chain, type ChainEnd, failed } from './caller.js'
 import { isPassing } from './classify.js'
 import { decide, nothingLearnt, type Step } from './decide.js'
+import type { Problems } from './problems.js'
 import { Overtaken, StoreFailure } from './store-access.js'
+import { conflictMessage, invalidMessage } from './telling.js'
 import { delay, retryWaitMs } from './timing.js'
 import type { Chunk, UserRecord } from './user-record.js'
 
@@ -27,6 +29,7 @@ export interface Visit {
 }
 
 export interface VisitorParts extends CallerParts {
+  readonly problems: Problems
   readonly log: Log
   readonly sweepIntervalMs: number
   /** When an end was found last; monotonic. */
@@ -73,8 +76,21 @@ export class Visitor {
     record: UserRecord,
     { wantsProof, repeats }: { wantsProof: boolean; repeats: boolean },
   ): Promise<Visit> {
-    const visit = this.#visit(record, wantsProof, repeats).finally(() => this.#busy.delete(record.username))
+    const visit = this.#visit(record, wantsProof, repeats)
+      .then((result) => this.#tellOf(record, result))
+      .finally(() => this.#busy.delete(record.username))
     this.#busy.set(record.username, visit)
+    return visit
+  }
+
+  /** Whether this user is in a trouble, or in one no longer. */
+  #tellOf({ username }: UserRecord, visit: Visit): Visit {
+    const { problems } = this.#parts
+    if (visit.end === 'conflict') problems.addUser('CONFLICT', username, conflictMessage)
+    else if (visit.end === 'settled') problems.removeUser('CONFLICT', username)
+    if (visit.isInvalid === true) {
+      problems.addUser('ROSTER', username, (names) => invalidMessage(names, visit.error), visit.error)
+    } else if (visit.end === 'settled' || visit.end === 'conflict') problems.removeUser('ROSTER', username)
     return visit
   }
 
@@ -165,7 +181,7 @@ export class Visitor {
     }
     if (chainEnd.end === 'conflict') {
       record.dueAt = now + sweepIntervalMs
-      return { end: 'conflict', error: new Error(conflictMessage), ...done, removed: false }
+      return { end: 'conflict', error: new Error(inTheWay), ...done, removed: false }
     }
     if (learnt.isProven) {
       if (!suspectsEnd) record.probes++
@@ -196,7 +212,7 @@ function nextCheckAt({ record, startedSince }: Chain, now: number): number {
   return Math.min(...times)
 }
 
-const conflictMessage = 'Another subscription for this user, type and callback URL is in the way.'
+const inTheWay = 'Another subscription for this user, type and callback URL is in the way.'
 
 function endOf(step: Extract<Step, { kind: 'wait' | 'conflict' | 'done' }>): ChainEnd {
   if (step.kind === 'wait') return { end: 'waiting', until: step.until }

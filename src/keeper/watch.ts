@@ -9,7 +9,6 @@ export class Watch {
   readonly #keeping: Keeping
   readonly #passAll: (provenSince: number) => Promise<unknown>
   readonly #due = new DueQueue()
-  #isRunning = false
   #underWay = 0
   #timer: NodeJS.Timeout | undefined
   #incidentTimer: NodeJS.Timeout | undefined
@@ -28,13 +27,12 @@ export class Watch {
   }
 
   get isRunning(): boolean {
-    return this.#isRunning
+    return this.#keeping.isWatching
   }
 
   start(): void {
-    this.#isRunning = true
-    this.#timesLoadedThen = undefined
     this.#keeping.isWatching = true
+    this.#timesLoadedThen = undefined
     this.#keeping.onNews = (news) => {
       if (news === 'recovery') this.#plan()
       else this.#planIncidentPass()
@@ -45,7 +43,6 @@ export class Watch {
 
   /** No more visits begin; resolves when the visits in flight are over. */
   async stop(): Promise<void> {
-    this.#isRunning = false
     this.#keeping.isWatching = false
     this.#keeping.onNews = () => {}
     for (const timer of [this.#timer, this.#incidentTimer, this.#rosterTimer]) clearTimeout(timer)
@@ -57,7 +54,7 @@ export class Watch {
 
   /** After a beat: another process may have gone, or taken over. */
   look(): void {
-    if (!this.#isRunning) return
+    if (!this.isRunning) return
     const { records, tenure } = this.#keeping
     if (tenure.standing !== 'at-work') this.#timesLoadedThen = undefined
     else if (this.#timesLoadedThen !== records.timesLoaded && this.#passesInFlight === 0) this.#pass()
@@ -67,16 +64,16 @@ export class Watch {
 
   /** The process has slept: anything may have happened. */
   slept(): void {
-    if (this.#isRunning) this.#pass()
+    if (this.isRunning) this.#pass()
   }
 
   /** After a pass of somebody's own, too. */
   spread(startedSince: number): void {
-    if (!this.#isRunning || this.#keeping.tenure.standing !== 'at-work') return
+    if (!this.isRunning || this.#keeping.tenure.standing !== 'at-work') return
     this.#timesLoadedThen = this.#keeping.records.timesLoaded
     const users = [...this.#keeping.records.users.values()]
     const now = performance.now()
-    const { sweepIntervalMs } = this.#keeping.settings
+    const { sweepIntervalMs } = this.#keeping
     for (const [index, record] of users.entries()) {
       const turn = startedSince + (sweepIntervalMs * (index + 1)) / users.length
       if (record.isQuiet) record.dueAt = Math.min(record.dueAt, Math.max(now, turn))
@@ -116,7 +113,7 @@ export class Watch {
     this.#rosterTimer = setTimeout(() => {
       this.#readRoster()
       this.#planRoster()
-    }, this.#keeping.settings.sweepIntervalMs)
+    }, this.#keeping.sweepIntervalMs)
   }
 
   #readRoster(): void {
@@ -124,11 +121,11 @@ export class Watch {
   }
 
   async #applyRoster(): Promise<void> {
-    const keeping = this.#keeping
-    if (keeping.tenure.standing !== 'at-work') return
-    const roster = await keeping.askRoster()
-    if (roster === undefined || !this.#isRunning || keeping.tenure.standing !== 'at-work') return
-    keeping.membership.applyRoster(roster, false)
+    const { membership, tenure } = this.#keeping
+    if (tenure.standing !== 'at-work') return
+    const roster = await membership.askRoster()
+    if (roster === undefined || !this.isRunning || tenure.standing !== 'at-work') return
+    membership.applyRoster(roster, false)
     this.#queueEarlier()
   }
 
@@ -144,10 +141,10 @@ export class Watch {
   /** Begins the visits that are due, and sets the timer for the next. */
   #plan(): void {
     clearTimeout(this.#timer)
-    if (!this.#isRunning || this.#keeping.tenure.standing !== 'at-work') return
+    if (!this.isRunning || this.#keeping.tenure.standing !== 'at-work') return
     const now = performance.now()
-    const { circuit, settings } = this.#keeping
-    const room = circuit.outage === undefined ? settings.concurrency : 1
+    const { circuit, concurrency } = this.#keeping
+    const room = circuit.outage === undefined ? concurrency : 1
     while (this.#underWay < room && now >= circuit.nextCallAt) {
       const record = this.#takeDue(now)
       if (record === undefined) break
@@ -179,7 +176,7 @@ export class Watch {
     while (record !== undefined) {
       // One of a time before another process was at work has another in its place.
       if (users.get(record.username) === record) {
-        this.#keeping.absorb(record)
+        this.#keeping.intake.absorb(record)
         if (record.dueAt <= now) return record
         this.#due.add(record)
       }
@@ -191,12 +188,10 @@ export class Watch {
   async #visit(record: UserRecord): Promise<void> {
     const { records, visitor } = this.#keeping
     this.#underWay++
-    const other = visitor.underWayOf(record)
-    const visit = await (other ?? visitor.visit(record, { wantsProof: true, repeats: false }))
+    await (visitor.underWayOf(record) ?? visitor.visit(record, { wantsProof: true, repeats: false }))
     this.#underWay--
-    if (other === undefined) this.#keeping.visited(record, visit)
     // Forgotten, or of a time before another process was at work.
-    if (this.#isRunning && records.users.get(record.username) === record) this.#due.add(record)
+    if (this.isRunning && records.users.get(record.username) === record) this.#due.add(record)
     this.#plan()
   }
 }
