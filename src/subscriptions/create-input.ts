@@ -49,6 +49,15 @@ function createInputSchema({
 }: {
   allowInsecureLoopback: boolean
 }): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
+  // As a rule all subscriptions have one callback URL: what was found right last is not looked at again.
+  let usualUrl: string | undefined
+  function isUsable(url: string | URL): boolean {
+    const text = String(url)
+    if (text !== usualUrl && callbackUrlProblem(text, allowInsecureLoopback) !== undefined) return false
+    usualUrl = text
+    return true
+  }
+
   // Lazy, so that importing the package builds none of it.
   return z.lazy(() =>
     z
@@ -65,11 +74,9 @@ function createInputSchema({
           )
           .min(1, 'must name at least one user')
           .check(refuseRepetitions),
-        callbackUrl: z
-          .union([z.string(), z.instanceof(URL)], 'must be a URL')
-          .refine((url) => callbackUrlProblem(url, allowInsecureLoopback) === undefined, {
-            error: ({ input }) => callbackUrlProblem(String(input), allowInsecureLoopback),
-          }),
+        callbackUrl: z.union([z.string(), z.instanceof(URL)], 'must be a URL').refine(isUsable, {
+          error: ({ input }) => callbackUrlProblem(String(input), allowInsecureLoopback),
+        }),
         recreateIfExists: z.boolean().optional(),
         parameters: parametersSchema.unwrap().optional(),
         headers: headersSchema.unwrap().optional(),

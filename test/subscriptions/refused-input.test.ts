@@ -308,6 +308,22 @@ describe('input that is refused before anything is sent', () => {
     `)
   })
 
+  test('a wrong callback URL is refused each time, also between right ones, and in a URL that has changed', () => {
+    const url = new URL('https://app.example.com/n')
+    const isTaken = (callbackUrl: string | URL) =>
+      createSubscriptionInputSchema.safeParse({ ...subscription, callbackUrl }).success
+    const wrong = 'http://app.example.com/n'
+    expect([isTaken(wrong), isTaken(wrong), isTaken(url), isTaken(wrong), isTaken(url.href)]).toEqual([
+      false,
+      false,
+      true,
+      false,
+      true,
+    ])
+    url.protocol = 'http:'
+    expect(isTaken(url)).toBe(false)
+  })
+
   test.each([
     'https://app.example.com/',
     'https://app.example.com./n?a=b&c=%20d',
