@@ -126,7 +126,10 @@ export function happen(world: World, step: Step): void {
 
 export function restart(world: World, afterMs: number): void {
   world.time.schedule(afterMs, () => {
-    if (world.nodes.length === 0) world.start()
+    const { configuration, nodes, options } = world
+    // One with an older configuration stands aside for good: it is not the one that works.
+    const isNeeded = !nodes.some((each) => each.configuration === configuration)
+    if (nodes.length === 0 || (options.hasCompareAndSet === true && isNeeded)) world.start()
   })
 }
 
