@@ -14,7 +14,7 @@ useVirtualProcesses()
 
 const { RANDOM_SEQUENCES, RANDOM_SEED, RANDOM_PATH } = process.env
 /** A sequence takes tens of milliseconds: they share the number. */
-const groups = 13
+const groups = 14
 const numRuns = Math.ceil(Number(RANDOM_SEQUENCES ?? 200) / groups)
 
 /** Always the same sequences in `npm test`, others each time in the long run. */
@@ -60,6 +60,12 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
     always(
       [...ordinary, 'fates', 'failingStore', 'crash', 'startAnother'],
       ['STORE', 'STORE is over', 'gap ended'],
+    ))
+
+  test('after processes that alone lose sight of the store', () =>
+    always(
+      [...ordinary, 'cutOff', 'rotate', 'reconfigure', 'startAnother', 'crash', 'stop', 'fates'],
+      ['STORE', 'STORE is over', 'gap ended', 'update 200'],
     ))
 
   test('after a store that loses all it had', () =>

@@ -31,11 +31,15 @@ export class Confirmations {
     this.#confirmed.clear()
   }
 
-  /** Whether a process that began with an empty store has not been told of a subscription yet. */
+  /**
+   * Whether a process cannot have been told of a subscription that another one made: one that began with an empty store,
+   * or is at work while the other, which lost sight of the store, goes on with an older configuration.
+   */
   #isUnheardOf(process: VirtualProcess, username: string, id: number): boolean {
     const { memory, requests, store } = this.#world
     const isMaker = requests.some((each) => each.process === process && each.created === id)
-    return memory.hasNeverMet(process, username) && !isMaker && !store.hasShownId(process, id)
+    if (isMaker || store.hasShownId(process, id)) return false
+    return memory.hasNeverMet(process, username) || store.hasMissed(id)
   }
 
   /** Something about a user's subscriptions has changed. */

@@ -100,6 +100,11 @@ export function happen(world: World, step: Step): void {
     case 'pause':
       if (node !== undefined) pause(world, node, step.forMs)
       return
+    case 'cut off':
+      if (node === undefined) return
+      world.store.cutOff(node.process)
+      until(step.forMs, () => world.store.reconnect(node.process))
+      return
     case 'jump clock':
       if (node !== undefined) world.jumpWallClock(node, step.byMs)
       return
@@ -228,6 +233,7 @@ export function endFaults(world: World): void {
   world.store.mode = 'working'
   for (const node of world.nodes) {
     node.process.resume()
+    world.store.reconnect(node.process)
     wake(world, node)
   }
   world.unsubscribeSomebodyElse()

@@ -32,7 +32,7 @@ export type Step = { readonly thenMs: number } & (
       readonly restartAfterMs: number
     }
   | { readonly do: 'stop'; readonly node: number; readonly restartAfterMs: number }
-  | { readonly do: 'suspend' | 'sleep' | 'pause'; readonly node: number; readonly forMs: number }
+  | { readonly do: 'suspend' | 'sleep' | 'pause' | 'cut off'; readonly node: number; readonly forMs: number }
   | { readonly do: 'jump clock'; readonly node: number; readonly byMs: number }
   | { readonly do: 'start another' }
   | { readonly do: 'sweep' }
@@ -180,6 +180,7 @@ const happenings = {
   suspend: fc.record({ do: fc.constant('suspend' as const), node, forMs, thenMs }),
   sleep: fc.record({ do: fc.constant('sleep' as const), node, forMs, thenMs }),
   pause: fc.record({ do: fc.constant('pause' as const), node, forMs, thenMs }),
+  cutOff: fc.record({ do: fc.constant('cut off' as const), node, forMs, thenMs }),
   jumpClock: fc.record({
     do: fc.constant('jump clock' as const),
     node,

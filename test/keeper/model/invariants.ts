@@ -58,11 +58,9 @@ export function leftOvers(world: World): ModelSubscription[] {
  * deliveries are strays then, and it is ended all the same: see `checkRestart`.
  */
 export function isUnknowable(world: World, id: number | undefined): boolean {
-  const { configuration, memory, nodes, requests, store } = world
+  const { configuration, memory } = world
   if (configuration.parameters !== undefined || id === undefined) return false
-  const maker = requests.find(({ created }) => created === id)?.process
-  const isMakerAlive = nodes.some(({ process }) => process === maker)
-  return (store.hasMissed(id) && !isMakerAlive) || memory.lostIds.has(id)
+  return memory.isOrphan(id) || memory.lostIds.has(id)
 }
 
 /** A keeper knows what is at the service, and sees no trouble. */

@@ -40,6 +40,13 @@ export class Memory {
     return this.lost.some(({ atMs, username }) => atMs >= createdAtMs && usernames.includes(username))
   }
 
+  /** Whether an id was never in the store, because that failed, and the process that made it is dead. */
+  isOrphan(id: number): boolean {
+    const { nodes, requests, store } = this.#world
+    const maker = requests.find(({ created }) => created === id)?.process
+    return store.hasMissed(id) && !nodes.some(({ process }) => process === maker)
+  }
+
   /** Whether a process, when it started or the store lost all, neither knew nor found anything of a user. */
   hasNeverMet(process: VirtualProcess, username: string): boolean {
     return this.#unmet.get(process)?.has(username) === true

@@ -84,8 +84,8 @@ function worldOf(scenario: Scenario): World {
 function workingNode(world: World): Node {
   const { process } = world.requests.at(-1) ?? {}
   const node = world.nodes.find((each) => each.process === process)
-  if (node === undefined) throw new Error(`No living process is at work.`)
-  return node
+  refuse(world, node === undefined ? ['No living process is at work.'] : [])
+  return node as Node
 }
 
 async function checkQuiet(world: World, when: string, ms: number): Promise<void> {

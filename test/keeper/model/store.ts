@@ -43,6 +43,7 @@ export class ModelStore {
   readonly #read = new Map<VirtualProcess, Map<string, Read>>()
   #snapshot: ReadonlyMap<string, Entry> = new Map()
   #mode: StoreMode = 'working'
+  readonly #cutOff = new Set<VirtualProcess>()
   #order = 0
   #answers = 0
   /** The last answer of each process that was a failure. */
@@ -69,6 +70,20 @@ export class ModelStore {
     if (mode !== 'working') this.#hasFailed = true
     if (mode === 'stale') this.#snapshot = new Map(this.#entries)
     if (mode !== 'hanging') for (const happen of this.#waiting.splice(0)) happen()
+  }
+
+  /** For one process nothing gets through, to the store or back. */
+  cutOff(process: VirtualProcess): void {
+    this.#cutOff.add(process)
+    this.#hasFailed = true
+  }
+
+  reconnect(process: VirtualProcess): void {
+    this.#cutOff.delete(process)
+  }
+
+  isCutOff(process: VirtualProcess): boolean {
+    return this.#cutOff.has(process)
   }
 
   /** Loses all it had. */
@@ -210,12 +225,13 @@ export class ModelStore {
     }
     if (this.#options.isSynchronous) {
       return process.operate(() => {
-        if (this.#mode === 'failing' || this.#mode === 'hanging') return fail()
+        if (this.#mode === 'failing' || this.#mode === 'hanging' || this.isCutOff(process)) return fail()
         return answer(effect())
       }, lost)
     }
     return process.operate<Promise<T>>(() => {
       const latencyMs = this.#options.random() * 8
+      if (this.isCutOff(process)) return process.after(latencyMs, fail)
       switch (this.#mode) {
         case 'failing': {
           if (this.#options.random() < 0.5) effect()

@@ -268,7 +268,11 @@ export class World implements Network {
   /** What nobody knows any more, and is not as wanted now: an operator ends it, as a `STRAY` or a `CONFLICT` says. */
   unsubscribeLost(): void {
     for (const subscription of this.service.active().filter(isKept)) {
-      const isUnknown = this.memory.isLost(subscription) || this.memory.lostIds.has(subscription.id)
+      const { lostIds } = this.memory
+      const isUnknown =
+        this.memory.isLost(subscription) ||
+        this.memory.isOrphan(subscription.id) ||
+        lostIds.has(subscription.id)
       if (isUnknown && !this.isAsConfigured(subscription))
         this.service.unsubscribe(subscription.id, 'somebody else')
     }
