@@ -1,4 +1,5 @@
 /** What must be true once the faults are over: each function lists what is not. */
+import type { KeeperProblem } from 'notification-subscriber'
 import { isKept, type ModelSubscription, sameSet } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 import { type Node, seconds, type World } from './world.js'
@@ -104,11 +105,16 @@ export function unresolvedProblems(world: World, codes?: readonly string[]): str
   for (const { node, what } of world.problems) {
     if (!alive.has(node)) continue
     if (codes === undefined ? mayOutlastFaults(what.code) : !codes.includes(what.code)) continue
-    const key = `${node} ${what.code} ${what.subscriptionId ?? ''}`
+    const key = `${node} ${troubleOf(what)}`
     if (what.resolved) open.delete(key)
     else open.set(key, `${node}: ${what.code} was never over: ${what.message}`)
   }
   return [...open.values()]
+}
+
+/** A code may stand for several troubles at a time: one of the roster itself, one of some of its users. */
+function troubleOf({ code, message, usernames }: KeeperProblem): string {
+  return `${code} ${usernames === undefined ? message.replace(/^Over: /, '') : 'of users'}`
 }
 
 /** One trouble, one report: when it begins, when its users have doubled, and when it is over. */
@@ -116,8 +122,8 @@ export function reportsTooMany(world: World): string[] {
   const problems: string[] = []
   const open = new Map<string, number>()
   for (const { node, atMs, what } of world.problems) {
-    const { code, resolved, subscriptionId, usernames } = what
-    const key = `${node} ${code} ${subscriptionId ?? ''} ${usernames === undefined ? '' : 'of users'}`
+    const { code, resolved, usernames } = what
+    const key = `${node} ${troubleOf(what)}`
     const toldUsers = open.get(key)
     const users = usernames?.length ?? 0
     const isDue = resolved ? toldUsers !== undefined : toldUsers === undefined || users >= 2 * toldUsers
