@@ -115,7 +115,7 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
     if (createdBy !== 'keeper' || !usernames.includes(username)) continue
     const endedAtMs = end?.atMs ?? Number.POSITIVE_INFINITY
     // Who was removed as the roster said then is subscribed for the first time again.
-    const wasRemoved = end?.reason === 'unsubscribed' && wasRemovedByRoster(world, id, username)
+    const wasRemoved = end !== undefined && wasRemovedByRoster(world, id, username)
     if (wasRemoved && endedAtMs >= (activeUntilMs ?? 0)) activeUntilMs = undefined
     if (endedAtMs <= sinceMs || wasRemoved) continue
     if (activeUntilMs !== undefined && createdAtMs > activeUntilMs) {
@@ -128,10 +128,13 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
   return times
 }
 
-/** Whether the process that unsubscribed it had read last that its user is not wanted. */
+/** Whether the process that unsubscribed it, or found it gone then, had read last that its user is not wanted. */
 function wasRemovedByRoster(world: World, id: number, username: string): boolean {
   return world.requests.some(
-    ({ kind, subscriptionId, process, atMs }) =>
-      kind === 'unsubscribe' && subscriptionId === id && isRemovedFor(world, process, username, atMs),
+    ({ kind, subscriptionId, process, atMs, effect }) =>
+      kind === 'unsubscribe' &&
+      subscriptionId === id &&
+      effect !== undefined &&
+      isRemovedFor(world, process, username, atMs),
   )
 }

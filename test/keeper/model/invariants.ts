@@ -112,28 +112,38 @@ export function unresolvedProblems(world: World, codes?: readonly string[]): str
   return [...open.values()]
 }
 
-/** A code may stand for several troubles at a time: one of the roster itself, one of some of its users. */
-function troubleOf({ code, message, usernames }: KeeperProblem): string {
-  return `${code} ${usernames === undefined ? message.replace(/^Over: /, '') : 'of users'}`
+/** Told by what its begin and its end have in common. Its message may change meanwhile. */
+function troubleOf(problem: KeeperProblem): string {
+  return `${kindOf(problem)} since ${problem.sinceAt}`
 }
+
+/** Of a kind there is one at a time. */
+function kindOf({ code, usernames, subscriptionId }: KeeperProblem): string {
+  return `${code} ${usernames === undefined ? (subscriptionId ?? '') : 'of users'}`
+}
+
+/** A roster that cannot be read stands beside an earlier one that is not believed. */
+const mostOfAKind: Readonly<Record<string, number>> = { 'ROSTER ': 2 }
 
 /** One trouble, one report: when it begins, when its users have doubled, and when it is over. */
 export function reportsTooMany(world: World): string[] {
   const problems: string[] = []
-  const open = new Map<string, number>()
+  const open = new Map<string, { users: number; kind: string }>()
   for (const { node, atMs, what } of world.problems) {
-    const { code, resolved, usernames } = what
+    const { resolved, usernames } = what
     const key = `${node} ${troubleOf(what)}`
-    const toldUsers = open.get(key)
+    const kind = `${node} ${kindOf(what)}`
     const users = usernames?.length ?? 0
-    const isDue = resolved ? toldUsers !== undefined : toldUsers === undefined || users >= 2 * toldUsers
-    if (!isDue || (toldUsers === 0 && !resolved)) {
-      problems.push(
-        `${node} told ${code} once more at ${seconds(atMs)}, ${resolved ? 'over' : `of ${users} users`}`,
-      )
+    const before = open.get(key)
+    const others = [...open].filter(([other, each]) => other !== key && each.kind === kind).length
+    const hasDoubled = before === undefined || (before.users > 0 && users >= 2 * before.users)
+    const isDue = resolved ? before !== undefined : hasDoubled && others < (mostOfAKind[kindOf(what)] ?? 1)
+    if (!isDue) {
+      const how = resolved ? 'over' : `of ${users} users`
+      problems.push(`${node} told ${kindOf(what)} once more at ${seconds(atMs)}, ${how}`)
     }
     if (resolved) open.delete(key)
-    else open.set(key, users)
+    else open.set(key, { users, kind })
   }
   return problems
 }
