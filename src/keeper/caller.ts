@@ -51,11 +51,17 @@ export interface Chain {
   readonly done: { created: boolean; restored: boolean }
 }
 
-/** How a chain of calls ends. */
+/**
+ * How a chain of calls ends. `settled`: all is as it should be. `conflict`: another subscription is in the way.
+ * `aborted`: another process is at work. `waiting`: the rest has to wait, until a monotonic time or for the store.
+ * `held`: an outage keeps all calls back. `failed`: a call did. `broken`: the keeper itself has thrown.
+ */
 export type ChainEnd =
-  | { readonly end: 'settled' | 'conflict' | 'aborted' }
+  | { readonly end: 'settled' }
+  | { readonly end: 'conflict' }
+  | { readonly end: 'aborted' }
   | { readonly end: 'waiting'; readonly until: number | 'store'; readonly error?: unknown }
-  | { readonly end: 'held'; readonly error: unknown }
+  | { readonly end: 'held' | 'broken'; readonly error: unknown }
   | { readonly end: 'failed'; readonly error: unknown; readonly trouble: Trouble }
 
 export class Caller {

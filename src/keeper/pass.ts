@@ -120,20 +120,20 @@ async function visitOnce(
 }
 
 const stoppedMessage = 'The keeper was stopped before the pass came to this user.'
+const untriedMessage = 'This user was not tried: the next pass comes back to them.'
+const inTheWayMessage = 'Another subscription for this user, type and callback URL is in the way.'
 
 /** What stands between this user and a subscription, or the end of one. */
 function problemOf(record: UserRecord, visit: Visit, target: number | undefined): unknown {
   if (visit.end === 'settled') return undefined
   if (visit.end === 'aborted') return new Error('Another process has taken over, or the keeper was stopped.')
-  if (visit.end !== 'waiting') {
-    return visit.error ?? new Error('This user was not tried: the next pass comes back to them.')
-  }
+  if (visit.end === 'conflict') return new Error(inTheWayMessage)
+  if (visit.end !== 'waiting') return visit.error ?? new Error(untriedMessage)
+  if (visit.error !== undefined) return visit.error
   const slot = target === undefined ? undefined : slotOf(record, target)
   const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
-  if (isThere && !record.isRemoved && visit.error === undefined) return undefined
-  if (visit.error !== undefined) return visit.error
-  if (record.error !== undefined) return record.error
-  const seconds = Math.max(0, Math.ceil(((visit.until ?? 0) - performance.now()) / 1_000))
+  if (isThere && !record.isRemoved) return undefined
+  const seconds = Math.max(0, Math.ceil((record.dueAt - performance.now()) / 1_000))
   return new Error(
     record.isRemoved || slot?.doubt === 'unanswered'
       ? `An earlier request was not answered and may still take effect: a pass in ${seconds} s or later settles that.`

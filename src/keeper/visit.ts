@@ -1,27 +1,17 @@
 /** Carries out for one user what `decide` says: one call after the other, until there is nothing left to do now. */
 import type { Log } from '../logger.js'
-import { Caller, type CallerParts, type Chain, type ChainEnd, failed } from './caller.js'
+import { Caller, type CallerParts, type Chain, type ChainEnd } from './caller.js'
 import { isPassing } from './classify.js'
 import { decide, nothingLearnt, type Step } from './decide.js'
+import { followUp } from './follow-up.js'
 import type { Problems } from './problems.js'
 import { Overtaken, StoreFailure } from './store-access.js'
 import { conflictMessage, invalidMessage } from './telling.js'
-import { delay, retryWaitMs } from './timing.js'
+import { delay } from './timing.js'
 import type { Chunk, UserRecord } from './user-record.js'
 
-/** How a visit ended. */
-export interface Visit {
-  /**
-   * `settled`: all is as it should be. `waiting`: the rest has to wait. `conflict`: another subscription is in the
-   * way. `failed`: a call did. `held`: an outage keeps all calls back. `aborted`: another process is at work.
-   */
-  readonly end: 'settled' | 'waiting' | 'conflict' | 'failed' | 'held' | 'aborted'
-  /** When to go on, of `waiting`; monotonic. */
-  readonly until?: number
-  /** Why the visit did not settle. */
-  readonly error?: unknown
-  /** Whether the client refused the request of this user: the service was not asked. */
-  readonly isInvalid?: boolean
+/** How a visit ended, and what it has brought about. */
+export type Visit = ChainEnd & {
   readonly created: boolean
   readonly restored: boolean
   /** Whether the user was removed for good. */
@@ -38,12 +28,6 @@ export interface VisitorParts extends CallerParts {
 
 /** With a second or two in between: more than that is left to the next visit. */
 const attemptsPerVisit = 3
-
-/** A store that fails is asked again after this time. */
-const storePauseMs = 10_000
-
-/** A visit that was given up, because this process may not work at the moment, is tried again after this time. */
-const abortedPauseMs = 1_000
 
 export class Visitor {
   readonly #parts: VisitorParts
@@ -88,7 +72,7 @@ export class Visitor {
     const { problems } = this.#parts
     if (visit.end === 'conflict') problems.addUser('CONFLICT', username, conflictMessage)
     else if (visit.end === 'settled') problems.removeUser('CONFLICT', username)
-    if (visit.isInvalid === true) {
+    if (visit.end === 'failed' && visit.trouble.kind === 'INVALID') {
       problems.addUser('ROSTER', username, (names) => invalidMessage(names, visit.error), visit.error)
     } else if (visit.end === 'settled' || visit.end === 'conflict') problems.removeUser('ROSTER', username)
     return visit
@@ -130,65 +114,38 @@ export class Visitor {
       }
     } catch (error) {
       if (error instanceof StoreFailure) return { end: 'waiting', until: 'store', error }
-      if (!(error instanceof Overtaken)) return failed({ kind: 'INVALID', error, retryAfterMs: undefined })
+      if (!(error instanceof Overtaken)) return { end: 'broken', error }
       // A record of an earlier turn says nothing about the present one.
       if (this.#parts.records.users.get(record.username) === record) this.#parts.tenure.lose()
       return { end: 'aborted' }
     }
   }
 
-  async #finish(chain: Chain, chainEnd: ChainEnd): Promise<Visit> {
-    const { record, done, learnt, suspectsEnd } = chain
-    const { records, log, sweepIntervalMs } = this.#parts
-    const now = performance.now()
-    record.isQuiet = false
-    if (chainEnd.end === 'aborted') {
-      // The record may stay in use: a new configuration is not in force yet. Whoever waits for it must not try at once.
-      record.dueAt = now + abortedPauseMs
-      return { end: 'aborted', ...done, removed: false }
-    }
-    if (record.isRemoved && record.slots.length === 0) {
+  async #finish(chain: Chain, end: ChainEnd): Promise<Visit> {
+    const { record, done } = chain
+    const { records, sweepIntervalMs } = this.#parts
+    if (end.end !== 'aborted' && record.isRemoved && record.slots.length === 0) {
       const { chunk } = record
       records.forget(record)
+      record.isQuiet = false
       record.dueAt = Number.POSITIVE_INFINITY
       if (chunk !== undefined) await this.#saveChunkOf(chunk)
       return { end: 'settled', ...done, removed: true }
     }
-    if (chainEnd.end === 'failed') {
-      record.failures++
-      record.error = chainEnd.error
-      const { kind, retryAfterMs } = chainEnd.trouble
-      record.dueAt = now + (kind === 'INVALID' ? sweepIntervalMs : retryWaitMs(record.failures, retryAfterMs))
-      const { username, failures } = record
-      log(
-        'warn',
-        { username, failures, error: chainEnd.error },
-        'A subscription could not be kept: it will be tried again',
-      )
-      return { end: 'failed', error: chainEnd.error, isInvalid: kind === 'INVALID', ...done, removed: false }
+    Object.assign(record, followUp(chain, end, { now: performance.now(), sweepIntervalMs }))
+    this.#log(record, end)
+    return { ...end, ...done, removed: false }
+  }
+
+  #log({ username, failures }: UserRecord, end: ChainEnd): void {
+    const { log } = this.#parts
+    if (end.end === 'failed') {
+      const message = 'A subscription could not be kept: it will be tried again'
+      log('warn', { username, failures, error: end.error }, message)
+    } else if (end.end === 'broken') {
+      const message = 'A bug of the keeper stopped a visit: report it. The user is tried again in turn'
+      log('error', { username, failures, error: end.error }, message)
     }
-    if (chainEnd.end === 'held') {
-      record.dueAt = now
-      return { end: 'held', error: chainEnd.error, ...done, removed: false }
-    }
-    record.failures = 0
-    record.error = undefined
-    record.hasConflict = chainEnd.end === 'conflict'
-    if (chainEnd.end === 'waiting') {
-      const until = chainEnd.until === 'store' ? now + storePauseMs : chainEnd.until
-      record.dueAt = until
-      return { end: 'waiting', until, error: chainEnd.error, ...done, removed: false }
-    }
-    if (chainEnd.end === 'conflict') {
-      record.dueAt = now + sweepIntervalMs
-      return { end: 'conflict', error: new Error(inTheWay), ...done, removed: false }
-    }
-    if (learnt.isProven) {
-      if (!suspectsEnd) record.probes++
-      record.isQuiet = record.slots.length === 1 && record.slots[0]?.doubt !== 'unanswered'
-      record.dueAt = Math.min(now + sweepIntervalMs, nextCheckAt(chain, now))
-    }
-    return { end: 'settled', ...done, removed: false }
   }
 
   async #saveChunkOf(chunk: Chunk): Promise<void> {
@@ -201,20 +158,7 @@ export class Visitor {
   }
 }
 
-/** When something that is not over yet is to be looked at again, sooner than in turn. */
-function nextCheckAt({ record, startedSince }: Chain, now: number): number {
-  // A doubt that could be settled since this chain began is looked at again at once.
-  const open = record.slots.filter(
-    ({ doubt, settlesAt }) => doubt === 'unanswered' && settlesAt > startedSince,
-  )
-  const times = open.map(({ settlesAt }) => settlesAt)
-  if (record.restoreAllowedAt > now) times.push(record.restoreAllowedAt)
-  return Math.min(...times)
-}
-
-const inTheWay = 'Another subscription for this user, type and callback URL is in the way.'
-
 function endOf(step: Extract<Step, { kind: 'wait' | 'conflict' | 'done' }>): ChainEnd {
   if (step.kind === 'wait') return { end: 'waiting', until: step.until }
-  return { end: step.kind === 'done' ? 'settled' : 'conflict' }
+  return step.kind === 'done' ? { end: 'settled' } : { end: 'conflict' }
 }

@@ -1,0 +1,61 @@
+/** When to go on with a user, and how they are doing, once a chain of calls has ended: a pure function. */
+import type { Chain, ChainEnd } from './caller.js'
+import { retryWaitMs } from './timing.js'
+import type { UserRecord } from './user-record.js'
+
+/** What changes in the record. */
+export type FollowUp = Partial<
+  Pick<UserRecord, 'dueAt' | 'isQuiet' | 'hasConflict' | 'failures' | 'error' | 'probes'>
+>
+
+/** A store that fails is asked again after this time. */
+const storePauseMs = 10_000
+
+/** A visit that was given up, because this process may not work at the moment, is tried again after this time. */
+const abortedPauseMs = 1_000
+
+export function followUp(
+  chain: Pick<Chain, 'record' | 'startedSince' | 'suspectsEnd' | 'learnt'>,
+  end: ChainEnd,
+  { now, sweepIntervalMs }: { now: number; sweepIntervalMs: number },
+): FollowUp {
+  const { learnt, record, suspectsEnd } = chain
+  const inTurn = now + sweepIntervalMs
+  const failures = record.failures + 1
+  const isWell = { isQuiet: false, hasConflict: false, failures: 0, error: undefined }
+  switch (end.end) {
+    case 'aborted':
+      // The record may stay in use: a new configuration is not in force yet. Whoever waits for it must not try at once.
+      return { isQuiet: false, dueAt: now + abortedPauseMs }
+    case 'held':
+      return { isQuiet: false, dueAt: now }
+    case 'broken':
+      return { isQuiet: false, dueAt: inTurn, failures, error: end.error }
+    case 'failed': {
+      const { kind, retryAfterMs } = end.trouble
+      const dueAt = kind === 'INVALID' ? inTurn : now + retryWaitMs(failures, retryAfterMs)
+      return { isQuiet: false, dueAt, failures, error: end.error }
+    }
+    case 'waiting':
+      return { ...isWell, dueAt: end.until === 'store' ? now + storePauseMs : end.until }
+    case 'conflict':
+      return { ...isWell, hasConflict: true, dueAt: inTurn }
+    case 'settled': {
+      if (!learnt.isProven) return isWell
+      const isQuiet = record.slots.length === 1 && record.slots[0]?.doubt !== 'unanswered'
+      const probes = suspectsEnd ? record.probes : record.probes + 1
+      return { ...isWell, isQuiet, probes, dueAt: Math.min(inTurn, nextCheckAt(chain, now)) }
+    }
+  }
+}
+
+/** When something that is not over yet is to be looked at again, sooner than in turn. */
+function nextCheckAt({ record, startedSince }: Pick<Chain, 'record' | 'startedSince'>, now: number): number {
+  // A doubt that could be settled since this chain began is looked at again at once.
+  const open = record.slots.filter(
+    ({ doubt, settlesAt }) => doubt === 'unanswered' && settlesAt > startedSince,
+  )
+  const times = open.map(({ settlesAt }) => settlesAt)
+  if (record.restoreAllowedAt > now) times.push(record.restoreAllowedAt)
+  return Math.min(...times)
+}
