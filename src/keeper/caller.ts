@@ -10,6 +10,7 @@ import {
   prepare,
   takeBack,
 } from './apply.js'
+import { markStale } from './chunk.js'
 import type { Circuit } from './circuit.js'
 import { type Classified, classify, type Trouble } from './classify.js'
 import { areInEachOthersWay, hasSurplus } from './configuration.js'
@@ -141,7 +142,7 @@ export class Caller {
         if (slot && !isNoted) slot.isUnwritten ||= answer.kind === 'created' || isLostCreate(call, answer)
         this.#follow(chain, effects, idBefore)
         if (effects.mustSave) await this.#save(record)
-        else if (record.chunk !== undefined) record.chunk.isStale = true
+        else markStale(record)
         return trouble && failed(trouble)
       } finally {
         gate.leave()
@@ -150,7 +151,7 @@ export class Caller {
       if (!isSent) {
         if (isInside) circuit.giveBack(record.username)
         takeBack(record, call, before)
-        if (record.chunk !== undefined) record.chunk.isStale = true
+        markStale(record)
       }
     }
   }

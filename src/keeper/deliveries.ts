@@ -1,4 +1,5 @@
 /** Deliveries as proofs. Noting one must cost next to nothing, so what follows from it is worked out when it matters. */
+import { markStale } from './chunk.js'
 import { deliveryLagMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 
@@ -13,7 +14,7 @@ export function noteDelivery(record: UserRecord, id: number): void {
   record.deliveredId = id
   record.deliveredSince = performance.now()
   record.deliveredAt = Date.now()
-  if (record.chunk !== undefined) record.chunk.isStale = true
+  markStale(record)
 }
 
 /**
@@ -43,8 +44,35 @@ export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: 
   if (record.provenSince < provenSince) record.provenSince = provenSince
   const nextProbeAt = provenSince + sweepIntervalMs
   if (record.isQuiet && record.dueAt < nextProbeAt) record.dueAt = nextProbeAt
-  if (record.restoresSinceDelivery === 0) return false
+  return endRestoreWait(record)
+}
+
+/**
+ * Deliveries of an id that arrived in this process count for the record that was read anew, whoever was at work.
+ *
+ * @param earlier - the record in which they were noted
+ */
+export function carryOver(earlier: UserRecord, record: UserRecord, id: number): void {
+  if (earlier.deliveredId === id) {
+    record.deliveredId = id
+    record.deliveredSince = earlier.deliveredSince
+    record.deliveredAt = earlier.deliveredAt
+  }
+  if (earlier.deliveryAt === undefined) return
+  if (record.deliveryAt !== undefined && record.deliveryAt >= earlier.deliveryAt) return
+  const slot = record.slots.find((each) => each.id === id)
+  const earlierSlot = earlier.slots.find((each) => each.id === id)
+  if (slot === undefined || earlierSlot === undefined) return
+  record.deliveryAt = earlier.deliveryAt
+  record.provenSince = earlier.provenSince
+  slot.provenAt = Math.max(slot.provenAt ?? 0, earlierSlot.provenAt ?? 0) || undefined
+  endRestoreWait(record)
+}
+
+/** The receiver works for this user: the next end is restored at once. @returns whether there was a restore before */
+function endRestoreWait(record: UserRecord): boolean {
+  const wasRestored = record.restoresSinceDelivery > 0
   record.restoresSinceDelivery = 0
   record.restoreAllowedAt = 0
-  return true
+  return wasRestored
 }

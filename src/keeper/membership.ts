@@ -1,4 +1,5 @@
 /** Who is wanted: asks the roster, and notes in the records what it says, as far as it is believed. */
+import { markStale } from './chunk.js'
 import { leftoversOfUnknown, putInDoubt, unknownUsers } from './handover.js'
 import type { Roster } from './keeper-types.js'
 import type { Problems } from './problems.js'
@@ -107,7 +108,7 @@ export class Membership {
   #setTentative(record: UserRecord, isTentative: boolean): void {
     if (record.isTentative === isTentative) return
     record.isTentative = isTentative
-    if (record.chunk !== undefined) record.chunk.isStale = true
+    markStale(record)
   }
 
   #setRemoved(record: UserRecord, isRemoved: boolean): void {
@@ -117,6 +118,6 @@ export class Membership {
     record.hasConflict = false
     this.#parts.problems.removeUser('CONFLICT', record.username)
     this.#parts.problems.removeUser('RECEIVER_SUSPECTED', record.username)
-    if (record.chunk !== undefined) record.chunk.isStale = true
+    markStale(record)
   }
 }

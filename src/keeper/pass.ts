@@ -100,11 +100,11 @@ async function visitEverybody(keeping: Keeping, request: PassRequest): Promise<S
 function unmetFirst(records: Iterable<UserRecord>): UserRecord[] {
   const unmet: UserRecord[] = []
   const met: UserRecord[] = []
-  for (const record of records) (isMet(record) && !record.isRemoved ? met : unmet).push(record)
+  for (const record of records) (hasSubscription(record) && !record.isRemoved ? met : unmet).push(record)
   return unmet.concat(met)
 }
 
-function isMet(record: UserRecord | undefined): boolean {
+function hasSubscription(record: UserRecord | undefined): boolean {
   return record?.slots.some(({ id, isGone }) => id !== undefined && !isGone) === true
 }
 
@@ -149,7 +149,9 @@ function reportOfOthers(
 ): SweepReport {
   const names = [...(roster ?? records.users.keys())]
   const message = otherMessages[wanted][tenure.standing]
-  const failing = names.filter((username) => wanted === 'nobody' || !isMet(records.users.get(username)))
+  const failing = names.filter(
+    (username) => wanted === 'nobody' || !hasSubscription(records.users.get(username)),
+  )
   return {
     wanted: wanted === 'nobody' ? 0 : names.length,
     active: names.length - failing.length,

@@ -3,29 +3,14 @@
  * the head never promises what is not there; nothing has to be listed to find everything again.
  */
 import { randomUUID } from 'node:crypto'
-import * as z from 'zod'
-import { parseJson } from '../shared/parse-json.js'
+import { type Chunk, keyOf, markStale, newChunk, parseChunk, recordsPerChunk, textOf } from './chunk.js'
 import type { StoredGeneration } from './configuration.js'
+import { carryOver } from './deliveries.js'
 import { Leftovers } from './handover.js'
 import { Overtaken, type StoreAccess } from './store-access.js'
 import { type Head, StoredHead } from './stored-head.js'
-import {
-  type Chunk,
-  fromStored,
-  type LoadFacts,
-  storedRecordsSchema,
-  toStored,
-  type UserRecord,
-} from './user-record.js'
-
-const recordsPerChunk = 100
-
-const chunkSchema = z.object({
-  version: z.literal(1),
-  /** The epoch of the process that wrote it. */
-  by: z.string(),
-  records: storedRecordsSchema,
-})
+import { fromStored, type LoadFacts } from './stored-record.js'
+import type { UserRecord } from './user-record.js'
 
 export class RecordStore {
   readonly #store: StoreAccess
@@ -93,16 +78,11 @@ export class RecordStore {
     const chunks: Chunk[] = []
     let missing = 0
     for (let index = 0; index < count; index++) {
-      const text = await this.#store.readOrProveEmpty(`chunk:${index}`)
+      const text = await this.#store.readOrProveEmpty(keyOf({ index }))
       const parsed = text === undefined ? undefined : parseChunk(text)
       if (parsed === undefined) missing++
-      chunks.push(
-        newChunk(
-          index,
-          text,
-          parsed?.records.map((stored) => fromStored(stored, facts)),
-        ),
-      )
+      const records = parsed?.records.map((stored) => fromStored(stored, facts))
+      chunks.push(newChunk(index, text, records))
     }
     this.timesLoaded++
     const seenBefore = new Map(this.byId)
@@ -123,7 +103,7 @@ export class RecordStore {
     for (const [id, earlier] of seenBefore) {
       const record = this.byId.get(id)
       if (record === undefined) this.#onIdDropped(id)
-      else keepDeliveries(earlier, record, id)
+      else carryOver(earlier, record, id)
     }
     return missing
   }
@@ -132,7 +112,7 @@ export class RecordStore {
   async rewrite(generation: StoredGeneration): Promise<void> {
     const epoch = randomUUID()
     for (const chunk of this.#chunks) {
-      chunk.text = await this.#store.read(`chunk:${chunk.index}`)
+      chunk.text = await this.#store.read(keyOf(chunk))
       await this.save(chunk)
     }
     const { targets } = this.head
@@ -170,7 +150,7 @@ export class RecordStore {
     const { chunk } = record
     if (chunk === undefined) return
     chunk.records.splice(chunk.records.indexOf(record), 1)
-    chunk.isStale = true
+    markStale(record)
     record.chunk = undefined
   }
 
@@ -204,19 +184,14 @@ export class RecordStore {
   async isCurrent(chunk: Chunk): Promise<boolean> {
     await chunk.writing?.catch(() => {})
     if (chunk.text === undefined) await this.save(chunk)
-    return (await this.#store.read(`chunk:${chunk.index}`)) === chunk.text
+    return (await this.#store.read(keyOf(chunk))) === chunk.text
   }
 
   async #write(chunk: Chunk): Promise<void> {
     // Of a time before another process was at work.
     if (this.#chunks[chunk.index] !== chunk) throw new Overtaken()
-    const key = `chunk:${chunk.index}`
-    const now = performance.now()
-    const text = JSON.stringify({
-      version: 1,
-      by: this.#epoch ?? '',
-      records: chunk.records.map((each) => toStored(each, now)),
-    })
+    const key = keyOf(chunk)
+    const text = textOf(chunk, this.#epoch)
     const unwritten = chunk.records.flatMap(({ slots }) => slots.filter((slot) => slot.isUnwritten))
     const { isReadBack } = chunk
     chunk.isStale = false
@@ -268,31 +243,4 @@ export class RecordStore {
     if (!this.isOwn) throw new Overtaken()
     return this.#count(index)
   }
-}
-
-function parseChunk(text: string): z.output<typeof chunkSchema> | undefined {
-  return chunkSchema.safeParse(parseJson(text)).data
-}
-
-/** Deliveries that arrived in this process count, whoever was at work. */
-function keepDeliveries(earlier: UserRecord, record: UserRecord, id: number): void {
-  if (earlier.deliveredId === id) {
-    record.deliveredId = id
-    record.deliveredSince = earlier.deliveredSince
-    record.deliveredAt = earlier.deliveredAt
-  }
-  if (earlier.deliveryAt === undefined) return
-  if (record.deliveryAt !== undefined && record.deliveryAt >= earlier.deliveryAt) return
-  const slot = record.slots.find((each) => each.id === id)
-  const earlierSlot = earlier.slots.find((each) => each.id === id)
-  if (slot === undefined || earlierSlot === undefined) return
-  record.deliveryAt = earlier.deliveryAt
-  record.provenSince = earlier.provenSince
-  record.restoresSinceDelivery = 0
-  record.restoreAllowedAt = 0
-  slot.provenAt = Math.max(slot.provenAt ?? 0, earlierSlot.provenAt ?? 0) || undefined
-}
-
-function newChunk(index: number, text: string | undefined, records: UserRecord[] = []): Chunk {
-  return { index, records, text, isStale: false, isReadBack: false, writing: undefined, nextWrite: undefined }
 }

@@ -1,5 +1,5 @@
-/** What the keeper knows of one user, and how that is written into the store. */
-import * as z from 'zod'
+/** What the keeper knows of one user. */
+import type { Chunk } from './chunk.js'
 
 /**
  * Whether a subscription may exist whose id is not recorded.
@@ -94,21 +94,6 @@ export interface UserRecord {
   chunk: Chunk | undefined
 }
 
-/** Up to a hundred records that stand in the store under one key. */
-export interface Chunk {
-  readonly index: number
-  readonly records: UserRecord[]
-  /** What stands in the store, as far as this process knows. */
-  text: string | undefined
-  /** Whether there is something to write. Proofs alone can wait. */
-  isStale: boolean
-  /** Whether somebody who waits for the next write needs to know that it stands in the store. */
-  isReadBack: boolean
-  writing: Promise<void> | undefined
-  /** A write that begins when the one in flight is over: everybody who asks meanwhile shares it. */
-  nextWrite: Promise<void> | undefined
-}
-
 /** A user whom nobody has met yet. */
 export function newUser(username: string): UserRecord {
   return {
@@ -161,108 +146,4 @@ export function mayBeUndone({ lateUpdate }: Slot, generation: number, since: num
 /** The subscription of the present configuration. */
 export function slotOf(record: UserRecord, target: number): Slot | undefined {
   return record.slots.find((slot) => slot.target === target)
-}
-
-/** Short names: they stand in the store once for each user. */
-const slotSchema = z.object({
-  t: z.int(),
-  g: z.int(),
-  i: z.int().optional(),
-  gone: z.literal(1).optional(),
-  /** 1: `unanswered`, 2: `loaded`. */
-  doubt: z.literal([1, 2]).optional(),
-  p: z.number().optional(),
-  /** Generation of an update without an answer. */
-  l: z.int().optional(),
-})
-
-const recordSchema = z.object({
-  u: z.string(),
-  s: z.array(slotSchema),
-  x: z.literal(1).optional(),
-  n: z.int().optional(),
-  since: z.int().optional(),
-  r: z.number().optional(),
-  d: z.number().optional(),
-  /** Added by a roster that was not believed. */
-  a: z.literal(1).optional(),
-  gap: z.object({ p: z.number().optional() }).optional(),
-})
-
-export const storedRecordsSchema = z.array(recordSchema)
-
-export type StoredRecord = z.output<typeof recordSchema>
-
-/** @param now - monotonic */
-export function toStored(record: UserRecord, now: number): StoredRecord {
-  return {
-    u: record.username,
-    s: record.slots.map((slot) => ({
-      t: slot.target,
-      g: slot.generation,
-      i: slot.id,
-      gone: slot.isGone ? 1 : undefined,
-      doubt:
-        slot.doubt === 'unanswered' || slot.settlesAt === inFlight
-          ? 1
-          : slot.doubt === 'loaded'
-            ? 2
-            : undefined,
-      p: slot.provenAt,
-      l: slot.lateUpdate && now < slot.lateUpdate.settlesAt ? slot.lateUpdate.generation : undefined,
-    })),
-    x: record.isRemoved ? 1 : undefined,
-    n: record.restoredCount || undefined,
-    since: record.restoresSinceDelivery || undefined,
-    r: record.restoredAt,
-    d: record.deliveryAt,
-    a: record.isTentative ? 1 : undefined,
-    gap: record.interruption && { p: record.interruption.lastProvenAt },
-  }
-}
-
-/** What a record that was read depends on. */
-export interface LoadFacts {
-  /** Whether the process that wrote it ended cleanly. */
-  readonly wasClosed: boolean
-  /** From when on no create of that process can still take effect; monotonic. */
-  readonly settlesAt: number
-  /** How long the next restore has to wait, in milliseconds. */
-  readonly restoreWaitMs: (record: Pick<UserRecord, 'restoresSinceDelivery' | 'restoredAt'>) => number
-  /** Monotonic. */
-  readonly now: number
-}
-
-export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
-  const record = newUser(stored.u)
-  record.isRemoved = stored.x === 1
-  record.restoredCount = stored.n ?? 0
-  record.restoresSinceDelivery = stored.since ?? 0
-  record.restoredAt = stored.r
-  record.deliveryAt = stored.d
-  record.isTentative = stored.a === 1
-  record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
-  record.restoreAllowedAt = facts.now + facts.restoreWaitMs(record)
-  record.slots = stored.s.map((slot) => {
-    // A later process that ended cleanly does not make up for one that did not. Without an id no create is sent before
-    // its intent is stored: then no doubt in the store is none.
-    const isClear = slot.doubt === undefined && (facts.wasClosed || slot.i === undefined)
-    const doubt = slot.doubt === 1 ? 'unanswered' : isClear ? 'none' : 'loaded'
-    // A process that did not end cleanly may have had an update in flight, of this generation or a later one.
-    const lateGeneration = slot.l ?? (isClear ? undefined : slot.g)
-    return {
-      target: slot.t,
-      generation: slot.g,
-      id: slot.i,
-      isGone: slot.gone === 1,
-      goneSince: facts.now,
-      doubt,
-      settlesAt: doubt === 'none' ? 0 : facts.settlesAt,
-      provenAt: slot.p,
-      lateUpdate:
-        lateGeneration === undefined ? undefined : { generation: lateGeneration, settlesAt: facts.settlesAt },
-      isUnwritten: false,
-    }
-  })
-  return record
 }

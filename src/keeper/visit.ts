@@ -1,6 +1,7 @@
 /** Carries out for one user what `decide` says: one call after the other, until there is nothing left to do now. */
 import type { Log } from '../logger.js'
 import { Caller, type CallerParts, type Chain, type ChainEnd } from './caller.js'
+import { type Chunk, markStale } from './chunk.js'
 import { isPassing } from './classify.js'
 import { decide, nothingLearnt, type Step } from './decide.js'
 import { followUp } from './follow-up.js'
@@ -8,7 +9,7 @@ import type { Problems } from './problems.js'
 import { Overtaken, StoreFailure } from './store-access.js'
 import { conflictMessage, invalidMessage } from './telling.js'
 import { delay } from './timing.js'
-import type { Chunk, UserRecord } from './user-record.js'
+import type { UserRecord } from './user-record.js'
 
 /** How a visit ended, and what it has brought about. */
 export type Visit = ChainEnd & {
@@ -101,7 +102,7 @@ export class Visitor {
         const step = decide(record, chain.learnt, facts)
         if (step.kind === 'forget') {
           record.slots = record.slots.filter((slot) => slot !== step.slot)
-          if (record.chunk !== undefined) record.chunk.isStale = true
+          markStale(record)
         } else if (step.kind === 'reread') {
           if (record.chunk === undefined || !(await this.#parts.records.isCurrent(record.chunk))) {
             throw new Overtaken()
