@@ -103,6 +103,27 @@ describe('the page', () => {
     expect(world.emulator.subscriptions).toHaveLength(2)
   })
 
+  it('takes a 409 to the very same subscription for no failure, one to an overlap for one, and says why', async () => {
+    await using world = await World.start()
+    await using opened = await openPage(browser, world.pageUrl)
+    const { page } = opened
+    await world.subscribe('alice')
+    for (const usernames of [['alice'], ['alice', 'bob']]) {
+      await world.client.tryCreateSubscription({
+        notificationTypes: ['behavioral'],
+        usernames,
+        callbackUrl: world.callbackUrl,
+      })
+    }
+    const details = page.getByRole('tabpanel', { name: 'Details' })
+    await option(page, /create .*409.* alice ·/).click()
+    await details.getByText('Subscription 1 is identical').waitFor()
+    await choose(page, /^Failures/)
+    await option(page, /create .*409.* alice, bob ·/).click()
+    await details.getByText('Subscription 1 covers some of the users').waitFor()
+    expect(await option(page, /create .*409/).count()).toBe(1)
+  })
+
   it('plans a fault that the next callback meets, and forgets those that are planned', async () => {
     await using world = await World.start()
     await world.subscribe('alice')

@@ -74,6 +74,10 @@ describe('section 3: states and transitions', () => {
     const refused = await create(emulator, { ...both, url, recreate } as Subscription)
     const message = `Subscription ${first} is identical; recreateIfExists=true would replace it`
     expect(refusalOf(refused)).toEqual([409, { error: 'duplicate_subscription', message }])
+    expect(emulator.requests.at(-1)).toMatchObject({
+      status: 409,
+      refusal: { code: 'duplicate_subscription', message },
+    })
     expect(ids()).toEqual([first])
   })
 

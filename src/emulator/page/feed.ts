@@ -1,5 +1,6 @@
 /** What the page server tells the page: types only, shared by both sides. Every secret in them is masked. */
 import type { NotificationType } from '../../notification-types.js'
+import type { RecordedRequest } from '../service/request-log.js'
 import type { EndReason } from '../service/subscription-store.js'
 
 /** Stands where a secret was: the server never sends one unasked. */
@@ -49,6 +50,8 @@ export interface RequestView extends MessageBase {
   readonly operation: string
   readonly method: string
   readonly path: MaskedText
+  /** Why the emulator refused it. */
+  readonly refusal?: RecordedRequest['refusal']
 }
 
 /** A callback that the emulator sent. */

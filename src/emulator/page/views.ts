@@ -11,11 +11,12 @@ export function requestView(id: number, record: RecordedRequest): RequestView {
   const headers = maskHeaders(record.headers)
   const body = maskRequestBody(record.headers['content-type'], record.body)
   const path = maskUrl(record.path)
-  const { operation, method, bodyLength } = record
+  const { operation, method, bodyLength, refusal } = record
   const hasSecrets = body !== record.body || path !== record.path || hasMasked(headers)
   return {
     ...{ kind: 'request', id, at: record.startedAt, operation, method, path, headers, body, bodyLength },
     ...outcome(record),
+    ...(refusal && { refusal }),
     hasSecrets,
   }
 }

@@ -18,7 +18,12 @@ export interface RecordedRequest extends RecordedEntry {
   readonly bodyLength: number
   /** The injected fault that the request met. */
   readonly fault?: Fault
+  /** Why the emulator refused the request: the code and the sentence that its answer has. */
+  readonly refusal?: { readonly code: string; readonly message: string }
 }
+
+/** What became of a request. */
+type RequestOutcome = Outcome & Pick<RecordedRequest, 'refusal'>
 
 /** How many requests of each kind arrived since the start. */
 export type RequestCounts = Readonly<Record<RecordedRequest['operation'], number>>
@@ -33,7 +38,9 @@ export class RequestLog {
   }
 
   /** Records a request, whose body is cut; the returned function adds what became of the request. */
-  begin(request: Omit<RecordedRequest, keyof RecordedEntry | 'bodyLength'>): (outcome: Outcome) => void {
+  begin(
+    request: Omit<RecordedRequest, keyof RecordedEntry | 'bodyLength' | 'refusal'>,
+  ): (outcome: RequestOutcome) => void {
     this.#counts[request.operation]++
     return this.#history.begin({ ...request, ...beginningOf(request.body) })
   }

@@ -52,15 +52,21 @@ export class NotificationService {
       body,
       ...(fault && { fault }),
     })
-    const answer = () => {
-      if (isComplete) return route.answer(headers, body)
-      throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
+    let refusal: Refusal | undefined
+    const answer = async () => {
+      try {
+        if (isComplete) return await route.answer(headers, body)
+        throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        refusal = error
+        return refusalAsResponse(route.operation, error)
+      }
     }
     try {
-      const response = await this.#withFault(fault, request.signal, () =>
-        refusalsAsResponses(route.operation, answer),
-      )
-      finish({ status: response.status })
+      const response = await this.#withFault(fault, request.signal, answer)
+      const { status } = response
+      finish(refusal ? { status, refusal: { code: refusal.code, message: refusal.message } } : { status })
       return response
     } catch (error) {
       finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error) })
@@ -148,19 +154,12 @@ function decodePathSegment(segment: string): string | undefined {
   }
 }
 
-async function refusalsAsResponses(
+function refusalAsResponse(
   operation: Route['operation'],
-  answer: () => Promise<Response>,
-): Promise<Response> {
-  try {
-    return await answer()
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    const { status, code, message, headers } = error
-    const body =
-      operation === 'token' ? { error: code, error_description: message } : { error: code, message }
-    return Response.json(body, { status, headers: { 'cache-control': 'no-store', ...headers } })
-  }
+  { status, code, message, headers }: Refusal,
+): Response {
+  const body = operation === 'token' ? { error: code, error_description: message } : { error: code, message }
+  return Response.json(body, { status, headers: { 'cache-control': 'no-store', ...headers } })
 }
 
 async function withMalformedBody(response: Response, malformedBody: string | true): Promise<Response> {

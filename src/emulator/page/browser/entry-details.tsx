@@ -66,6 +66,12 @@ function MessageDetails(props: DetailsProps & { entry: RequestView | CallbackVie
             <dd class="error">{entry.error}</dd>
           </>
         )}
+        {entry.kind === 'request' && entry.refusal !== undefined && (
+          <>
+            <dt>Refused</dt>
+            <dd>{entry.refusal.message}</dd>
+          </>
+        )}
         {entry.fault !== undefined && (
           <>
             <dt>Fault</dt>

@@ -45,9 +45,18 @@ export function nameList(names: readonly string[], shown = 3): string {
   return `${names.slice(0, shown).join(', ')} and ${(names.length - shown).toLocaleString('en')} more`
 }
 
-/** Whether an entry is bad news: an error, a status from 400 on, or a subscription that three failures ended. */
+/** Whether a create found the very same subscription: to whoever keeps subscriptions alive that is what should be. */
+export function isDuplicate(entry: EntryView): boolean {
+  return entry.kind === 'request' && entry.refusal?.code === 'duplicate_subscription'
+}
+
+/**
+ * Whether an entry is bad news: an error, a status from 400 on, or a subscription that three failures ended. Not what
+ * {@link isDuplicate} says.
+ */
 export function isFailure(entry: EntryView): boolean {
   if (entry.kind === 'note') return entry.note === 'ended' && entry.reason === 'three-failures'
+  if (isDuplicate(entry)) return false
   return entry.error !== undefined || (entry.status !== undefined && entry.status >= 400)
 }
 

@@ -4,7 +4,17 @@ import { useMemo } from 'preact/hooks'
 import type { CallbackView, EntryView, NoteView, RequestView } from '../feed.js'
 import type { FeedState } from './feed-client.js'
 import { FilterField } from './filter-field.js'
-import { clock, count, duration, formFields, isFailure, nameList, reasonInWords, shortUrl } from './format.js'
+import {
+  clock,
+  count,
+  duration,
+  formFields,
+  isDuplicate,
+  isFailure,
+  nameList,
+  reasonInWords,
+  shortUrl,
+} from './format.js'
 import { ConnectGuide } from './guide.js'
 import { Icon } from './icon.js'
 import { type EntryFilter, filterEntries } from './search.js'
@@ -163,15 +173,20 @@ function NoteRow({ entry }: { entry: NoteView }): JSX.Element {
 /** The status, or that there is none yet, or none at all. */
 export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
   const { status, error, durationMs } = entry
-  const state = durationMs === undefined ? 'pending' : isFailure(entry) ? 'bad' : 'good'
   return (
     <span class="outcome">
       {durationMs !== undefined && <span class="duration">{duration(durationMs)}</span>}
-      <span class={`status ${state}`}>
+      <span class={`status ${stateOf(entry)}`}>
         {status ?? (error !== undefined || durationMs !== undefined ? 'no answer' : 'waiting')}
       </span>
     </span>
   )
+}
+
+function stateOf(entry: RequestView | CallbackView): string {
+  if (entry.durationMs === undefined) return 'pending'
+  if (isDuplicate(entry)) return 'neutral'
+  return isFailure(entry) ? 'bad' : 'good'
 }
 
 function FaultMark({ fault }: { fault: string | undefined }): JSX.Element | undefined {
