@@ -275,4 +275,10 @@ describe('options that cannot work', () => {
     const where = `\`${path.join('.')}\` `
     expect(create).toThrow(`The delivery parser cannot work: ${where}${message}.`)
   })
+
+  test('a name that is no option is a ConfigurationError, and not left out in silence', () => {
+    const options = { payloads: {}, payload: { cxScoreUpdated: z.object({ score: z.number() }) } }
+    expect(() => createDeliveryParser(options)).toThrow(ConfigurationError)
+    expect(() => createDeliveryParser(options)).toThrow('there is no `payload` (did you mean `payloads`?)')
+  })
 })

@@ -53,7 +53,7 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
  * Makes a parser that also knows the payloads of further notification types: only that of `lowEnergyAgentOpened` is
  * documented (docs/service.md, Resources), and for every other type the payload is any object.
  *
- * @throws `ConfigurationError` if `payloads` is not an object of zod 4 schemas
+ * @throws `ConfigurationError` if `payloads` is not an object of zod 4 schemas, or another option is given
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  validate(z.object({ payloads: payloadsOptionSchema() }), Object(options), (issues) =>
+  validate(z.strictObject({ payloads: payloadsOptionSchema() }), Object(options), (issues) =>
     refuseOptions('The delivery parser', issues),
   )
   return parserOf(options.payloads)
