@@ -22,7 +22,7 @@ export interface CallTimes {
 }
 
 /** What was doubtful of a subscription before a call. */
-export type DoubtBefore = Readonly<Pick<Slot, 'doubt' | 'settlesAt'>>
+export type DoubtBefore = Readonly<Pick<Slot, 'doubt' | 'settledFrom'>>
 
 /** What others are to be told of. */
 export interface Effects {
@@ -43,23 +43,23 @@ export interface Effects {
  * @returns the doubt that there was before, to take the note back
  */
 export function prepare(record: UserRecord, call: Call, facts: Facts): DoubtBefore {
-  if (call.kind !== 'create') return { doubt: 'none', settlesAt: 0 }
+  if (call.kind !== 'create') return { doubt: 'none', settledFrom: 0 }
   let slot = slotOf(record, call.target)
   if (slot === undefined) {
     slot = newSlot(call.target, facts.generation)
     record.slots.push(slot)
   }
-  const { doubt, settlesAt } = slot
-  slot.settlesAt = inFlight
-  return { doubt, settlesAt }
+  const { doubt, settledFrom } = slot
+  slot.settledFrom = inFlight
+  return { doubt, settledFrom }
 }
 
 /** The call was not made, or answered: there is no more doubt than before. */
-export function takeBack(record: UserRecord, call: Call, { doubt, settlesAt }: DoubtBefore): void {
+export function takeBack(record: UserRecord, call: Call, { doubt, settledFrom }: DoubtBefore): void {
   const slot = call.kind === 'create' ? slotOf(record, call.target) : undefined
   if (slot === undefined) return
   slot.doubt = doubt
-  slot.settlesAt = settlesAt
+  slot.settledFrom = settledFrom
 }
 
 /**
@@ -106,7 +106,7 @@ export function apply(
       return { mustSave: hasStoredIntent(slot, call, facts) }
     default:
       slot.doubt = 'unanswered'
-      slot.settlesAt = times.answeredSince + settlingMs
+      slot.settledFrom = times.answeredSince + settlingMs
       return { mustSave: true }
   }
 }
@@ -126,7 +126,7 @@ function applyCreated(
   const provenBefore = interruption ? earlierStamp(interruption.lastProvenAt, slot.provenAt) : slot.provenAt
   const lastProvenAt = pastStamp(provenBefore, answeredAt)
   // A plain create leaves open what an earlier one, unanswered, may still do.
-  const isSettled = replaces || sentSince >= slot.settlesAt
+  const isSettled = replaces || sentSince >= slot.settledFrom
   if (isSettled) slot.doubt = 'none'
   slot.id = id
   slot.isGone = false
@@ -164,7 +164,7 @@ function applyCreated(
   record.restoredCount++
   record.restoresSinceDelivery++
   record.restoredAt = answeredAt
-  record.restoreAllowedAt = answeredSince + restoreWaitMs(record.restoresSinceDelivery)
+  record.restorableFrom = answeredSince + restoreWaitMs(record.restoresSinceDelivery)
   return { restored: true, foundEnd: true, gap: gapOf('ended', lastProvenAt), mustSave: true }
 }
 
@@ -228,8 +228,8 @@ function applyUpdate(
   const isForGood = !mayBeUndone(slot, generation, times.sentSince)
   // What had to vanish is still there.
   if (isForGood && !facts.hasSurplus(slot.generation)) slot.generation = generation
-  if (slot.lateUpdate && times.sentSince >= slot.lateUpdate.settlesAt) slot.lateUpdate = undefined
-  if (times.sentSince >= slot.settlesAt) slot.doubt = 'none'
+  if (slot.lateUpdate && times.sentSince >= slot.lateUpdate.settledFrom) slot.lateUpdate = undefined
+  if (times.sentSince >= slot.settledFrom) slot.doubt = 'none'
   learnt.isProven = true
   record.provenSince = times.sentSince
   record.hasConflict = false
@@ -240,10 +240,10 @@ function applyUpdate(
 /** An update without an answer may still take effect. Two are noted as one, with the older parameters and the longer time. */
 function noteLateUpdate(slot: Slot, { generation }: Facts, { sentSince, answeredSince }: CallTimes): void {
   const { lateUpdate } = slot
-  const isStillLate = lateUpdate !== undefined && sentSince < lateUpdate.settlesAt
+  const isStillLate = lateUpdate !== undefined && sentSince < lateUpdate.settledFrom
   slot.lateUpdate = {
     generation: isStillLate ? Math.min(lateUpdate.generation, generation) : generation,
-    settlesAt: answeredSince + settlingMs,
+    settledFrom: answeredSince + settlingMs,
   }
 }
 
@@ -258,7 +258,7 @@ function applyUnsubscribe(
   // The roster has brought the user back while the call was on its way.
   const wasWanted = !record.isRemoved && slot.target === facts.target
   const lastProvenAt = pastStamp(slot.provenAt, times.answeredAt)
-  const existedAfterAll = answer.kind === 'ok' && times.sentSince >= slot.settlesAt
+  const existedAfterAll = answer.kind === 'ok' && times.sentSince >= slot.settledFrom
   if (slot.doubt === 'none' || existedAfterAll) {
     record.slots = record.slots.filter((each) => each !== slot)
   } else {

@@ -113,7 +113,7 @@ export class Caller {
       if (problem !== undefined)
         return failed({ kind: 'INVALID', error: unsendable(problem), retryAfterMs: undefined })
     }
-    if (circuit.outage && performance.now() < circuit.nextCallAt)
+    if (circuit.outage && performance.now() < circuit.nextCallFrom)
       return { end: 'held', error: circuit.outage.error }
 
     const storage = intentStorage(record, call, facts)

@@ -14,7 +14,7 @@ export interface Outage {
 interface OpenCircuit extends Outage {
   failures: number
   /** When the next call may test the water; monotonic. */
-  nextTestAt: number
+  nextTestFrom: number
   isTesting: boolean
   lastTester: string
 }
@@ -44,9 +44,9 @@ export class Circuit {
   }
 
   /** When a call may be tried: 0 for at once, monotonic. */
-  get nextCallAt(): number {
+  get nextCallFrom(): number {
     if (this.#open === undefined) return 0
-    return this.#open.isTesting ? Number.POSITIVE_INFINITY : this.#open.nextTestAt
+    return this.#open.isTesting ? Number.POSITIVE_INFINITY : this.#open.nextTestFrom
   }
 
   /** Whether this user would be another one than the last to test the water: who is due should be tried in turn. */
@@ -58,7 +58,7 @@ export class Circuit {
   claim(username: string, now: number): boolean {
     const open = this.#open
     if (open === undefined) return true
-    if (open.isTesting || now < open.nextTestAt) return false
+    if (open.isTesting || now < open.nextTestFrom) return false
     open.isTesting = true
     open.lastTester = username
     return true
@@ -90,7 +90,7 @@ export class Circuit {
       kind,
       error: trouble.error,
       failures: 1,
-      nextTestAt: now + retryWaitMs(1, trouble.retryAfterMs),
+      nextTestFrom: now + retryWaitMs(1, trouble.retryAfterMs),
       isTesting: false,
       lastTester: username,
     }
@@ -108,7 +108,7 @@ export class Circuit {
       this.#onOutage(open)
     }
     open.error = trouble.error
-    open.nextTestAt = now + retryWaitMs(open.failures, trouble.retryAfterMs)
+    open.nextTestFrom = now + retryWaitMs(open.failures, trouble.retryAfterMs)
   }
 
   #recover(): void {

@@ -122,8 +122,8 @@ function restore(record: UserRecord, slot: Slot, id: number, learnt: Learnt, fac
     if (facts.hasParameters && facts.mayUpdate && !learnt.isMissing) return update(slot, id)
     return learnt.wasReread ? conflict : { kind: 'reread' }
   }
-  return facts.now < record.restoreAllowedAt
-    ? { kind: 'wait', until: record.restoreAllowedAt }
+  return facts.now < record.restorableFrom
+    ? { kind: 'wait', until: record.restorableFrom }
     : create(slot.target)
 }
 
@@ -132,7 +132,7 @@ function settle(record: UserRecord, slot: Slot, id: number, learnt: Learnt, fact
   if (facts.hasParameters && facts.mayUpdate) return learnt.isProven ? done : update(slot, id)
   // Without a proof by id only a recreate tells which id is the real one.
   if (learnt.takenTargets.has(slot.target)) return replace(slot, learnt, facts)
-  const earliest = Math.max(slot.settlesAt, record.restoreAllowedAt)
+  const earliest = Math.max(slot.settledFrom, record.restorableFrom)
   return facts.now < earliest ? { kind: 'wait', until: earliest } : create(slot.target)
 }
 
@@ -140,20 +140,20 @@ function settle(record: UserRecord, slot: Slot, id: number, learnt: Learnt, fact
 function renew(slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {
   const { lateUpdate } = slot
   const isWaitedFor = learnt.isProven && mayBeUndone(slot, facts.generation, facts.now)
-  return isWaitedFor && lateUpdate ? { kind: 'wait', until: lateUpdate.settlesAt } : update(slot, id)
+  return isWaitedFor && lateUpdate ? { kind: 'wait', until: lateUpdate.settledFrom } : update(slot, id)
 }
 
 function prove(record: UserRecord, slot: Slot, id: number, learnt: Learnt, facts: Facts): Step {
   if (learnt.isProven || !facts.wantsProof) return done
   // A plain create would restore at once what has to wait: until then only a proof by id is possible.
-  const mayRestore = facts.now >= record.restoreAllowedAt
+  const mayRestore = facts.now >= record.restorableFrom
   const isById = facts.hasParameters && (slot.doubt === 'loaded' || facts.wantsProofById || !mayRestore)
   if (isById && facts.mayUpdate && !(facts.suspectsEnd && mayRestore)) return update(slot, id)
   if (isById && learnt.takenTargets.has(slot.target)) {
     // What has ended is restored by a single call; a proof by id of what has not is left to the next visit.
     return facts.mayUpdate ? done : { kind: 'wait', until: facts.now + unprovenPauseMs }
   }
-  return mayRestore ? create(slot.target) : { kind: 'wait', until: record.restoreAllowedAt }
+  return mayRestore ? create(slot.target) : { kind: 'wait', until: record.restorableFrom }
 }
 
 /** Towards no subscription in this slot. */
@@ -166,7 +166,7 @@ function end(slot: Slot, learnt: Learnt, facts: Facts): Step {
     return { kind: 'call', call: { kind: 'unsubscribe', target: slot.target, id: slot.id } }
   }
   // What an unanswered create has made can only be ended by its id, which creating it again tells.
-  if (facts.now < slot.settlesAt) return { kind: 'wait', until: slot.settlesAt }
+  if (facts.now < slot.settledFrom) return { kind: 'wait', until: slot.settledFrom }
   return learnt.takenTargets.has(slot.target) ? replace(slot, learnt, facts) : create(slot.target)
 }
 
@@ -174,7 +174,7 @@ function end(slot: Slot, learnt: Learnt, facts: Facts): Step {
 function replace(slot: Slot, learnt: Learnt, facts: Facts): Step {
   if (learnt.overlappedTargets.has(slot.target)) return conflict
   if (!facts.isStoreWorking) return { kind: 'wait', until: 'store' }
-  if (facts.now < slot.settlesAt) return { kind: 'wait', until: slot.settlesAt }
+  if (facts.now < slot.settledFrom) return { kind: 'wait', until: slot.settledFrom }
   return { kind: 'call', call: { kind: 'create', target: slot.target, replaces: true } }
 }
 

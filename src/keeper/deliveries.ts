@@ -35,15 +35,15 @@ export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: 
   if (slot.isGone) {
     slot.isGone = false
     record.hasConflict = false
-    record.dueAt = Math.min(record.dueAt, deliveredSince)
+    record.dueFrom = Math.min(record.dueFrom, deliveredSince)
   }
   const provenAt = deliveredAt - deliveryLagMs
   if (slot.provenAt === undefined || slot.provenAt < provenAt) slot.provenAt = provenAt
-  if (slot.doubt !== 'none' && provenSince >= slot.settlesAt) slot.doubt = 'none'
+  if (slot.doubt !== 'none' && provenSince >= slot.settledFrom) slot.doubt = 'none'
   if (slot.target !== target) return false
   if (record.provenSince < provenSince) record.provenSince = provenSince
-  const nextProbeAt = provenSince + sweepIntervalMs
-  if (record.isQuiet && record.dueAt < nextProbeAt) record.dueAt = nextProbeAt
+  const nextProbeFrom = provenSince + sweepIntervalMs
+  if (record.isQuiet && record.dueFrom < nextProbeFrom) record.dueFrom = nextProbeFrom
   return endRestoreWait(record)
 }
 
@@ -73,6 +73,6 @@ export function carryOver(earlier: UserRecord, record: UserRecord, id: number): 
 function endRestoreWait(record: UserRecord): boolean {
   const wasRestored = record.restoresSinceDelivery > 0
   record.restoresSinceDelivery = 0
-  record.restoreAllowedAt = 0
+  record.restorableFrom = 0
   return wasRestored
 }

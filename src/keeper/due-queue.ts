@@ -10,21 +10,21 @@ export class DueQueue {
   #heap: Entry[] = []
 
   /** When the first entry is due at the earliest; monotonic. */
-  get nextAt(): number {
+  get nextDueFrom(): number {
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
   }
 
   clear(): void {
-    for (const { record } of this.#heap) record.queuedAt = Number.POSITIVE_INFINITY
+    for (const { record } of this.#heap) record.queuedFrom = Number.POSITIVE_INFINITY
     this.#heap = []
   }
 
-  /** Takes note of `record.dueAt`. An entry that is too early is kept: it is put off when its time has come. */
+  /** Takes note of `record.dueFrom`. An entry that is too early is kept: it is put off when its time has come. */
   add(record: UserRecord): void {
-    if (record.queuedAt <= record.dueAt) return
-    record.queuedAt = record.dueAt
+    if (record.queuedFrom <= record.dueFrom) return
+    record.queuedFrom = record.dueFrom
     const heap = this.#heap
-    const entry = { at: record.dueAt, record }
+    const entry = { at: record.dueFrom, record }
     let index = heap.push(entry) - 1
     while (index > 0) {
       const parent = (index - 1) >> 1
@@ -38,12 +38,12 @@ export class DueQueue {
 
   /** Takes out the next record that is due, if one is. */
   take(now: number): UserRecord | undefined {
-    while (this.nextAt <= now) {
+    while (this.nextDueFrom <= now) {
       const { at, record } = this.#pop()
       // An earlier entry has taken the place of this one.
-      if (at !== record.queuedAt) continue
-      record.queuedAt = Number.POSITIVE_INFINITY
-      if (record.dueAt <= now) return record
+      if (at !== record.queuedFrom) continue
+      record.queuedFrom = Number.POSITIVE_INFINITY
+      if (record.dueFrom <= now) return record
       this.add(record)
     }
     return undefined

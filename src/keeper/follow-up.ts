@@ -5,7 +5,7 @@ import type { UserRecord } from './user-record.js'
 
 /** What changes in the record. */
 export type FollowUp = Partial<
-  Pick<UserRecord, 'dueAt' | 'isQuiet' | 'hasConflict' | 'failures' | 'error' | 'probes'>
+  Pick<UserRecord, 'dueFrom' | 'isQuiet' | 'hasConflict' | 'failures' | 'error' | 'probes'>
 >
 
 /** A store that fails is asked again after this time. */
@@ -26,36 +26,39 @@ export function followUp(
   switch (end.end) {
     case 'aborted':
       // The record may stay in use: a new configuration is not in force yet. Whoever waits for it must not try at once.
-      return { isQuiet: false, dueAt: now + abortedPauseMs }
+      return { isQuiet: false, dueFrom: now + abortedPauseMs }
     case 'held':
-      return { isQuiet: false, dueAt: now }
+      return { isQuiet: false, dueFrom: now }
     case 'broken':
-      return { isQuiet: false, dueAt: inTurn, failures, error: end.error }
+      return { isQuiet: false, dueFrom: inTurn, failures, error: end.error }
     case 'failed': {
       const { kind, retryAfterMs } = end.trouble
-      const dueAt = kind === 'INVALID' ? inTurn : now + retryWaitMs(failures, retryAfterMs)
-      return { isQuiet: false, dueAt, failures, error: end.error }
+      const dueFrom = kind === 'INVALID' ? inTurn : now + retryWaitMs(failures, retryAfterMs)
+      return { isQuiet: false, dueFrom, failures, error: end.error }
     }
     case 'waiting':
-      return { ...isWell, dueAt: end.until === 'store' ? now + storePauseMs : end.until }
+      return { ...isWell, dueFrom: end.until === 'store' ? now + storePauseMs : end.until }
     case 'conflict':
-      return { ...isWell, hasConflict: true, dueAt: inTurn }
+      return { ...isWell, hasConflict: true, dueFrom: inTurn }
     case 'settled': {
       if (!learnt.isProven) return isWell
       const isQuiet = record.slots.length === 1 && record.slots[0]?.doubt !== 'unanswered'
       const probes = suspectsEnd ? record.probes : record.probes + 1
-      return { ...isWell, isQuiet, probes, dueAt: Math.min(inTurn, nextCheckAt(chain, now)) }
+      return { ...isWell, isQuiet, probes, dueFrom: Math.min(inTurn, nextCheckFrom(chain, now)) }
     }
   }
 }
 
 /** When something that is not over yet is to be looked at again, sooner than in turn. */
-function nextCheckAt({ record, startedSince }: Pick<Chain, 'record' | 'startedSince'>, now: number): number {
+function nextCheckFrom(
+  { record, startedSince }: Pick<Chain, 'record' | 'startedSince'>,
+  now: number,
+): number {
   // A doubt that could be settled since this chain began is looked at again at once.
   const open = record.slots.filter(
-    ({ doubt, settlesAt }) => doubt === 'unanswered' && settlesAt > startedSince,
+    ({ doubt, settledFrom }) => doubt === 'unanswered' && settledFrom > startedSince,
   )
-  const times = open.map(({ settlesAt }) => settlesAt)
-  if (record.restoreAllowedAt > now) times.push(record.restoreAllowedAt)
+  const times = open.map(({ settledFrom }) => settledFrom)
+  if (record.restorableFrom > now) times.push(record.restorableFrom)
   return Math.min(...times)
 }

@@ -123,19 +123,19 @@ export function putInDoubt(
     slot = newSlot(target, 0)
     record.slots.push(slot)
   }
-  if (slot.settlesAt === inFlight) return false
+  if (slot.settledFrom === inFlight) return false
   doubt(slot, provenAt)
   const isReplaced = id !== undefined && id !== slot.id && target === records.head.present?.target
   if (isReplaced) record.interruption = earlierInterruption(record, provenAt)
   record.isQuiet = false
-  record.dueAt = Math.min(record.dueAt, slot.settlesAt)
+  record.dueFrom = Math.min(record.dueFrom, slot.settledFrom)
   records.place(record).isStale = true
   return true
 }
 
 function doubt(slot: Slot, provenAt: number | undefined): void {
   slot.doubt = 'unanswered'
-  slot.settlesAt = performance.now() + settlingMs
+  slot.settledFrom = performance.now() + settlingMs
   slot.provenAt = earlierStamp(slot.provenAt, provenAt)
 }
 

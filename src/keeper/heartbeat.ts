@@ -9,7 +9,7 @@ export class Heartbeat {
   readonly #onSlept: () => void
   #holders = 0
   #timer: NodeJS.Timeout | undefined
-  #underWay: Promise<void> = Promise.resolve()
+  #beatInFlight: Promise<void> = Promise.resolve()
 
   constructor(beat: () => Promise<void>, onSlept: () => void) {
     this.#beat = beat
@@ -27,7 +27,7 @@ export class Heartbeat {
     this.#holders--
     if (this.#holders > 0) return false
     clearTimeout(this.#timer)
-    await this.#underWay
+    await this.#beatInFlight
     return this.#holders === 0
   }
 
@@ -39,7 +39,7 @@ export class Heartbeat {
     this.#timer = setTimeout(() => {
       // The monotonic clock of some systems stands still while they sleep.
       const passedMs = Math.max(performance.now() - since, Date.now() - at)
-      this.#underWay = this.#beat().finally(() => {
+      this.#beatInFlight = this.#beat().finally(() => {
         if (this.#holders > 0) this.#wait()
       })
       if (passedMs - heartbeatMs > sleptMs) this.#onSlept()

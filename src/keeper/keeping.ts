@@ -119,7 +119,7 @@ export class Keeping {
     const standing = await tenure.enter()
     if (standing === 'standing-by' || standing === 'superseded') this.#handOverProblems()
     if (standing === 'superseded') {
-      await visitor.underWay
+      await visitor.inFlight
       await tenure.leave()
     }
     const now = performance.now()

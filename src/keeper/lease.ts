@@ -15,7 +15,7 @@ export class Lease {
   #turn = 0
   /** What this process has written last, while nobody else has. */
   #value: string | undefined
-  #endsSince = Number.NEGATIVE_INFINITY
+  #endsFrom = Number.NEGATIVE_INFINITY
   #endsAt = Number.NEGATIVE_INFINITY
   #seen: { readonly value: string; readonly since: number } | undefined
   /** Whether the last value seen is of a process that has renewed it under our eyes. */
@@ -28,7 +28,7 @@ export class Lease {
   /** Whether this process may work, by both clocks: the monotonic one may stand still while a machine sleeps. */
   get isHeld(): boolean {
     if (!this.#store.canCompare) return true
-    return this.#value !== undefined && performance.now() < this.#endsSince && Date.now() < this.#endsAt
+    return this.#value !== undefined && performance.now() < this.#endsFrom && Date.now() < this.#endsAt
   }
 
   /**
@@ -37,9 +37,9 @@ export class Lease {
    */
   get wasHeld(): boolean {
     if (!this.#store.canCompare) return true
-    const { failingFrom } = this.#store
-    if (this.#value === undefined || failingFrom === undefined) return false
-    return failingFrom.since < this.#endsSince && failingFrom.at < this.#endsAt
+    const { firstFailure } = this.#store
+    if (this.#value === undefined || firstFailure === undefined) return false
+    return firstFailure.since < this.#endsFrom && firstFailure.at < this.#endsAt
   }
 
   /** Whether another process is known to be alive. */
@@ -76,7 +76,7 @@ export class Lease {
     const sentAt = Date.now()
     if (!(await this.#store.replace(key, expected, value, leaseMs))) return false
     this.#value = value
-    this.#endsSince = sentSince + leaseMs
+    this.#endsFrom = sentSince + leaseMs
     this.#endsAt = sentAt + leaseMs
     this.#seen = undefined
     this.#sawRenewal = false

@@ -97,7 +97,7 @@ export class Membership {
       if (known === undefined) {
         const record = newUser(username)
         record.isRemoved = !names.has(username)
-        record.dueAt = now
+        record.dueFrom = now
         records.users.set(username, record)
       } else if (known.isRemoved && names.has(username)) this.#setRemoved(known, false)
     }
@@ -114,7 +114,7 @@ export class Membership {
   #setRemoved(record: UserRecord, isRemoved: boolean): void {
     record.isRemoved = isRemoved
     record.isQuiet = false
-    record.dueAt = performance.now()
+    record.dueFrom = performance.now()
     record.hasConflict = false
     this.#parts.problems.removeUser('CONFLICT', record.username)
     this.#parts.problems.removeUser('RECEIVER_SUSPECTED', record.username)

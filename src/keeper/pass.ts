@@ -74,7 +74,7 @@ async function visitEverybody(keeping: Keeping, request: PassRequest): Promise<S
       const now = performance.now()
       patientUntil ??= now + patienceMs
       if (now >= patientUntil || request.isOver()) return visit
-      await delay(Math.min(5_000, Math.max(100, circuit.nextCallAt - now)))
+      await delay(Math.min(5_000, Math.max(100, circuit.nextCallFrom - now)))
     }
   }
 
@@ -114,7 +114,7 @@ async function visitOnce(
   provenSince: number,
 ): Promise<Visit> {
   // Somebody else's visit may have begun before this pass.
-  for (let other = visitor.underWayOf(record); other; other = visitor.underWayOf(record)) await other
+  for (let other = visitor.inFlightOf(record); other; other = visitor.inFlightOf(record)) await other
   intake.absorb(record)
   return visitor.visit(record, { wantsProof: record.provenSince < provenSince, repeats: true })
 }
@@ -133,7 +133,7 @@ function problemOf(record: UserRecord, visit: Visit, target: number | undefined)
   const slot = target === undefined ? undefined : slotOf(record, target)
   const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
   if (isThere && !record.isRemoved) return undefined
-  const seconds = Math.max(0, Math.ceil((record.dueAt - performance.now()) / 1_000))
+  const seconds = Math.max(0, Math.ceil((record.dueFrom - performance.now()) / 1_000))
   return new Error(
     record.isRemoved || slot?.doubt === 'unanswered'
       ? `An earlier request was not answered and may still take effect: a pass in ${seconds} s or later settles that.`

@@ -42,7 +42,7 @@ export class StoreAccess {
    * Since when the store is known to fail. `undefined` also if it was not looked at for a while, by either clock: a
    * process that slept cannot know whether the store worked for others meanwhile.
    */
-  get failingFrom(): Instant | undefined {
+  get firstFailure(): Instant | undefined {
     return this.#failing && isRecent(this.#failing.last) ? this.#failing.first : undefined
   }
 
@@ -142,7 +142,7 @@ export class StoreAccess {
   #failed(error: unknown): StoreFailure {
     this.#isWorking = false
     const last = presentInstant()
-    this.#failing = { first: this.failingFrom ?? last, last }
+    this.#failing = { first: this.firstFailure ?? last, last }
     this.#onFailure(error)
     return error instanceof StoreFailure ? error : new StoreFailure('The store failed.', { cause: error })
   }

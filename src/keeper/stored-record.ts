@@ -40,13 +40,13 @@ export function toStored(record: UserRecord, now: number): StoredRecord {
       i: slot.id,
       gone: slot.isGone ? 1 : undefined,
       doubt:
-        slot.doubt === 'unanswered' || slot.settlesAt === inFlight
+        slot.doubt === 'unanswered' || slot.settledFrom === inFlight
           ? 1
           : slot.doubt === 'loaded'
             ? 2
             : undefined,
       p: slot.provenAt,
-      l: slot.lateUpdate && now < slot.lateUpdate.settlesAt ? slot.lateUpdate.generation : undefined,
+      l: slot.lateUpdate && now < slot.lateUpdate.settledFrom ? slot.lateUpdate.generation : undefined,
     })),
     x: record.isRemoved ? 1 : undefined,
     n: record.restoredCount || undefined,
@@ -63,7 +63,7 @@ export interface LoadFacts {
   /** Whether the process that wrote it ended cleanly. */
   readonly wasClosed: boolean
   /** From when on no create of that process can still take effect; monotonic. */
-  readonly settlesAt: number
+  readonly settledFrom: number
   /** How long the next restore has to wait, in milliseconds. */
   readonly restoreWaitMs: (record: Pick<UserRecord, 'restoresSinceDelivery' | 'restoredAt'>) => number
   /** Monotonic. */
@@ -79,7 +79,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
   record.deliveryAt = stored.d
   record.isTentative = stored.a === 1
   record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
-  record.restoreAllowedAt = facts.now + facts.restoreWaitMs(record)
+  record.restorableFrom = facts.now + facts.restoreWaitMs(record)
   record.slots = stored.s.map((slot) => {
     // A later process that ended cleanly does not make up for one that did not. Without an id no create is sent before
     // its intent is stored: then no doubt in the store is none.
@@ -94,10 +94,12 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
       isGone: slot.gone === 1,
       goneSince: facts.now,
       doubt,
-      settlesAt: doubt === 'none' ? 0 : facts.settlesAt,
+      settledFrom: doubt === 'none' ? 0 : facts.settledFrom,
       provenAt: slot.p,
       lateUpdate:
-        lateGeneration === undefined ? undefined : { generation: lateGeneration, settlesAt: facts.settlesAt },
+        lateGeneration === undefined
+          ? undefined
+          : { generation: lateGeneration, settledFrom: facts.settledFrom },
       isUnwritten: false,
     }
   })

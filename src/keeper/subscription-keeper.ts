@@ -191,7 +191,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async #stop(): Promise<void> {
     const wasWatching = this.#watch.isRunning
     if (wasWatching) await this.#watch.stop()
-    await this.#sweeps.underWay
+    await this.#sweeps.inFlight
     if (wasWatching) await this.#leaveIfLast()
   }
 

@@ -29,7 +29,7 @@ export class SweepQueue {
   }
 
   /** The passes that were asked for so far. */
-  get underWay(): Promise<unknown> {
+  get inFlight(): Promise<unknown> {
     return this.#last
   }
 

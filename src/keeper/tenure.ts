@@ -332,5 +332,5 @@ function loadFacts() {
     if (restoredAt === undefined) return 0
     return Math.max(0, restoreWaitMs(record.restoresSinceDelivery) - (wall - restoredAt))
   }
-  return { now, settlesAt: now + settlingMs, restoreWaitMs: restoreWait }
+  return { now, settledFrom: now + settlingMs, restoreWaitMs: restoreWait }
 }

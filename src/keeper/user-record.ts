@@ -25,7 +25,7 @@ export interface Slot {
   /** Whether another one may exist whose id is not known. */
   doubt: Doubt
   /** From when on no unanswered create can still take effect; monotonic. {@link inFlight} while a create is. */
-  settlesAt: number
+  settledFrom: number
   /** When the last proof was sent; wall clock. */
   provenAt: number | undefined
   /** An update without an answer: should it take effect late, it undoes what others of later generations brought. */
@@ -38,7 +38,7 @@ export interface LateUpdate {
   /** The oldest generation whose parameters it may carry. */
   readonly generation: number
   /** From when on it can no longer take effect; monotonic. */
-  readonly settlesAt: number
+  readonly settledFrom: number
 }
 
 /** A create is on its way: nothing can settle what it does. The store is told that it is unanswered. */
@@ -57,7 +57,7 @@ export interface UserRecord {
   /** Wall clock. */
   restoredAt: number | undefined
   /** Before this time nothing is restored for this user; monotonic. */
-  restoreAllowedAt: number
+  restorableFrom: number
   /** Wall clock. */
   deliveryAt: number | undefined
   /** Added by a roster that was not believed: it does not outweigh those whom that roster lacked. */
@@ -74,9 +74,9 @@ export interface UserRecord {
   /** When that delivery arrived; wall clock, because the monotonic one may stand still until it is looked at. */
   deliveredAt: number
   /** When the user is to be visited next; monotonic. */
-  dueAt: number
+  dueFrom: number
   /** The time of the record's entry in the queue; infinite if there is none. */
-  queuedAt: number
+  queuedFrom: number
   /** When the last proof was sent; monotonic. */
   provenSince: number
   /** When the last create was sent that found something there; monotonic. */
@@ -103,15 +103,15 @@ export function newUser(username: string): UserRecord {
     restoredCount: 0,
     restoresSinceDelivery: 0,
     restoredAt: undefined,
-    restoreAllowedAt: 0,
+    restorableFrom: 0,
     deliveryAt: undefined,
     isTentative: false,
     interruption: undefined,
     deliveredId: undefined,
     deliveredSince: Number.NEGATIVE_INFINITY,
     deliveredAt: 0,
-    dueAt: 0,
-    queuedAt: Number.POSITIVE_INFINITY,
+    dueFrom: 0,
+    queuedFrom: Number.POSITIVE_INFINITY,
     provenSince: Number.NEGATIVE_INFINITY,
     takenSince: Number.NEGATIVE_INFINITY,
     probes: 0,
@@ -131,7 +131,7 @@ export function newSlot(target: number, generation: number): Slot {
     isGone: false,
     goneSince: Number.NEGATIVE_INFINITY,
     doubt: 'none',
-    settlesAt: 0,
+    settledFrom: 0,
     provenAt: undefined,
     lateUpdate: undefined,
     isUnwritten: false,
@@ -140,7 +140,7 @@ export function newSlot(target: number, generation: number): Slot {
 
 /** Whether an update without an answer may still undo what is brought by one of `generation` that is sent at `since`. */
 export function mayBeUndone({ lateUpdate }: Slot, generation: number, since: number): boolean {
-  return lateUpdate !== undefined && lateUpdate.generation < generation && since < lateUpdate.settlesAt
+  return lateUpdate !== undefined && lateUpdate.generation < generation && since < lateUpdate.settledFrom
 }
 
 /** The subscription of the present configuration. */

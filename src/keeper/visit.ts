@@ -34,7 +34,7 @@ export class Visitor {
   readonly #parts: VisitorParts
   readonly #caller: Caller
   /** By username: after the records were read anew, a visit of an old one may still be in flight. */
-  readonly #busy = new Map<string, Promise<Visit>>()
+  readonly #inFlight = new Map<string, Promise<Visit>>()
 
   constructor(parts: VisitorParts) {
     this.#parts = parts
@@ -42,13 +42,13 @@ export class Visitor {
   }
 
   /** The visits in flight. */
-  get underWay(): Promise<unknown> {
-    return Promise.all(this.#busy.values())
+  get inFlight(): Promise<unknown> {
+    return Promise.all(this.#inFlight.values())
   }
 
   /** The visit of this user that is in flight, if there is one. */
-  underWayOf({ username }: UserRecord): Promise<Visit> | undefined {
-    return this.#busy.get(username)
+  inFlightOf({ username }: UserRecord): Promise<Visit> | undefined {
+    return this.#inFlight.get(username)
   }
 
   /**
@@ -63,8 +63,8 @@ export class Visitor {
   ): Promise<Visit> {
     const visit = this.#visit(record, wantsProof, repeats)
       .then((result) => this.#tellOf(record, result))
-      .finally(() => this.#busy.delete(record.username))
-    this.#busy.set(record.username, visit)
+      .finally(() => this.#inFlight.delete(record.username))
+    this.#inFlight.set(record.username, visit)
     return visit
   }
 
@@ -129,7 +129,7 @@ export class Visitor {
       const { chunk } = record
       records.forget(record)
       record.isQuiet = false
-      record.dueAt = Number.POSITIVE_INFINITY
+      record.dueFrom = Number.POSITIVE_INFINITY
       if (chunk !== undefined) await this.#saveChunkOf(chunk)
       return { end: 'settled', ...done, removed: true }
     }

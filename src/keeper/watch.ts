@@ -9,7 +9,7 @@ export class Watch {
   readonly #keeping: Keeping
   readonly #passAll: (provenSince: number) => Promise<unknown>
   readonly #due = new DueQueue()
-  #underWay = 0
+  #visitsInFlight = 0
   #timer: NodeJS.Timeout | undefined
   #incidentTimer: NodeJS.Timeout | undefined
   #rosterTimer: NodeJS.Timeout | undefined
@@ -49,7 +49,7 @@ export class Watch {
     this.#incidentTimer = undefined
     this.#due.clear()
     await Promise.all(this.#inFlight)
-    await this.#keeping.visitor.underWay
+    await this.#keeping.visitor.inFlight
   }
 
   /** After a beat: another process may have gone, or taken over. */
@@ -76,7 +76,7 @@ export class Watch {
     const { sweepIntervalMs } = this.#keeping
     for (const [index, record] of users.entries()) {
       const turn = startedSince + (sweepIntervalMs * (index + 1)) / users.length
-      if (record.isQuiet) record.dueAt = Math.min(record.dueAt, Math.max(now, turn))
+      if (record.isQuiet) record.dueFrom = Math.min(record.dueFrom, Math.max(now, turn))
       this.#due.add(record)
     }
     this.#plan()
@@ -133,7 +133,7 @@ export class Watch {
   #queueEarlier(): void {
     const { records, visitor } = this.#keeping
     for (const record of records.users.values()) {
-      if (record.queuedAt > record.dueAt && !visitor.underWayOf(record)) this.#due.add(record)
+      if (record.queuedFrom > record.dueFrom && !visitor.inFlightOf(record)) this.#due.add(record)
     }
     this.#plan()
   }
@@ -145,15 +145,15 @@ export class Watch {
     const now = performance.now()
     const { circuit, concurrency } = this.#keeping
     const room = circuit.outage === undefined ? concurrency : 1
-    while (this.#underWay < room && now >= circuit.nextCallAt) {
+    while (this.#visitsInFlight < room && now >= circuit.nextCallFrom) {
       const record = this.#takeDue(now)
       if (record === undefined) break
       void this.#visit(record)
     }
-    if (this.#underWay >= room) return
-    const nextAt = Math.max(this.#due.nextAt, circuit.nextCallAt)
-    if (nextAt === Number.POSITIVE_INFINITY) return
-    this.#timer = setTimeout(() => this.#plan(), Math.max(1, Math.ceil(nextAt - now)))
+    if (this.#visitsInFlight >= room) return
+    const nextDueFrom = Math.max(this.#due.nextDueFrom, circuit.nextCallFrom)
+    if (nextDueFrom === Number.POSITIVE_INFINITY) return
+    this.#timer = setTimeout(() => this.#plan(), Math.max(1, Math.ceil(nextDueFrom - now)))
   }
 
   /** In an outage each test is made with another user. */
@@ -177,7 +177,7 @@ export class Watch {
       // One of a time before another process was at work has another in its place.
       if (users.get(record.username) === record) {
         this.#keeping.intake.absorb(record)
-        if (record.dueAt <= now) return record
+        if (record.dueFrom <= now) return record
         this.#due.add(record)
       }
       record = this.#due.take(now)
@@ -187,9 +187,9 @@ export class Watch {
 
   async #visit(record: UserRecord): Promise<void> {
     const { records, visitor } = this.#keeping
-    this.#underWay++
-    await (visitor.underWayOf(record) ?? visitor.visit(record, { wantsProof: true, repeats: false }))
-    this.#underWay--
+    this.#visitsInFlight++
+    await (visitor.inFlightOf(record) ?? visitor.visit(record, { wantsProof: true, repeats: false }))
+    this.#visitsInFlight--
     // Forgotten, or of a time before another process was at work.
     if (this.isRunning && records.users.get(record.username) === record) this.#due.add(record)
     this.#plan()

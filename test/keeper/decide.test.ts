@@ -35,7 +35,7 @@ function slot(given: Partial<Slot> = {}): Slot {
     isGone: false,
     goneSince: 0,
     doubt: 'none',
-    settlesAt: 0,
+    settledFrom: 0,
     provenAt: 500,
     lateUpdate: undefined,
     isUnwritten: false,
@@ -81,9 +81,9 @@ const situations = combinations({
 
 function stepIn(situation: (typeof situations)[number]) {
   const { id, isGone, doubt, isSettled, mayRestore } = situation
-  const record = recordWith([slot({ id, isGone, doubt, settlesAt: isSettled ? now : now + 1 })], {
+  const record = recordWith([slot({ id, isGone, doubt, settledFrom: isSettled ? now : now + 1 })], {
     isRemoved: situation.isRemoved,
-    restoreAllowedAt: mayRestore ? now : now + 1,
+    restorableFrom: mayRestore ? now : now + 1,
   })
   const learnt: Learnt = {
     takenTargets: new Set(situation.isTaken ? [present] : []),
@@ -360,7 +360,7 @@ describe('an answer that is lost', () => {
     expect(record.slots[0]).toMatchObject({
       id: recordedId,
       doubt: 'unanswered',
-      settlesAt: now + 10 + 120_000,
+      settledFrom: now + 10 + 120_000,
     })
     expect(effects).toEqual({ mustSave: true })
   })

@@ -37,16 +37,16 @@ const ends: readonly ChainEnd[] = [
 
 const records: readonly UserRecord[] = [0, 1, 20].flatMap((failures) =>
   [false, true].flatMap((hasConflict) =>
-    [now - 1, now + minute].flatMap((restoreAllowedAt) =>
+    [now - 1, now + minute].flatMap((restorableFrom) =>
       (['none', 'loaded', 'unanswered'] as const).flatMap((doubt) =>
         [1, 2].map((slots) => ({
           ...newUser('alice'),
-          dueAt: now - 10,
+          dueFrom: now - 10,
           isQuiet: true,
           error: failures > 0 ? error : undefined,
           failures,
           hasConflict,
-          restoreAllowedAt,
+          restorableFrom,
           slots: Array.from({ length: slots }, (_, target) => slotWith({ target, doubt })),
         })),
       ),
@@ -55,7 +55,7 @@ const records: readonly UserRecord[] = [0, 1, 20].flatMap((failures) =>
 )
 
 function slotWith(given: Partial<Slot>): Slot {
-  return { ...newSlot(0, 1), id: 5, settlesAt: now + 2 * minute, ...given }
+  return { ...newSlot(0, 1), id: 5, settledFrom: now + 2 * minute, ...given }
 }
 
 /** The record as it is after a visit, and what the visit was. */
@@ -69,9 +69,9 @@ const visits = records.flatMap((record) => ends.map((end) => visited(record, end
 
 describe('after every visit', () => {
   test('the user is visited again within an interval, and not before what is waited for', () => {
-    expect(visits.filter(({ dueAt }) => dueAt < now || dueAt > now + sweepIntervalMs)).toEqual([])
-    for (const { end, dueAt } of visits) {
-      if (end.end === 'waiting') expect(dueAt).toBe(end.until === 'store' ? now + 10_000 : end.until)
+    expect(visits.filter(({ dueFrom }) => dueFrom < now || dueFrom > now + sweepIntervalMs)).toEqual([])
+    for (const { end, dueFrom } of visits) {
+      if (end.end === 'waiting') expect(dueFrom).toBe(end.until === 'store' ? now + 10_000 : end.until)
     }
   })
 
@@ -103,7 +103,7 @@ describe('after every visit', () => {
 
 describe('a user who fails', () => {
   const dueAfter = (failures: number, end: ChainEnd) =>
-    visited({ ...newUser('alice'), failures }, end).dueAt - now
+    visited({ ...newUser('alice'), failures }, end).dueFrom - now
 
   test('is tried again after a time that doubles, from 5 s to 5 min', () => {
     const waits = [0, 1, 2, 5, 6, 30].map((failures) => dueAfter(failures, failed('SERVICE')))
@@ -127,7 +127,7 @@ describe('a user whose subscription is proven', () => {
 
   test('is visited again in turn', () => {
     expect(visited(user({}), settled)).toMatchObject({
-      dueAt: now + sweepIntervalMs,
+      dueFrom: now + sweepIntervalMs,
       isQuiet: true,
       probes: 1,
     })
@@ -135,17 +135,17 @@ describe('a user whose subscription is proven', () => {
 
   test('is visited again as soon as an unanswered create can take effect no longer', () => {
     const doubtful = user({ doubt: 'unanswered' })
-    expect(visited(doubtful, settled)).toMatchObject({ dueAt: now + 2 * minute, isQuiet: false })
+    expect(visited(doubtful, settled)).toMatchObject({ dueFrom: now + 2 * minute, isQuiet: false })
     // Since the visit began it has become one that can be settled.
-    expect(visited(user({ doubt: 'unanswered', settlesAt: now - 50 }), settled).dueAt).toBe(now - 50)
-    expect(visited(user({ doubt: 'unanswered', settlesAt: now - 200 }), settled).dueAt).toBe(
+    expect(visited(user({ doubt: 'unanswered', settledFrom: now - 50 }), settled).dueFrom).toBe(now - 50)
+    expect(visited(user({ doubt: 'unanswered', settledFrom: now - 200 }), settled).dueFrom).toBe(
       now + sweepIntervalMs,
     )
   })
 
   test('is visited again as soon as a restore is allowed', () => {
-    const waiting = { ...user({}), restoreAllowedAt: now + minute }
-    expect(visited(waiting, settled).dueAt).toBe(now + minute)
+    const waiting = { ...user({}), restorableFrom: now + minute }
+    expect(visited(waiting, settled).dueFrom).toBe(now + minute)
   })
 
   test('is not counted as probed in turn where an end is suspected', () => {
@@ -153,7 +153,7 @@ describe('a user whose subscription is proven', () => {
   })
 
   test('by nothing that was done now is visited when that was due before', () => {
-    const known = { ...user({}), dueAt: now + 7 }
-    expect(visited(known, settled, { isProven: false })).toMatchObject({ dueAt: now + 7, probes: 0 })
+    const known = { ...user({}), dueFrom: now + 7 }
+    expect(visited(known, settled, { isProven: false })).toMatchObject({ dueFrom: now + 7, probes: 0 })
   })
 })

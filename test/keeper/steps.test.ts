@@ -58,7 +58,7 @@ describe('the next step', () => {
   })
 
   test('while a restore has to wait is a proof by id, which restores nothing', () => {
-    const user = { ...userWith({ id: 5 }), restoreAllowedAt: now + 1 }
+    const user = { ...userWith({ id: 5 }), restorableFrom: now + 1 }
     expect(decide(user, nothingLearnt(), facts)).toEqual({
       kind: 'call',
       call: { kind: 'update', target, id: 5 },
@@ -66,7 +66,7 @@ describe('the next step', () => {
   })
 
   test('without a proof by id waits until a create without an answer is settled', () => {
-    const user = userWith({ id: 5, doubt: 'unanswered', settlesAt: now + 1 })
+    const user = userWith({ id: 5, doubt: 'unanswered', settledFrom: now + 1 })
     const step = decide(user, nothingLearnt(), { ...facts, hasParameters: false })
     expect(step).toEqual({ kind: 'wait', until: now + 1 })
   })
@@ -104,7 +104,7 @@ describe('an answer', () => {
 
   test('to an update settles no create that may still take effect after it', () => {
     const call: Call = { kind: 'update', target, id: 5 }
-    const user = userWith({ id: 5, doubt: 'unanswered', settlesAt: now + 1 })
+    const user = userWith({ id: 5, doubt: 'unanswered', settledFrom: now + 1 })
     answered(user, call, { kind: 'ok' })
     expect(user.slots[0]?.doubt).toBe('unanswered')
     answered(user, call, { kind: 'ok' }, now + 1)
@@ -112,7 +112,7 @@ describe('an answer', () => {
   })
 
   test('204 to the end of what was the last that could be there leaves nothing to look for', () => {
-    const user = { ...userWith({ id: 5, doubt: 'loaded', settlesAt: now - 1 }), isRemoved: true }
+    const user = { ...userWith({ id: 5, doubt: 'loaded', settledFrom: now - 1 }), isRemoved: true }
     answered(user, { kind: 'unsubscribe', target, id: 5 }, { kind: 'ok' })
     expect(user.slots).toEqual([])
   })
