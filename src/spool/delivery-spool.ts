@@ -95,7 +95,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       })
       // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
       deliverer.wakeUp()
-      return new DeliverySpool({ store, deliverer, releaseFolder })
+      return spoolOf({ store, deliverer, releaseFolder })
     } catch (error) {
       await releaseFolder()
       throw error
@@ -224,6 +224,11 @@ async function loadLmdb(): Promise<typeof import('lmdb')> {
       { cause },
     )
   }
+}
+
+/** Not in the class: a build would rename a class that names itself, and its name is what logs show. */
+function spoolOf<Payloads extends PayloadSchemas>(parts: Parts<Payloads>): DeliverySpool<Payloads> {
+  return Reflect.construct(DeliverySpool, [parts])
 }
 
 async function openStore(

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import * as main from 'notification-subscriber'
 import * as emulated from 'notification-subscriber/emulator'
+import * as redis from 'notification-subscriber/redis'
+import * as spool from 'notification-subscriber/spool'
 import * as webhooks from 'notification-subscriber/webhooks'
 
 const require = createRequire(import.meta.url)
@@ -10,13 +12,15 @@ const required = {
   main: require('notification-subscriber'),
   webhooks: require('notification-subscriber/webhooks'),
   emulated: require('notification-subscriber/emulator'),
+  redis: require('notification-subscriber/redis'),
+  spool: require('notification-subscriber/spool'),
 }
 
 // Else nothing of the below would be proved.
 assert.notEqual(main.NotificationError, required.main.NotificationError)
 
 // What logs and stack traces show.
-for (const door of [main, webhooks, emulated, ...Object.values(required)]) {
+for (const door of [main, webhooks, emulated, redis, spool, ...Object.values(required)]) {
   for (const [name, exported] of Object.entries(door)) {
     if (typeof exported === 'function') assert.equal(exported.name, name)
   }
