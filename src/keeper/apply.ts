@@ -255,7 +255,7 @@ function applyUnsubscribe(
 ): Effects {
   if (answer.kind !== 'ok' && answer.kind !== 'not-found') return { mustSave: false }
   learnt.takenTargets.clear()
-  // The roster has brought the user back while the call was on its way.
+  // The roster has brought the user back while the call was in flight.
   const wasWanted = !record.isRemoved && slot.target === facts.target
   const lastProvenAt = pastStamp(slot.provenAt, times.answeredAt)
   const existedAfterAll = answer.kind === 'ok' && times.sentSince >= slot.settledFrom

@@ -2,7 +2,7 @@
 import type { UserRecord } from './user-record.js'
 
 interface Entry {
-  readonly at: number
+  readonly dueFrom: number
   readonly record: UserRecord
 }
 
@@ -11,7 +11,7 @@ export class DueQueue {
 
   /** When the first entry is due at the earliest; monotonic. */
   get nextDueFrom(): number {
-    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
+    return this.#heap[0]?.dueFrom ?? Number.POSITIVE_INFINITY
   }
 
   clear(): void {
@@ -24,12 +24,12 @@ export class DueQueue {
     if (record.queuedFrom <= record.dueFrom) return
     record.queuedFrom = record.dueFrom
     const heap = this.#heap
-    const entry = { at: record.dueFrom, record }
+    const entry = { dueFrom: record.dueFrom, record }
     let index = heap.push(entry) - 1
     while (index > 0) {
       const parent = (index - 1) >> 1
       const above = heap[parent] as Entry
-      if (above.at <= entry.at) break
+      if (above.dueFrom <= entry.dueFrom) break
       heap[index] = above
       index = parent
     }
@@ -39,9 +39,9 @@ export class DueQueue {
   /** Takes out the next record that is due, if one is. */
   take(now: number): UserRecord | undefined {
     while (this.nextDueFrom <= now) {
-      const { at, record } = this.#pop()
+      const { dueFrom, record } = this.#pop()
       // An earlier entry has taken the place of this one.
-      if (at !== record.queuedFrom) continue
+      if (dueFrom !== record.queuedFrom) continue
       record.queuedFrom = Number.POSITIVE_INFINITY
       if (record.dueFrom <= now) return record
       this.add(record)
@@ -57,10 +57,13 @@ export class DueQueue {
     let index = 0
     for (;;) {
       let child = 2 * index + 1
-      if (child >= heap.length) break
-      if (child + 1 < heap.length && (heap[child + 1] as Entry).at < (heap[child] as Entry).at) child++
-      const below = heap[child] as Entry
-      if (below.at >= last.at) break
+      let below = heap[child]
+      const right = heap[child + 1]
+      if (below !== undefined && right !== undefined && right.dueFrom < below.dueFrom) {
+        below = right
+        child++
+      }
+      if (below === undefined || below.dueFrom >= last.dueFrom) break
       heap[index] = below
       index = child
     }

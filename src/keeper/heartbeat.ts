@@ -16,7 +16,7 @@ export class Heartbeat {
     this.#onSlept = onSlept
   }
 
-  /** @returns whether it has begun just now */
+  /** Keeps the heart beating until {@link Heartbeat.release}. */
   hold(): void {
     this.#holders++
     if (this.#holders === 1) this.#wait()

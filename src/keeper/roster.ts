@@ -1,30 +1,18 @@
 /** What the roster says, and whether it is believed. */
 import type { Roster } from './keeper-types.js'
-import { rosterTimeoutMs } from './timing.js'
+import { inTime, rosterTimeoutMs } from './timing.js'
 
 /** A roster that lacks some of so few users is believed. */
 const guardedFrom = 10
 
 /** @throws what the roster function throws, or an error that says what it returned instead of names */
 export async function namesOf(roster: Roster): Promise<ReadonlySet<string>> {
-  const names: unknown = typeof roster === 'function' ? await inTime(roster) : roster
+  const late = () => new Error(`The roster function took longer than ${rosterTimeoutMs / 1_000} s.`)
+  const names = typeof roster === 'function' ? await inTime(rosterTimeoutMs, roster, late) : roster
   if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) {
     throw new TypeError('The roster function did not return a list of names.')
   }
   return new Set(names)
-}
-
-async function inTime(ask: Extract<Roster, (...args: never) => unknown>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_resolve, reject) => {
-    const late = new Error(`The roster function took longer than ${rosterTimeoutMs / 1_000} s.`)
-    timer = setTimeout(() => reject(late), rosterTimeoutMs)
-  })
-  try {
-    return await Promise.race([(async () => ask())(), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /**

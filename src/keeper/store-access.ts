@@ -1,7 +1,7 @@
 /** The store as the keeper uses it: nothing waits for it for long, and whether it works is proven, not assumed. */
 import { randomUUID } from 'node:crypto'
 import type { KeyValueStore } from '../stores/key-value-store.js'
-import { type Instant, leaseMs, presentInstant, storeRestMs, storeTimeoutMs } from './timing.js'
+import { type Instant, inTime, leaseMs, presentInstant, storeRestMs, storeTimeoutMs } from './timing.js'
 
 /** The store failed, hung, or does not keep what is written. */
 export class StoreFailure extends Error {}
@@ -19,8 +19,8 @@ export class StoreAccess {
   readonly #onRecovery: () => void
   /** Until when records are not asked for, because the store hung; monotonic. */
   #restsUntil = Number.NEGATIVE_INFINITY
-  #isWorking = true
   #isMisread = false
+  /** The first and the last failure since the store worked; none while it works. */
   #failing: { readonly first: Instant; readonly last: Instant } | undefined
 
   constructor(
@@ -35,11 +35,11 @@ export class StoreAccess {
   }
 
   get isWorking(): boolean {
-    return this.#isWorking
+    return this.#failing === undefined
   }
 
   /**
-   * Since when the store is known to fail. `undefined` also if it was not looked at for a while, by either clock: a
+   * When the store began to fail, as far as is known. `undefined` also if it was not looked at for a while, by either clock: a
    * process that slept cannot know whether the store worked for others meanwhile.
    */
   get firstFailure(): Instant | undefined {
@@ -72,11 +72,6 @@ export class StoreAccess {
     return again
   }
 
-  /** @throws StoreFailure */
-  async write(key: string, value: string): Promise<void> {
-    await this.#attempt(key, () => this.#store.set(this.#key(key), value))
-  }
-
   /**
    * In one step where the store can do that; else by a write.
    *
@@ -85,7 +80,7 @@ export class StoreAccess {
   async replace(key: string, expected: string | undefined, value: string, ttlMs?: number): Promise<boolean> {
     const name = this.#key(key)
     if (this.#store.compareAndSet === undefined) {
-      await this.write(key, value)
+      await this.#write(key, value)
       return true
     }
     const store = this.#store
@@ -104,7 +99,7 @@ export class StoreAccess {
     let foreign: string | undefined
     for (let attempt = 1; attempt <= maxProofs; attempt++) {
       const value = randomUUID()
-      await this.write('check', value)
+      await this.#write('check', value)
       const stored = await this.read('check')
       if (stored === value) return this.#recovered()
       // Another process may prove the store at the same moment: then it is another value each time.
@@ -127,20 +122,22 @@ export class StoreAccess {
     this.#isMisread = false
   }
 
+  async #write(key: string, value: string): Promise<void> {
+    await this.#attempt(key, () => this.#store.set(this.#key(key), value))
+  }
+
   #key(key: string): string {
     return `${this.#name}:${key}`
   }
 
   #recovered(): void {
     this.#restsUntil = Number.NEGATIVE_INFINITY
-    if (this.#isWorking || this.#isMisread) return
-    this.#isWorking = true
+    if (this.isWorking || this.#isMisread) return
     this.#failing = undefined
     this.#onRecovery()
   }
 
   #failed(error: unknown): StoreFailure {
-    this.#isWorking = false
     const last = presentInstant()
     this.#failing = { first: this.firstFailure ?? last, last }
     this.#onFailure(error)
@@ -152,20 +149,14 @@ export class StoreAccess {
     if (key.startsWith('chunk:') && performance.now() < this.#restsUntil) {
       throw new StoreFailure('The store has not answered a moment ago: it is asked again in a few seconds.')
     }
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<never>((_resolve, reject) => {
-      const late = new StoreFailure(`The store did not answer within ${storeTimeoutMs} ms.`)
-      timer = setTimeout(() => {
-        this.#restsUntil = performance.now() + storeRestMs
-        reject(late)
-      }, storeTimeoutMs)
-    })
+    const late = () => {
+      this.#restsUntil = performance.now() + storeRestMs
+      return new StoreFailure(`The store did not answer within ${storeTimeoutMs} ms.`)
+    }
     try {
-      return await Promise.race([(async () => operation())(), timeout])
+      return await inTime(storeTimeoutMs, operation, late)
     } catch (error) {
       throw this.#failed(error)
-    } finally {
-      clearTimeout(timer)
     }
   }
 }

@@ -37,7 +37,7 @@ export class Strays {
     for (const [id, { isReported }] of this.#seen) if (!isReported) this.#seen.delete(id)
   }
 
-  /** The keeper has ended or replaced the subscription of this id: its last callbacks may still be on their way. */
+  /** The keeper has ended or replaced the subscription of this id: its last callbacks may still arrive. */
   hasEnded(id: number): void {
     this.#end(id, performance.now() + lateCallbacksMs)
   }
@@ -51,7 +51,7 @@ export class Strays {
     const now = performance.now()
     this.#ended.set(id, Math.max(until, this.#ended.get(id) ?? 0))
     if (this.#ended.size < this.#tidiedFrom) return
-    for (const [each, endsAt] of this.#ended) if (endsAt <= now) this.#ended.delete(each)
+    for (const [each, end] of this.#ended) if (end <= now) this.#ended.delete(each)
     this.#tidiedFrom = Math.max(maxWatched, 2 * this.#ended.size)
   }
 

@@ -1,4 +1,8 @@
-/** The waits of the keeper, and the rules that give their length. Monotonic, but for stamps. */
+/**
+ * The waits of the keeper, and the rules that give their length. Every time is told by its name: `…Since` is past and
+ * `…From` the earliest at which something may happen, both monotonic; `…At` is of the wall clock, as what goes into the
+ * store or to the user has to be.
+ */
 
 /** A create without an answer may still take effect for this long. */
 export const settlingMs = 120_000
@@ -11,6 +15,7 @@ export const probesPerIdProof = 4
 
 export const rosterTimeoutMs = 30_000
 export const storeTimeoutMs = 5_000
+
 /** A store that hung is not asked for records for this long. */
 export const storeRestMs = 10_000
 export const leaseMs = 60_000
@@ -22,7 +27,7 @@ export const proofFlushMs = 300_000
 /** At most one pass in this time because of ends that were found. */
 export const incidentPauseMs = 60_000
 
-/** A delivery with an unknown id may be of a subscription whose 201 is still on its way. */
+/** A delivery with an unknown id may be of a subscription whose create is still in flight. */
 export const strayPatienceMs = 60_000
 export const strayMemoryMs = 3_600_000
 
@@ -65,6 +70,23 @@ export interface Instant {
 
 export function presentInstant(): Instant {
   return { since: performance.now(), at: Date.now() }
+}
+
+/**
+ * What a function of the user's gives back, or the promise that it gives back.
+ *
+ * @throws what it throws, or what `late` makes when it has taken longer than `limitMs`
+ */
+export async function inTime(limitMs: number, call: () => unknown, late: () => Error): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(late()), limitMs)
+  })
+  try {
+    return await Promise.race([(async () => call())(), timeout])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 export function delay(ms: number): Promise<void> {

@@ -41,7 +41,7 @@ export interface LateUpdate {
   readonly settledFrom: number
 }
 
-/** A create is on its way: nothing can settle what it does. The store is told that it is unanswered. */
+/** A create is in flight: nothing can settle what it does. The store is told that it is unanswered. */
 export const inFlight = Number.POSITIVE_INFINITY
 
 /** Everything about one user. */
