@@ -1,7 +1,13 @@
 /**
  * What a process learnt while the store failed and could not write before another one took its turn: who may have a
- * subscription whose id the store does not know. The head carries that to the one at work, which settles it like a
- * create of its own without an answer.
+ * subscription whose id the store does not know. The head carries that to the one at work:
+ *
+ *   a record that this process may not write -- note, noteAll --> its `Leftovers`, in memory
+ *   these -- passOn --> `leftovers` of the head, in the store
+ *   these -- takeOver, by the one at work --> putInDoubt: the slot is settled like a create without an answer
+ *
+ * Of a user without a record they stay in the head until a roster that was asked since tells whether the user is wanted:
+ * `unknownUsers`, and membership.ts.
  */
 import * as z from 'zod'
 import type { RecordStore } from './record-store.js'

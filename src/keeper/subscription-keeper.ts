@@ -1,4 +1,21 @@
-/** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
+/**
+ * Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}.
+ *
+ * How to read this room: first `user-record.ts`, what is known of a user; then the rules, which are pure functions.
+ * `decide.ts` says what to do next for a user, `apply.ts` what the answer means, `follow-up.ts` when to come back.
+ * `keeping.ts` puts together what carries them out:
+ *
+ * - A pass: `sweep-queue` -> `pass` (asks `tenure` whether it is this process that works, and `membership` who is
+ *   wanted) -> for each user `visit` -> for each call `caller`: `record-store` (what the call may bring about is written
+ *   first), `gate` (waits for its turn), the client, `classify`.
+ * - Between passes `watch` visits who is due, in the order of `due-queue`.
+ * - A delivery: `observe` -> `intake` -> `deliveries`, or `strays` for an id that nobody knows.
+ * - Every half a minute: `heartbeat` -> `keeping` -> `tenure`, which renews the `lease`.
+ * - In the store: `stored-head`, and under it a `chunk` for each hundred of `stored-record`; all through `store-access`.
+ *   What a process knows that may write no more: `handover`.
+ * - What the user is told: `problems`, in the words of `telling`; `circuit` and `outages` of the service's trouble,
+ *   `incidents` of the receiver's.
+ */
 import { InvalidRequestError } from '../errors.js'
 import { validate } from '../shared/issues.js'
 import {
