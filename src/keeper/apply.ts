@@ -2,7 +2,7 @@
 import type { Call, Facts, Learnt } from './decide.js'
 import type { KeeperGap } from './keeper-types.js'
 import { earlierStamp, pastStamp, restoreWaitMs, settlingMs } from './timing.js'
-import { inFlight, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { inFlight, isMet, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
 export type Answer =
@@ -121,10 +121,12 @@ function applyCreated(
 ): Effects {
   const { answeredAt, answeredSince, sentAt, sentSince } = times
   const hadId = slot.id !== undefined
+  const mayHaveBeen = before.doubt === 'unanswered'
   const hadSurplus = facts.hasSurplus(slot.generation)
   const { interruption } = record
   const provenBefore = interruption ? earlierStamp(interruption.lastProvenAt, slot.provenAt) : slot.provenAt
   const lastProvenAt = pastStamp(provenBefore, answeredAt)
+  if (!isMet(record) && interruption === undefined && !mayHaveBeen) record.metAt = sentAt
   // A plain create leaves open what an earlier one, unanswered, may still do.
   const isSettled = replaces || sentSince >= slot.settledFrom
   if (isSettled) slot.doubt = 'none'
@@ -147,15 +149,10 @@ function applyCreated(
   })
   record.interruption = undefined
   if (!hadId) {
-    if (interruption !== undefined) {
-      const provenAt = pastStamp(interruption.lastProvenAt, answeredAt)
-      return { created: true, gap: gapOf('changed', provenAt), mustSave: true }
-    }
+    if (interruption === undefined && !mayHaveBeen) return { created: true, mustSave: true }
     // An unanswered create may have made one that ended since.
-    if (before.doubt === 'unanswered') {
-      return { created: true, gap: gapOf('replaced', undefined), mustSave: true }
-    }
-    return { created: true, mustSave: true }
+    const provenAt = pastStamp(interruption?.lastProvenAt, answeredAt)
+    return { created: true, gap: gapOf(mayHaveBeen ? 'replaced' : 'changed', provenAt), mustSave: true }
   }
   if (replaces) {
     const cause = hadSurplus ? 'changed' : 'replaced'

@@ -13,15 +13,18 @@ import * as z from 'zod'
 import type { RecordStore } from './record-store.js'
 import { Overtaken } from './store-access.js'
 import { earlierStamp, settlingMs } from './timing.js'
-import { inFlight, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { inFlight, isMet, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** Short names, as in the records. */
 export const leftoverSchema = z.object({
   u: z.string(),
   t: z.int(),
-  i: z.int().optional(),
   /** When the last proof of the subscription before was sent. */
   p: z.number().optional(),
+  /** When the user was met, as in the records: it tells one history of the user from another. */
+  m: z.number().optional(),
+  /** Whether a create was not answered: whoever noted this cannot have told a gap since that proof. */
+  d: z.literal(1).optional(),
 })
 
 export type Leftover = z.output<typeof leftoverSchema>
@@ -29,22 +32,21 @@ export type Leftover = z.output<typeof leftoverSchema>
 export class Leftovers {
   readonly #byKey = new Map<string, Leftover>()
 
-  get isEmpty(): boolean {
-    return this.#byKey.size === 0
+  get size(): number {
+    return this.#byKey.size
   }
 
   /** Notes what the store does not know of a record that is not written any more. Once: the next call finds nothing. */
   note(record: UserRecord): void {
     for (const slot of record.slots) {
-      if (slot.isUnwritten) this.add({ u: record.username, t: slot.target, i: slot.id, p: slot.provenAt })
+      if (slot.isUnwritten) this.add(leftoverOf(record, slot))
       slot.isUnwritten = false
     }
   }
 
   /** Notes all of a record that the store has lost. It may be out of date: other ids may have taken the place of these. */
-  noteAll({ username, slots }: UserRecord): void {
-    for (const slot of slots)
-      if (!slot.isGone) this.add({ u: username, t: slot.target, i: slot.id, p: slot.provenAt })
+  noteAll(record: UserRecord): void {
+    for (const slot of record.slots) this.add(leftoverOf(record, slot))
   }
 
   add(leftover: Leftover): void {
@@ -68,7 +70,7 @@ export class Leftovers {
  * @throws StoreFailure, Overtaken
  */
 export async function passOn({ head, leftovers }: RecordStore): Promise<void> {
-  if (leftovers.isEmpty || head.present === undefined) return
+  if (leftovers.size === 0 || head.present === undefined) return
   const own = leftovers.list()
   const known = Object.entries(head.targets).filter(([number]) => own.some(({ t }) => t === Number(number)))
   const isNoted = await head.change((present) => {
@@ -118,39 +120,50 @@ export function leftoversOfUnknown({ head, users }: RecordStore): Leftover[] {
 }
 
 /** @returns false if that has to wait: for a create on its way, or for the roster to tell whether the user is wanted */
-export function putInDoubt(
-  records: RecordStore,
-  { u: username, t: target, i: id, p: provenAt }: Leftover,
-): boolean {
-  const record = records.users.get(username)
+export function putInDoubt(records: RecordStore, leftover: Leftover): boolean {
+  const record = records.users.get(leftover.u)
   if (record === undefined) return false
-  let slot = slotOf(record, target)
+  let slot = slotOf(record, leftover.t)
   if (slot === undefined) {
-    slot = newSlot(target, 0)
+    slot = newSlot(leftover.t, 0)
     record.slots.push(slot)
   }
   if (slot.settledFrom === inFlight) return false
-  doubt(slot, provenAt)
-  const isReplaced = id !== undefined && id !== slot.id && target === records.head.present?.target
-  if (isReplaced) record.interruption = earlierInterruption(record, provenAt)
+  slot.doubt = 'unanswered'
+  slot.settledFrom = performance.now() + settlingMs
+  recall(record, leftover)
   record.isQuiet = false
   record.dueFrom = Math.min(record.dueFrom, slot.settledFrom)
   records.place(record).isStale = true
   return true
 }
 
-function doubt(slot: Slot, provenAt: number | undefined): void {
-  slot.doubt = 'unanswered'
-  slot.settledFrom = performance.now() + settlingMs
-  slot.provenAt = earlierStamp(slot.provenAt, provenAt)
+/**
+ * Notes the gap since the last proof that another process had: it had lost an answer since, or had met the user before a
+ * store was begun anew. The next proof ends that gap.
+ */
+export function recall(record: UserRecord, { p: provenAt, m: metAt, d: isUnanswered }: Leftover): void {
+  const { interruption, metAt: metLast } = record
+  const wasMet = isMet(record)
+  const isSameHistory = wasMet && (metLast === undefined || metLast === metAt)
+  if (isSameHistory && !isUnanswered) return
+  // A later proof was of the other subscription: until when there was the earlier one, nobody knows.
+  const isBefore = isSameHistory || metLast === undefined || (provenAt !== undefined && provenAt < metLast)
+  const lastProvenAt = isBefore ? provenAt : undefined
+  record.interruption = {
+    lastProvenAt: interruption ? earlierStamp(interruption.lastProvenAt, lastProvenAt) : lastProvenAt,
+  }
+  record.metAt = wasMet || interruption ? earlierStamp(metLast, metAt) : metAt
 }
 
-/** Another subscription has taken the place of one that was left over: what lies between the two is a gap. */
-function earlierInterruption({ interruption }: UserRecord, provenAt: number | undefined) {
-  const earlier = interruption === undefined ? provenAt : interruption.lastProvenAt
-  return { lastProvenAt: earlierStamp(earlier, provenAt) }
+function leftoverOf(
+  { username, interruption, metAt }: UserRecord,
+  { target, provenAt, doubt }: Slot,
+): Leftover {
+  const p = interruption ? earlierStamp(interruption.lastProvenAt, provenAt) : provenAt
+  return { u: username, t: target, p, m: metAt, d: doubt === 'unanswered' ? 1 : undefined }
 }
 
-function keyOf({ u, t, i }: Leftover): string {
-  return `${t} ${i ?? ''} ${u}`
+function keyOf({ u, t, m, d }: Leftover): string {
+  return `${t} ${m ?? ''} ${d ?? ''} ${u}`
 }

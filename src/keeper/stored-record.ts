@@ -23,6 +23,8 @@ export const storedRecordSchema = z.object({
   since: z.int().optional(),
   r: z.number().optional(),
   d: z.number().optional(),
+  /** When the user was met, without a gap. */
+  m: z.number().optional(),
   /** Added by a roster that was not believed. */
   a: z.literal(1).optional(),
   gap: z.object({ p: z.number().optional() }).optional(),
@@ -53,6 +55,7 @@ export function toStored(record: UserRecord, now: number): StoredRecord {
     since: record.restoresSinceDelivery || undefined,
     r: record.restoredAt,
     d: record.deliveryAt,
+    m: record.metAt,
     a: record.isTentative ? 1 : undefined,
     gap: record.interruption && { p: record.interruption.lastProvenAt },
   }
@@ -77,6 +80,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
   record.restoresSinceDelivery = stored.since ?? 0
   record.restoredAt = stored.r
   record.deliveryAt = stored.d
+  record.metAt = stored.m
   record.isTentative = stored.a === 1
   record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
   record.restorableFrom = facts.now + facts.restoreWaitMs(record)

@@ -120,11 +120,8 @@ export class Tenure {
     const wasAtWork = this.#standing === 'at-work'
     if (wasAtWork) this.#standing = 'standing-by'
     try {
-      // What the store has not heard of is not written by this process any more.
-      if (isForGood) for (const record of records.users.values()) records.leftovers.note(record)
-      if (!wasAtWork) await passOn(records)
+      await this.#close(lease.isHeld && (wasAtWork || isForGood), isForGood)
       if (!wasAtWork && !isForGood) return
-      if (records.isOwn && lease.isHeld) await this.#close()
       if (isForGood) records.disown()
       await lease.release()
     } catch (error) {
@@ -136,14 +133,23 @@ export class Tenure {
     }
   }
 
-  /** Writes what is left, and that nothing is. */
-  async #close(): Promise<void> {
+  /** Writes what is left, and that nothing is. What this process may not write any more is left to the one at work. */
+  async #close(mayWrite: boolean, isForGood: boolean): Promise<void> {
     const { records } = this.#parts
-    for (let round = 0; round < maxRounds && records.isOwn; round++) {
+    for (let round = 0; round < maxRounds; round++) {
       try {
-        await this.#findGeneration()
-        await records.saveStale()
-        if (await records.close()) return
+        if (mayWrite && records.isOwn) await this.#findGeneration()
+        if (mayWrite && records.isOwn) {
+          await records.saveStale()
+          if (await records.close()) return
+        } else {
+          // Another process may have followed, or have begun anew, since this one looked last.
+          const head = this.#own && (await records.head.read())
+          if (head !== undefined) this.#noteNewStore(head)
+          const isLost = isForGood || !records.isOwn
+          if (isLost) for (const record of records.users.values()) records.leftovers.note(record)
+          return await passOn(records)
+        }
       } catch (error) {
         if (!(error instanceof Overtaken)) throw error
       }
@@ -215,11 +221,7 @@ export class Tenure {
       // Whoever was at work writes it again, or else this process, as soon as it has the turn.
       else if (!isChanged) return true
     }
-    if (this.#own !== undefined && head?.salt !== this.#own.salt) {
-      // Another process has begun anew with an empty store: its generations are no successors of this process's.
-      this.#leaveAll()
-      this.#own = undefined
-    }
+    this.#noteNewStore(head)
     if (this.#own !== undefined && head !== undefined && !isChanged) {
       if (head.generation > this.#own.generation) return false
       // An older head was restored from a backup.
@@ -240,10 +242,22 @@ export class Tenure {
     return this.#follow(wanted, next)
   }
 
+  /** If another process has begun anew with an empty store, its generations are no successors of this process's. */
+  #noteNewStore(head: Head | undefined): void {
+    if (this.#own === undefined || head?.salt === this.#own.salt) return
+    this.#leaveAll()
+    this.#own = undefined
+  }
+
   /** Both at once: the values that are sent belong to the generation that is noted. */
   #follow(configuration: Configuration, generation: StoredGeneration): true {
     this.#configuration = configuration
     this.#own = generation
+    // Who is known to be alive has to get these values all the same.
+    for (const record of this.#parts.records.users.values()) {
+      record.isQuiet = false
+      record.dueFrom = Math.min(record.dueFrom, performance.now())
+    }
     return true
   }
 
@@ -265,12 +279,13 @@ export class Tenure {
   /** What the store has lost of this process's records is left over for the one at work. */
   #leaveAll(): void {
     const { problems, records } = this.#parts
-    if (records.users.size === 0) return
+    const before = records.leftovers.size
+    for (const record of records.users.values()) records.leftovers.noteAll(record)
+    if (records.leftovers.size === before) return
     problems.tellOnce(
       'STORE',
       'The store has lost what was in it, and was begun anew: what this process remembers is passed on and checked.',
     )
-    for (const record of records.users.values()) records.leftovers.noteAll(record)
   }
 
   #isOlderThan(head: StoredGeneration): boolean {

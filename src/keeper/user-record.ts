@@ -60,6 +60,11 @@ export interface UserRecord {
   restorableFrom: number
   /** Wall clock. */
   deliveryAt: number | undefined
+  /**
+   * When the user was met as if for the first time, and no gap told; wall clock. None: every gap was told. A process that
+   * had met the user in a store that was lost since knows of times before.
+   */
+  metAt: number | undefined
   /** Added by a roster that was not believed: it does not outweigh those whom that roster lacked. */
   isTentative: boolean
   /** An earlier subscription was ended to make room, or another process's was replaced: the next proof ends a gap. */
@@ -105,6 +110,7 @@ export function newUser(username: string): UserRecord {
     restoredAt: undefined,
     restorableFrom: 0,
     deliveryAt: undefined,
+    metAt: undefined,
     isTentative: false,
     interruption: undefined,
     deliveredId: undefined,
@@ -141,6 +147,11 @@ export function newSlot(target: number, generation: number): Slot {
 /** Whether an update without an answer may still undo what is brought by one of `generation` that is sent at `since`. */
 export function mayBeUndone({ lateUpdate }: Slot, generation: number, since: number): boolean {
   return lateUpdate !== undefined && lateUpdate.generation < generation && since < lateUpdate.settledFrom
+}
+
+/** Whether a subscription of this user is known, or was. */
+export function isMet({ slots }: UserRecord): boolean {
+  return slots.some(({ id }) => id !== undefined)
 }
 
 /** The subscription of the present configuration. */

@@ -29,6 +29,20 @@ describe('a rotation while the store fails', () => {
     expect(world.violations).toEqual([])
   })
 
+  test('is brought to everybody as soon as the store works again, also to those whose deliveries save their probes', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.store.mode = 'failing'
+    const parameters = { token: world.newSecret() }
+    await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters({ parameters }))
+    world.configure({ ...defaultConfiguration, parameters })
+    world.store.mode = 'working'
+    for (let passed = 0; passed < 2 * minute; passed += 20 * second) {
+      await world.time.advance(20 * second)
+      for (const name of agents(3)) world.callback(name)
+    }
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
   test('from the beginning on names those of the roster as pending, and rejects if there is none', async () => {
     const world = new World({ seed: 1, usernames: agents(2) })
     world.store.mode = 'failing'

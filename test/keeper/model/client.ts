@@ -34,8 +34,6 @@ export interface SentRequest {
   readonly username: string | undefined
   readonly subscriptionId: number | undefined
   readonly input: CreateSubscriptionInput | undefined
-  /** Whether the store says that the user is met for the first time. */
-  isFirstMeeting?: boolean
   /** Status of the effect that the request had on the service, even if nobody was told. */
   effect?: number
   /** The id of the subscription that it created, even if nobody was told. */

@@ -83,22 +83,21 @@ function takenUntilMs(world: World, username: string, toMs: number): number {
 
 /**
  * Whether the process that closed a gap could not know that there had been a subscription before: nobody knew any more,
- * or it began with an empty store, and whoever knew lost the turn to it.
+ * or it began with an empty store, and whoever knew is dead.
  */
-function isLost(world: World, username: string, { madeAtMs, toMs, by }: Interval): boolean {
+function isLost(world: World, username: string, { idBefore, madeAtMs, toMs, by }: Interval): boolean {
   const wasLost = world.memory.lost.some(
     (each) => each.username === username && each.atMs >= madeAtMs && each.atMs <= toMs,
   )
   if (wasLost || by === undefined) return wasLost
   // Made without an answer while the store failed, by a process that is dead: see `isUnknowable`.
   if (isUnknowable(world, by.created)) return true
-  // Met anew in a store that was lost. A process that knew the user before hands over a doubt, and no gap: too little.
-  const wasForgotten = world.forgottenAtMs.some((ms) => ms >= madeAtMs && ms <= toMs)
-  if (wasForgotten && by.isFirstMeeting) return true
-  return world.memory.hasNeverMet(by.process, username) && !world.memory.knows(by.process, username, by.atMs)
+  const hasMet = world.memory.knows(by.process, username, by.atMs)
+  return !hasMet && world.memory.hasNeverMet(by.process, username) && !world.memory.isIdKnown(idBefore)
 }
 
 interface Interval {
+  readonly idBefore: number
   /** When the subscription before was made. */
   readonly madeAtMs: number
   readonly fromMs: number
@@ -111,6 +110,7 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
   const times: Interval[] = []
   let activeUntilMs: number | undefined
   let madeAtMs = 0
+  let idBefore = 0
   for (const { id, usernames, createdBy, createdAtMs, end } of world.service.subscriptions) {
     if (createdBy !== 'keeper' || !usernames.includes(username)) continue
     const endedAtMs = end?.atMs ?? Number.POSITIVE_INFINITY
@@ -120,9 +120,10 @@ function inactiveTimes(world: World, username: string, sinceMs: number): Interva
     if (endedAtMs <= sinceMs || wasRemoved) continue
     if (activeUntilMs !== undefined && createdAtMs > activeUntilMs) {
       const by = world.requests.find(({ created }) => created === id)
-      times.push({ madeAtMs, fromMs: activeUntilMs, toMs: createdAtMs, by })
+      times.push({ idBefore, madeAtMs, fromMs: activeUntilMs, toMs: createdAtMs, by })
     }
     madeAtMs = createdAtMs
+    idBefore = id
     activeUntilMs = Math.max(activeUntilMs ?? 0, endedAtMs)
   }
   return times

@@ -21,8 +21,9 @@ export class Memory {
     const { nodes, service, store, time } = this.#world
     if (!store.hasForgotten) return
     const kept = service.subscriptions.filter(isKept)
-    for (const { id, end } of kept) {
-      if (end === undefined && !store.holdsId(id) && !this.#isIdKnown(id)) this.lostIds.add(id)
+    for (const { id, end, usernames } of kept) {
+      const isSuspected = usernames.some((username) => store.holdsDoubt(username))
+      if (end === undefined && !isSuspected && !store.holdsId(id) && !this.isIdKnown(id)) this.lostIds.add(id)
     }
     for (const username of new Set(kept.flatMap(({ usernames }) => usernames))) {
       if (store.holds(username)) continue
@@ -61,7 +62,8 @@ export class Memory {
     )
   }
 
-  #isIdKnown(id: number): boolean {
+  /** Whether a living process has made a subscription, or read its id. */
+  isIdKnown(id: number): boolean {
     const { nodes, requests, store } = this.#world
     return nodes.some(
       ({ process }) =>

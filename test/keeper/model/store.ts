@@ -1,6 +1,6 @@
 /** A key-value store that many virtual processes share, and that fails in the ways that stores do. */
 import type { KeyValueStore } from 'notification-subscriber'
-import { idsIn, recordIn, removedIn, type StoredRecord, usernamesIn } from './stored-records.js'
+import { idsIn, isLeftOver, recordIn, removedIn, type StoredRecord, usernamesIn } from './stored-records.js'
 import { currentProcess, type VirtualProcess } from './virtual-process.js'
 import type { VirtualTime } from './virtual-time.js'
 
@@ -105,11 +105,13 @@ export class ModelStore {
     )
   }
 
-  /** Whether it holds a record of a user without any id. */
-  holdsNoIdOf(username: string): boolean {
+  /** Whether it says that a user may have a subscription whose id it does not know. */
+  holdsDoubt(username: string): boolean {
     const texts = [...this.#entries.keys()].map((key) => this.#present(key) ?? '')
-    const records = texts.flatMap((text) => recordIn(text, username) ?? [])
-    return records.length > 0 && records.every(({ s: slots }) => slots.every(({ i: id }) => id === undefined))
+    return texts.some(
+      (text) =>
+        isLeftOver(text, username) || recordIn(text, username)?.s.some(({ doubt }) => doubt === 1) === true,
+    )
   }
 
   /** Whether an id stands in it. */

@@ -26,6 +26,13 @@ export function recordIn(text: string, username: string): StoredRecord | undefin
   return parse(text).byName.get(username)
 }
 
+/** Whether the head says that an earlier process knew more of a user. */
+export function isLeftOver(text: string, username: string): boolean {
+  if (!text.includes('"leftovers"')) return false
+  const { leftovers }: { leftovers: { u: string }[] } = JSON.parse(text)
+  return leftovers.some(({ u }) => u === username)
+}
+
 export function removedIn(text: string): string[] {
   return [...parse(text).byName.values()].filter(({ x }) => x === 1).map(({ u }) => u)
 }

@@ -109,8 +109,6 @@ export class World implements Network {
   /** Every process that there ever was. */
   readonly processes: VirtualProcess[] = []
   readonly memory = new Memory(this)
-  /** When the store lost all it had. */
-  readonly forgottenAtMs: number[] = []
   /** When a request had its effect last, though it was sent long before. */
   lateEffectAtMs = 0
   tokenRequests = 0
@@ -211,7 +209,6 @@ export class World implements Network {
   /** The store loses all it had. */
   forget(): void {
     this.store.forget()
-    this.forgottenAtMs.push(this.time.nowMs)
     this.memory.noteLost()
   }
 
@@ -316,7 +313,6 @@ export class World implements Network {
 
   send(request: SentRequest): Fate {
     this.requests.push(request)
-    request.isFirstMeeting = this.store.hasForgotten && this.store.holdsNoIdOf(request.username ?? '')
     this.#rules.check(request)
     if (this.weather !== undefined) return this.weather()
     if (request.username !== undefined && this.refused.has(request.username))
