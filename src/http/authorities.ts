@@ -1,13 +1,14 @@
 /** Which certificate authorities the client's own connections trust, if a private one is added. */
 import { readFileSync } from 'node:fs'
-import { rootCertificates } from 'node:tls'
 
 /**
  * The authorities that Node.js trusts, and one more: a list that is given to TLS replaces the defaults.
  *
  * @param ca - certificates in PEM
  */
-export function trustedWith(ca: string): string[] {
+export async function trustedWith(ca: string): Promise<string[]> {
+  // Loaded here: importing the package alone does not pay for TLS.
+  const { rootCertificates } = await import('node:tls')
   return [...rootCertificates, ...extraCertificates(), ca]
 }
 

@@ -1,6 +1,6 @@
 /** The default transport: undici, loaded at the first request, or a dispatcher that the caller made. */
 import { setMaxListeners } from 'node:events'
-import { createSecureContext } from 'node:tls'
+import type { SecureContext } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { trustedWith } from './authorities.js'
 import { toConnectionError } from './connection-error.js'
@@ -115,9 +115,8 @@ async function openDispatcher(
   const { Agent, EnvHttpProxyAgent, Pool } = await loadUndici()
   // Every socket listens to this signal, which is no leak.
   setMaxListeners(0, closing)
-  // One context for all connections: with a list of authorities, each connection would read all of them anew.
-  const secureContext = ca === undefined ? undefined : createSecureContext({ ca: trustedWith(ca) })
-  const tls = { signal: closing, ...(secureContext && { secureContext }) } as buildConnector.BuildOptions
+  const secureContext = ca === undefined ? {} : { secureContext: await contextThatTrusts(ca) }
+  const tls = { signal: closing, ...secureContext } as buildConnector.BuildOptions
   // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
   const options = { connections: maxConnections, connect: tls, headersTimeout: 0, bodyTimeout: 0 }
   // Without a proxy, the agent that looks for one at each request is left out.
@@ -129,6 +128,12 @@ async function openDispatcher(
   } catch {
     throw proxyAddressError()
   }
+}
+
+/** One context for all connections: with a list of authorities, each connection would read all of them anew. */
+async function contextThatTrusts(ca: string): Promise<SecureContext> {
+  const { createSecureContext } = await import('node:tls')
+  return createSecureContext({ ca: await trustedWith(ca) })
 }
 
 async function sendByRequest(

@@ -78,9 +78,9 @@ test('the public authorities and NODE_EXTRA_CA_CERTS stay trusted', async () => 
     const file = join(folder, 'extra.pem')
     await writeFile(file, 'extra')
     vi.stubEnv('NODE_EXTRA_CA_CERTS', file)
-    expect(trustedWith('own')).toEqual([...rootCertificates, 'extra', 'own'])
+    expect(await trustedWith('own')).toEqual([...rootCertificates, 'extra', 'own'])
     vi.stubEnv('NODE_EXTRA_CA_CERTS', join(folder, 'missing.pem'))
-    expect(trustedWith('own')).toEqual([...rootCertificates, 'own'])
+    expect(await trustedWith('own')).toEqual([...rootCertificates, 'own'])
   } finally {
     await rm(folder, { recursive: true })
   }

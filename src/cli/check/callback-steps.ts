@@ -21,7 +21,7 @@ type Answer =
 
 export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Step> {
   const names = ['Callback without the secret', 'Callback with the secret'] as const
-  const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: trustedWith(check.ca) } })
+  const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: await trustedWith(check.ca) } })
   try {
     const refused = await post(agent, check, {})
     yield stepWithoutSecret(names[0], refused)

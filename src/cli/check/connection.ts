@@ -8,10 +8,11 @@ import { toConnectionError } from '../../http/connection-error.js'
 const connectTimeoutMs = 10_000
 
 /** Connects with TLS and hangs up. Rejects with the network's error. */
-export function certificateOf(
+export async function certificateOf(
   url: URL,
   ca: string | undefined,
 ): Promise<{ protocol: string; validUntil: string }> {
+  const trusted = ca === undefined ? {} : { ca: await trustedWith(ca) }
   const host = url.hostname.replace(/^\[|\]$/g, '')
   return new Promise((resolve, reject) => {
     const socket = connect({
@@ -20,7 +21,7 @@ export function certificateOf(
       timeout: connectTimeoutMs,
       // A server name is a host name, never an IP address (RFC 6066 section 3).
       ...(isIP(host) === 0 && { servername: host }),
-      ...(ca !== undefined && { ca: trustedWith(ca) }),
+      ...trusted,
     })
     socket.once('secureConnect', () => {
       const validUntil = new Date(socket.getPeerCertificate().valid_to).toISOString().slice(0, 10)
