@@ -23,8 +23,8 @@ export class Incidents {
     this.#problems.addUser(
       'RECEIVER_SUSPECTED',
       username,
-      ({ length }) =>
-        `${length === 1 ? 'A subscription was found ended and is' : `${length} subscriptions were found ended and are`} ` +
+      (count) =>
+        `${count === 1 ? 'A subscription was found ended and is' : `${count} subscriptions were found ended and are`} ` +
         'restored. The service ends a subscription after three failed callbacks in a row: the receiver was probably ' +
         'down, slow or refusing. Look at its log, and at the log of what stands in front of it, since the last proof: ' +
         '`lastProvenAt` of the gap, which `onGap` gets, or else a line of its own in the log.',

@@ -1,18 +1,19 @@
 /** Which troubles there are: each is told when it begins, when its users double, and when it is over. */
 import type { KeeperProblem, KeeperProblemCode } from './keeper-types.js'
 
-/** What the users of a trouble are about: a `ROSTER` of some of them stands beside one of the roster itself. */
+/** A trouble of single users stands beside one of everybody: a `ROSTER` of some names beside one of the roster itself. */
 const users = 'users'
 
 interface OpenProblem {
-  code: KeeperProblemCode
-  message: string
-  sinceAt: number
-  usernames: Set<string> | undefined
-  subscriptionId: number | undefined
-  error: unknown
+  readonly code: KeeperProblemCode
+  readonly sinceAt: number
+  readonly subscriptionId?: number
+  /** Empty if the trouble concerns everybody. */
+  readonly usernames: Set<string>
   /** How many users there were when it was told last. */
   toldUsers: number
+  message: string
+  error?: unknown
 }
 
 export class Problems {
@@ -35,52 +36,39 @@ export class Problems {
   begin(
     code: KeeperProblemCode,
     message: string,
-    details: { error?: unknown; subscriptionId?: number; about?: string | number } = {},
+    { about, ...details }: { error?: unknown; subscriptionId?: number; about?: string | number } = {},
   ): void {
-    const key = keyOf(code, details.about)
+    const key = keyOf(code, about)
     const known = this.#open.get(key)
     if (known !== undefined) {
       known.message = message
       known.error = details.error ?? known.error
       return
     }
-    const problem: OpenProblem = {
-      code,
-      message,
-      sinceAt: Date.now(),
-      usernames: undefined,
-      subscriptionId: details.subscriptionId,
-      error: details.error,
-      toldUsers: 0,
-    }
+    const problem = { ...newProblem(code), message, ...details }
     this.#open.set(key, problem)
     this.#tell(shown(problem, false))
   }
 
-  /** One more user has this trouble. Told for the first, and whenever they have doubled. */
+  /**
+   * One more user has this trouble. Told for the first, and whenever they have doubled.
+   *
+   * @param message - given how many users have it, and who came last: of one, that is the one
+   */
   addUser(
     code: KeeperProblemCode,
     username: string,
-    message: (usernames: readonly string[]) => string,
+    message: (userCount: number, username: string) => string,
     error?: unknown,
   ): void {
     const key = keyOf(code, users)
-    const known = this.#open.get(key)
-    const usernames = known?.usernames ?? new Set<string>()
+    const problem = this.#open.get(key) ?? newProblem(code)
+    const { usernames } = problem
     if (usernames.has(username)) return
     usernames.add(username)
-    const problem = known ?? {
-      code,
-      message: '',
-      sinceAt: Date.now(),
-      usernames,
-      subscriptionId: undefined,
-      error,
-      toldUsers: 0,
-    }
-    problem.message = message([...usernames])
+    problem.message = message(usernames.size, username)
     problem.error = error
-    if (known !== undefined && usernames.size < 2 * known.toldUsers) return
+    if (usernames.size < 2 * problem.toldUsers) return
     this.#open.set(key, problem)
     problem.toldUsers = usernames.size
     this.#tell(shown(problem, false))
@@ -94,7 +82,7 @@ export class Problems {
 
   /** Notes that nobody else has any trouble. */
   keepUsers(isKept: (username: string) => boolean): void {
-    for (const { code, usernames = [] } of [...this.#open.values()]) {
+    for (const { code, usernames } of [...this.#open.values()]) {
       for (const username of usernames) if (!isKept(username)) this.removeUser(code, username)
     }
   }
@@ -128,13 +116,17 @@ function keyOf(code: KeeperProblemCode, about: string | number | undefined): str
   return about === undefined ? code : `${code} ${about}`
 }
 
+function newProblem(code: KeeperProblemCode): OpenProblem {
+  return { code, message: '', sinceAt: Date.now(), usernames: new Set(), toldUsers: 0 }
+}
+
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
-  const { code, message, sinceAt, usernames, subscriptionId, error } = problem
+  const { code, message, sinceAt, usernames, subscriptionId, toldUsers, error } = problem
   return {
     code,
     message: resolved ? `Over: ${message}` : message,
     sinceAt,
-    ...(usernames && { usernames: [...usernames] }),
+    ...(toldUsers > 0 && { usernames: [...usernames] }),
     ...(subscriptionId !== undefined && { subscriptionId }),
     ...(error !== undefined && { error }),
     resolved,

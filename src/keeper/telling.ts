@@ -76,8 +76,8 @@ export function storeMessage(isAtWork: boolean): string {
   }`
 }
 
-export function conflictMessage(usernames: readonly string[]): string {
-  const who = usernames.length === 1 ? usernames[0] : `${usernames.length} users`
+export function conflictMessage(userCount: number, username: string): string {
+  const who = userCount === 1 ? username : `${userCount} users`
   return (
     `The service has another subscription for ${who} with this callback URL, whose id the keeper does not know: ` +
     'perhaps a joint subscription, another environment, or an earlier process of this keeper, whose store was lost. ' +
@@ -86,11 +86,11 @@ export function conflictMessage(usernames: readonly string[]): string {
 }
 
 /** @param error - what the client says of the user who came last */
-export function invalidMessage(usernames: readonly string[], error: unknown): string {
+export function invalidMessage(userCount: number, username: string, error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error)
   const who =
-    usernames.length === 1
-      ? `${JSON.stringify(usernames[0])} cannot be subscribed:`
-      : `${usernames.length} users cannot be subscribed. Of the last one the client says:`
+    userCount === 1
+      ? `${JSON.stringify(username)} cannot be subscribed:`
+      : `${userCount} users cannot be subscribed. Of the last one the client says:`
   return `${who} ${reason} Correct the roster or the options: until then nothing is sent for whom the client refuses.`
 }

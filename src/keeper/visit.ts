@@ -74,7 +74,8 @@ export class Visitor {
     if (visit.end === 'conflict') problems.addUser('CONFLICT', username, conflictMessage)
     else if (visit.end === 'settled') problems.removeUser('CONFLICT', username)
     if (visit.end === 'failed' && visit.trouble.kind === 'INVALID') {
-      problems.addUser('ROSTER', username, (names) => invalidMessage(names, visit.error), visit.error)
+      const { error } = visit
+      problems.addUser('ROSTER', username, (...whom) => invalidMessage(...whom, error), error)
     } else if (visit.end === 'settled' || visit.end === 'conflict') problems.removeUser('ROSTER', username)
     return visit
   }
