@@ -36,6 +36,8 @@ export class Keeping {
   #flushedSince = performance.now()
   /** Whether everybody is looked at again and again, and not only when somebody asks for a pass. */
   isWatching = false
+  /** Whether a pass is looking at everybody. */
+  isPassing = false
   /** Called when an end was found, or an outage is over. */
   onNews: (news: 'end' | 'recovery') => void = () => {}
 

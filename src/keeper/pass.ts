@@ -34,7 +34,10 @@ export async function makePass(keeping: Keeping, request: PassRequest): Promise<
   }
   if (request.wanted === 'nobody') membership.removeAll()
   else if (roster !== undefined) membership.applyRoster(roster, request.allowRemovals)
-  const report = await visitEverybody(keeping, request)
+  keeping.isPassing = true
+  const report = await visitEverybody(keeping, request).finally(() => {
+    keeping.isPassing = false
+  })
   outages.review(performance.now(), keeping.isWatching)
   await keeping.flush()
   const { wanted, active, created, restored, removed, failed } = report

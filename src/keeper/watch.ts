@@ -5,6 +5,9 @@ import type { Keeping } from './keeping.js'
 import { incidentPauseMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 
+/** During a pass a proof that is due is put off by this time, and again. */
+const proofPauseMs = 5_000
+
 export class Watch {
   readonly #keeping: Keeping
   readonly #passAll: (provenSince: number) => Promise<unknown>
@@ -177,6 +180,9 @@ export class Watch {
       // One of a time before another process was at work has another in its place.
       if (users.get(record.username) === record) {
         this.#keeping.intake.absorb(record)
+        // The requests of a second are for those whom the pass has not come to yet: they may have to be restored.
+        const canWait = this.#keeping.isPassing && wantsOnlyProof(record)
+        if (canWait) record.dueFrom = Math.max(record.dueFrom, now + proofPauseMs)
         if (record.dueFrom <= now) return record
         this.#due.add(record)
       }
@@ -194,4 +200,10 @@ export class Watch {
     if (this.isRunning && records.users.get(record.username) === record) this.#due.add(record)
     this.#plan()
   }
+}
+
+function wantsOnlyProof({ failures, isRemoved, slots }: UserRecord): boolean {
+  const [slot] = slots
+  const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
+  return isThere && slots.length === 1 && !isRemoved && failures === 0
 }
