@@ -74,13 +74,14 @@ export function intentStorage(
 ): 'read-back' | 'written' | 'none' {
   if (call.kind === 'update') return 'none'
   if (call.kind === 'unsubscribe' || call.replaces) return 'read-back'
-  if (slotOf(record, call.target)?.id === undefined) return 'read-back'
+  const slot = slotOf(record, call.target)
+  if (slot?.id === undefined || slot.isTaken) return 'read-back'
   return facts.hasParameters ? 'none' : 'written'
 }
 
 /** Whether the store still says that a create is unanswered which has been answered now. */
 function hasStoredIntent(slot: Slot, { replaces }: { replaces: boolean }, facts: Facts): boolean {
-  return replaces || slot.id === undefined || !facts.hasParameters
+  return replaces || slot.id === undefined || slot.isTaken || !facts.hasParameters
 }
 
 export function apply(
@@ -132,6 +133,7 @@ function applyCreated(
   if (isSettled) slot.doubt = 'none'
   slot.id = id
   slot.isGone = false
+  slot.isTaken = false
   slot.generation = facts.generation
   slot.lateUpdate = undefined
   slot.provenAt = sentAt
@@ -175,11 +177,15 @@ function applyConflict(
     // An identical one would have been replaced: so none of ours is there.
     slot.doubt = 'none'
     slot.isGone = slot.id !== undefined
+    slot.isTaken = slot.isGone
     slot.goneSince = times.answeredSince
     learnt.overlappedTargets.add(target)
     return { mustSave: true }
   }
   learnt.takenTargets.add(target)
+  const mustSave = hasStoredIntent(slot, { replaces }, facts)
+  // What stands in the place of one in doubt may be our own.
+  slot.isTaken = slot.isGone && before.doubt === 'none'
   record.takenSince = times.sentSince
   // In doubt it may be another one that stands there: a proof by id tells, where there can be one.
   const isDoubtful = before.doubt === 'unanswered' || (before.doubt === 'loaded' && facts.hasParameters)
@@ -192,7 +198,7 @@ function applyConflict(
     const gap = gapBeforeProof(record, slot, times)
     if (gap !== undefined) return { gap, mustSave: true }
   }
-  return { mustSave: hasStoredIntent(slot, { replaces }, facts) }
+  return { mustSave: mustSave || slot.isTaken }
 }
 
 /** A subscription that another process had made was replaced by this one, which is proven now: that was a gap. */
@@ -261,6 +267,7 @@ function applyUnsubscribe(
   } else {
     slot.id = undefined
     slot.isGone = false
+    slot.isTaken = false
     slot.doubt = 'unanswered'
   }
   if (record.isRemoved) return { mustSave: true }

@@ -46,7 +46,7 @@ export class Leftovers {
 
   /** Notes all of a record that the store has lost. It may be out of date: other ids may have taken the place of these. */
   noteAll(record: UserRecord): void {
-    for (const slot of record.slots) this.add(leftoverOf(record, slot))
+    for (const slot of record.slots) if (!slot.isTaken) this.add(leftoverOf(record, slot))
   }
 
   add(leftover: Leftover): void {

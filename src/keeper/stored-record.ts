@@ -7,7 +7,8 @@ const slotSchema = z.object({
   t: z.int(),
   g: z.int(),
   i: z.int().optional(),
-  gone: z.literal(1).optional(),
+  /** 2: and somebody else's stood in its place. */
+  gone: z.literal([1, 2]).optional(),
   /** 1: `unanswered`, 2: `loaded`. */
   doubt: z.literal([1, 2]).optional(),
   p: z.number().optional(),
@@ -40,7 +41,7 @@ export function toStored(record: UserRecord, now: number): StoredRecord {
       t: slot.target,
       g: slot.generation,
       i: slot.id,
-      gone: slot.isGone ? 1 : undefined,
+      gone: slot.isGone ? (slot.isTaken ? 2 : 1) : undefined,
       doubt:
         slot.doubt === 'unanswered' || slot.settledFrom === inFlight
           ? 1
@@ -85,17 +86,19 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
   record.interruption = stored.gap && { lastProvenAt: stored.gap.p }
   record.restorableFrom = facts.now + facts.restoreWaitMs(record)
   record.slots = stored.s.map((slot) => {
-    // A later process that ended cleanly does not make up for one that did not. Without an id no create is sent before
-    // its intent is stored: then no doubt in the store is none.
+    // A later process that ended cleanly does not make up for one that did not.
     const isClear = slot.doubt === undefined && (facts.wasClosed || slot.i === undefined)
-    const doubt = slot.doubt === 1 ? 'unanswered' : isClear ? 'none' : 'loaded'
+    // Without an id, or where somebody else's stands, no create is sent before its intent is stored.
+    const hasIntents = slot.doubt === undefined && slot.gone === 2
+    const doubt = slot.doubt === 1 ? 'unanswered' : isClear || hasIntents ? 'none' : 'loaded'
     // A process that did not end cleanly may have had an update in flight, of this generation or a later one.
     const lateGeneration = slot.l ?? (isClear ? undefined : slot.g)
     return {
       target: slot.t,
       generation: slot.g,
       id: slot.i,
-      isGone: slot.gone === 1,
+      isGone: slot.gone !== undefined,
+      isTaken: slot.gone === 2,
       goneSince: facts.now,
       doubt,
       settledFrom: doubt === 'none' ? 0 : facts.settledFrom,

@@ -20,6 +20,11 @@ export interface Slot {
   id: number | undefined
   /** Whether the service said that there is no subscription with this id. */
   isGone: boolean
+  /**
+   * Whether somebody else's stood there when it was gone. From then on no create is sent before its intent is stored, so
+   * that also the next process knows, after a crash, that what stands there is not its own.
+   */
+  isTaken: boolean
   /** When the service said so, or when that was read from the store; monotonic. */
   goneSince: number
   /** Whether another one may exist whose id is not known. */
@@ -135,6 +140,7 @@ export function newSlot(target: number, generation: number): Slot {
     generation,
     id: undefined,
     isGone: false,
+    isTaken: false,
     goneSince: Number.NEGATIVE_INFINITY,
     doubt: 'none',
     settledFrom: 0,

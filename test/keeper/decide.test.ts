@@ -33,6 +33,7 @@ function slot(given: Partial<Slot> = {}): Slot {
     generation: 3,
     id: recordedId,
     isGone: false,
+    isTaken: false,
     goneSince: 0,
     doubt: 'none',
     settledFrom: 0,

@@ -57,3 +57,71 @@ describe('a conflict with a subscription that was called unknown', () => {
     expect(problemsAtTheService(world)).toEqual(['agent0 has 0 subscriptions'])
   })
 })
+
+describe('a subscription in whose place somebody else’s was found', () => {
+  /** Somebody else has an equal one, and a process that knows so is killed. */
+  async function afterKill(existing: 'replace' | 'report'): Promise<World> {
+    const world = await settledWorld({ users: 1, keeper: { existing } })
+    world.subscribeSomebodyElse(['agent0'])
+    await world.time.advance(4 * interval)
+    expect(stateOf(world)).toBe('conflict')
+    world.kill(nodeOf(world))
+    return world
+  }
+
+  function stateOf(world: World): string | undefined {
+    const { process, keeper } = nodeOf(world)
+    return process.run(() => keeper.subscription('agent0'))?.state
+  }
+
+  for (const existing of ['replace', 'report'] as const) {
+    test(`is no more replaced by the process after one that was killed, with existing: ${existing}`, async () => {
+      const world = await afterKill(existing)
+      world.start()
+      await world.time.advance(2 * interval)
+      expect(stateOf(world)).toBe('conflict')
+      expect(world.requests.filter(({ kind }) => kind === 'recreate')).toEqual([])
+      world.unsubscribeSomebodyElse()
+      await world.time.advance(interval + minute)
+      expect(stateOf(world)).toBe('active')
+      expect(problemsAtTheService(world)).toEqual([])
+    })
+  }
+
+  test('is found again by the next process, if it was restored just when a process was killed', async () => {
+    const world = await afterKill('report')
+    world.unsubscribeSomebodyElse()
+    world.start()
+    world.nextFates.push({ kind: 'silent', effectAfterMs: 10 })
+    while (world.service.activeFor('agent0').length === 0) await world.time.advance(minute / 60)
+    world.kill(nodeOf(world))
+    world.start()
+    await world.time.advance(interval)
+    expect(stateOf(world)).toBe('active')
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
+
+  test('is not replaced after a loss of the store either', async () => {
+    const world = await settledWorld({ users: 1, keeper: { existing: 'report' } })
+    world.subscribeSomebodyElse(['agent0'])
+    await world.time.advance(4 * interval)
+    world.forget()
+    world.start()
+    await world.time.advance(interval)
+    expect(world.requests.filter(({ kind }) => kind === 'recreate')).toEqual([])
+  })
+
+  test('is not restored while the store fails: nobody could know afterwards whose it is', async () => {
+    const world = await afterKill('report')
+    world.start()
+    await world.time.advance(minute)
+    world.store.mode = 'failing'
+    world.unsubscribeSomebodyElse()
+    await world.time.advance(2 * interval)
+    expect(world.service.activeFor('agent0')).toEqual([])
+    world.store.mode = 'working'
+    await world.time.advance(interval)
+    expect(stateOf(world)).toBe('active')
+  })
+})

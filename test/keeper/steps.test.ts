@@ -1,7 +1,8 @@
 /** Single decisions that the service shows only in rare moments, one by one. */
 import { describe, expect, test } from 'vitest'
-import { type Answer, apply, prepare } from '../../src/keeper/apply.js'
+import { type Answer, apply, intentStorage, prepare } from '../../src/keeper/apply.js'
 import { type Call, decide, type Facts, type Learnt, nothingLearnt } from '../../src/keeper/decide.js'
+import { fromStored, toStored } from '../../src/keeper/stored-record.js'
 import { newSlot, newUser, type Slot, type UserRecord } from '../../src/keeper/user-record.js'
 
 const now = 1_000_000
@@ -102,6 +103,20 @@ describe('an answer', () => {
     expect(user.slots[0]).toMatchObject({ provenAt: 7, isGone: true })
   })
 
+  test('409 is somebody else’s where what is gone was in no doubt, and the store has to know', () => {
+    const call: Call = { kind: 'create', target, replaces: false }
+    const doubtful = userWith({ id: 5, isGone: true, doubt: 'loaded' })
+    expect(answered(doubtful, call, { kind: 'conflict' })).toEqual({ mustSave: false })
+    expect(doubtful.slots[0]?.isTaken).toBe(false)
+    const user = userWith({ id: 5, isGone: true })
+    expect(answered(user, call, { kind: 'conflict' })).toEqual({ mustSave: true })
+    expect(user.slots[0]?.isTaken).toBe(true)
+    expect(intentStorage(user, call, facts)).toBe('read-back')
+    expect(answered(user, call, { kind: 'refused' })).toEqual({ mustSave: true })
+    expect(answered(user, call, { kind: 'created', id: 6 }).mustSave).toBe(true)
+    expect(user.slots[0]?.isTaken).toBe(false)
+  })
+
   test('to an update settles no create that may still take effect after it', () => {
     const call: Call = { kind: 'update', target, id: 5 }
     const user = userWith({ id: 5, doubt: 'unanswered', settledFrom: now + 1 })
@@ -116,4 +131,11 @@ describe('an answer', () => {
     answered(user, { kind: 'unsubscribe', target, id: 5 }, { kind: 'ok' })
     expect(user.slots).toEqual([])
   })
+})
+
+test('that somebody else’s stands in the place of what is gone is known to the process after one that died', () => {
+  const stored = toStored(userWith({ id: 5, isGone: true, isTaken: true }), now)
+  const load = { wasClosed: false, settledFrom: now, restoreWaitMs: () => 0, now }
+  const { slots } = fromStored(JSON.parse(JSON.stringify(stored)), load)
+  expect(slots).toMatchObject([{ id: 5, isGone: true, isTaken: true, doubt: 'none' }])
 })
