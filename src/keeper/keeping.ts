@@ -67,7 +67,7 @@ export class Keeping {
       { types: notificationTypes, callbackUrl: String(callbackUrl) },
       { parameters, headers },
     )
-    const tenure = new Tenure({ store, lease: this.lease, records, problems, log }, configuration)
+    const tenure = new Tenure({ lease: this.lease, records, problems, log }, configuration)
     this.tenure = tenure
     this.membership = new Membership({ roster, records, problems, maxRemovedShare })
     const circuit = new Circuit(() => records.users.size, {

@@ -32,18 +32,18 @@ export class Lease {
   }
 
   /**
-   * Whether this process had the lease when the store began to fail, and has seen it fail ever since, so that nobody
-   * can have taken it. One that slept may have been followed by another.
+   * Whether the store fails, and this process had the lease when it began to, and has seen it fail ever since: then
+   * nobody can have taken the lease. One that slept may have been followed by another.
    */
-  get wasHeld(): boolean {
-    if (!this.#store.canCompare) return true
-    const { firstFailure } = this.#store
+  get outlivesStore(): boolean {
+    const { canCompare, firstFailure, isWorking } = this.#store
+    if (!canCompare) return !isWorking
     if (this.#value === undefined || firstFailure === undefined) return false
     return firstFailure.since < this.#endsFrom && firstFailure.at < this.#endsAt
   }
 
-  /** Whether another process is known to be alive. */
-  get isOthers(): boolean {
+  /** Whether another process has it, and was seen to be alive. */
+  get hasLivingHolder(): boolean {
     return this.#sawRenewal
   }
 

@@ -51,7 +51,7 @@ async function takePart({ lease, tenure }: Keeping, isOver: () => boolean): Prom
   const startedSince = performance.now()
   for (;;) {
     const standing = await tenure.enter()
-    const mayChange = standing === 'standing-by' && !lease.isOthers
+    const mayChange = standing === 'standing-by' && !lease.hasLivingHolder
     if (!mayChange || isOver() || performance.now() - startedSince > 2 * leaseMs) return standing
     await delay(5_000)
   }

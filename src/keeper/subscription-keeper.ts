@@ -10,7 +10,8 @@
  *   first), `gate` (waits for its turn), the client, `classify`.
  * - Between passes `watch` visits who is due, in the order of `due-queue`.
  * - A delivery: `observe` -> `intake` -> `deliveries`, or `strays` for an id that nobody knows.
- * - Every half a minute: `heartbeat` -> `keeping` -> `tenure`, which renews the `lease`.
+ * - Every half a minute: `heartbeat` -> `keeping` -> `tenure`, which renews the `lease` and looks which configuration is
+ *   the newest: `generation-in-force`.
  * - In the store: `stored-head`, and under it a `chunk` for each hundred of `stored-record`; all through `store-access`.
  *   What a process knows that may write no more: `handover`.
  * - What the user is told: `problems`, in the words of `telling`; `circuit` and `outages` of the service's trouble,

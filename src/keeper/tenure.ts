@@ -1,13 +1,13 @@
-/** Whether it is this process that works on the roster, and with which generation of the configuration. */
+/** Whether it is this process that works on the roster. */
 import type { Log } from '../logger.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/update-input.js'
 import type { Configuration, StoredGeneration } from './configuration.js'
+import { GenerationInForce } from './generation-in-force.js'
 import { passOn, takeOver } from './handover.js'
 import type { Lease } from './lease.js'
 import type { Problems } from './problems.js'
 import type { RecordStore } from './record-store.js'
-import { Overtaken, type StoreAccess, StoreFailure } from './store-access.js'
-import type { Head } from './stored-head.js'
+import { Overtaken, StoreFailure } from './store-access.js'
 import { pastStamp, restoreWaitMs, settlingMs } from './timing.js'
 import type { UserRecord } from './user-record.js'
 
@@ -15,7 +15,6 @@ import type { UserRecord } from './user-record.js'
 export type Standing = 'at-work' | 'standing-by' | 'superseded' | 'blind'
 
 export interface TenureParts {
-  readonly store: StoreAccess
   readonly lease: Lease
   readonly records: RecordStore
   readonly problems: Problems
@@ -27,34 +26,35 @@ const maxRounds = 10
 
 export class Tenure {
   readonly #parts: TenureParts
-  /** The configuration in force: what requests are made from. */
-  #configuration: Configuration
-  /** The generation of the configuration in force, as it stood in the store when this process took or found it. */
-  #own: StoredGeneration | undefined
-  /** The configuration that is to be in force: another one after a rotation that has not come to the store yet. */
-  #wanted: Configuration
+  readonly #inForce: GenerationInForce
   #standing: Standing = 'blind'
   #entering: Promise<Standing> | undefined
   #leaving: Promise<void> | undefined
+  /** How many chunks the head counted when the records were read last. */
   #loadedChunks: number | undefined
 
   constructor(parts: TenureParts, configuration: Configuration) {
     this.#parts = parts
-    this.#configuration = configuration
-    this.#wanted = configuration
+    this.#inForce = new GenerationInForce(parts, configuration)
   }
 
   get standing(): Standing {
     return this.#standing
   }
 
+  /** The configuration in force: what requests are made from. */
   get configuration(): Configuration {
-    return this.#configuration
+    return this.#inForce.configuration
+  }
+
+  /** The generation of that configuration. There is one whenever this process is at work. */
+  get generation(): StoredGeneration | undefined {
+    return this.#inForce.generation
   }
 
   /** Whether the values that were asked for last are in force. */
   get isUpToDate(): boolean {
-    return this.#own !== undefined && this.#wanted === this.#configuration && this.#standing !== 'superseded'
+    return this.#inForce.isUpToDate && this.#standing !== 'superseded'
   }
 
   /**
@@ -65,24 +65,18 @@ export class Tenure {
     return this.#parts.lease.isHeld
   }
 
-  /** The generation of this process. There is one whenever it is at work. */
-  get generation(): StoredGeneration | undefined {
-    return this.#own
-  }
-
   /**
    * Whether a request may be sent. While the store fails, nobody can take or renew the lease: then the last holder
    * goes on with what needs no store.
    */
   get mayCall(): boolean {
-    if (this.#standing !== 'at-work') return false
-    const { lease, store } = this.#parts
-    return lease.isHeld || (lease.wasHeld && !store.isWorking)
+    const { lease } = this.#parts
+    return this.#standing === 'at-work' && (lease.isHeld || lease.outlivesStore)
   }
 
   /** Other values are wanted from now on. Until the store has heard of them, the present ones stay in force. */
   reconfigure(changes: UpdateSubscriptionParametersInput): void {
-    this.#wanted = this.#wanted.with(changes)
+    this.#inForce.want(changes)
     if (this.#standing !== 'superseded') return
     this.#settle('standing-by')
     this.#parts.problems.end('SUPERSEDED')
@@ -138,14 +132,13 @@ export class Tenure {
     const { records } = this.#parts
     for (let round = 0; round < maxRounds; round++) {
       try {
-        if (mayWrite && records.isOwn) await this.#findGeneration()
+        if (mayWrite && records.isOwn) await this.#inForce.find()
         if (mayWrite && records.isOwn) {
           await records.saveStale()
           if (await records.close()) return
         } else {
           // Another process may have followed, or have begun anew, since this one looked last.
-          const head = this.#own && (await records.head.read())
-          if (head !== undefined) this.#noteNewStore(head)
+          await this.#inForce.lookForNewStore()
           const isLost = isForGood || !records.isOwn
           if (isLost) for (const record of records.users.values()) records.leftovers.note(record)
           return await passOn(records)
@@ -159,21 +152,21 @@ export class Tenure {
 
   async #enter(): Promise<Standing> {
     if (this.#standing === 'superseded') return 'superseded'
-    const { lease, records, store } = this.#parts
+    const { lease, records } = this.#parts
     try {
       for (let round = 0; round < maxRounds; round++) {
         try {
-          if (!(await this.#findGeneration())) return this.#standAside()
+          if (!(await this.#inForce.find())) return this.#standAside()
           const wasHeld = lease.isHeld
           if (!(await lease.take())) {
             // Somebody took the turn before its time was over: the store had lost it, with all that this process wrote.
-            if (wasHeld && !records.isOwn) this.#leaveAll()
+            if (wasHeld && !records.isOwn) this.#inForce.leaveAll()
             if (this.#standing !== 'standing-by' || records.head.present?.chunks !== this.#loadedChunks)
               await this.#look()
             await passOn(records)
             return this.#settle('standing-by')
           }
-          if (records.head.present === undefined) await this.#announceAgain()
+          if (records.head.present === undefined) await this.#inForce.announceAgain()
           if (!records.isOwn || records.head.present?.isClosed) await this.#open()
           await takeOver(records)
           return this.#settle('at-work')
@@ -186,7 +179,7 @@ export class Tenure {
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error
       // Its own records are in memory: what needs no store goes on.
-      const canGoOn = this.#standing === 'at-work' && lease.wasHeld && !store.isWorking
+      const canGoOn = this.#standing === 'at-work' && lease.outlivesStore
       return canGoOn ? 'at-work' : this.#settle('blind')
     }
   }
@@ -199,99 +192,10 @@ export class Tenure {
         superseded: 'A newer configuration is at work: standing aside for good',
         blind: 'The store cannot be read: nothing is done until it can',
       }
-      this.#parts.log('info', { standing, generation: this.#own?.generation }, said[standing])
+      this.#parts.log('info', { standing, generation: this.generation?.generation }, said[standing])
     }
     this.#standing = standing
     return standing
-  }
-
-  /**
-   * Finds out whether the newest configuration is this one, or makes it so at the first look.
-   *
-   * @returns false if another one is newer
-   */
-  async #findGeneration(): Promise<boolean> {
-    const { records } = this.#parts
-    const wanted = this.#wanted
-    const isChanged = wanted !== this.#configuration
-    const wasOwn = records.isOwn
-    let head = await records.head.read()
-    if (this.#own !== undefined && head === undefined) {
-      if (wasOwn) head = await this.#rewrite(this.#own)
-      // Whoever was at work writes it again, or else this process, as soon as it has the turn.
-      else if (!isChanged) return true
-    }
-    this.#noteNewStore(head)
-    if (this.#own !== undefined && head !== undefined && !isChanged) {
-      if (head.generation > this.#own.generation) return false
-      // An older head was restored from a backup.
-      const isOlder = head.generation < this.#own.generation
-      if (isOlder && !(await records.head.announce(this.#own))) throw new Overtaken()
-      return true
-    }
-    if (head !== undefined && (await wanted.isThat(head))) {
-      // Else one that was given another configuration before, and comes to the store after this process, would win.
-      const isConfirmed = await records.head.change((present) => wanted.confirming(present ?? head))
-      if (this.#wanted !== wanted || !isConfirmed) throw new Overtaken()
-      return this.#follow(wanted, records.head.present ?? head)
-    }
-    if (this.#wanted !== wanted) throw new Overtaken()
-    if (head !== undefined && this.#isOlderThan(head)) return false
-    const next = await wanted.succeeding(head)
-    if (this.#wanted !== wanted || !(await records.head.announce(next))) throw new Overtaken()
-    return this.#follow(wanted, next)
-  }
-
-  /** If another process has begun anew with an empty store, its generations are no successors of this process's. */
-  #noteNewStore(head: Head | undefined): void {
-    if (this.#own === undefined || head?.salt === this.#own.salt) return
-    this.#leaveAll()
-    this.#own = undefined
-  }
-
-  /** Both at once: the values that are sent belong to the generation that is noted. */
-  #follow(configuration: Configuration, generation: StoredGeneration): true {
-    this.#configuration = configuration
-    this.#own = generation
-    // Who is known to be alive has to get these values all the same.
-    for (const record of this.#parts.records.users.values()) {
-      record.isQuiet = false
-      record.dueFrom = Math.min(record.dueFrom, performance.now())
-    }
-    return true
-  }
-
-  /** The store has lost everything that this process had written. */
-  async #rewrite(generation: StoredGeneration): Promise<Head | undefined> {
-    const { problems, records } = this.#parts
-    problems.tellOnce('STORE', 'The store has lost what was in it: it is written again from memory.')
-    await records.rewrite(generation)
-    return records.head.present
-  }
-
-  /** The store has lost everything, and who was at work before this process has not written it again. */
-  async #announceAgain(): Promise<void> {
-    const { head } = this.#parts.records
-    if (this.#own === undefined || !(await head.announce(this.#own))) throw new Overtaken()
-    this.#leaveAll()
-  }
-
-  /** What the store has lost of this process's records is left over for the one at work. */
-  #leaveAll(): void {
-    const { problems, records } = this.#parts
-    const before = records.leftovers.size
-    for (const record of records.users.values()) records.leftovers.noteAll(record)
-    if (records.leftovers.size === before) return
-    problems.tellOnce(
-      'STORE',
-      'The store has lost what was in it, and was begun anew: what this process remembers is passed on and checked.',
-    )
-  }
-
-  #isOlderThan(head: StoredGeneration): boolean {
-    // New values for an old configuration must not bring back its types and callback URL.
-    if (this.#own !== undefined) return head.generation > this.#own.generation
-    return this.#wanted.isOlderThan(head)
   }
 
   #standAside(): Standing {
