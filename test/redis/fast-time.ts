@@ -11,3 +11,8 @@ export const timesFaster = 25
 export function fastTime(clockStartedAt: number, at: number): number {
   return clockStartedAt + (at - clockStartedAt) * timesFaster
 }
+
+/** How long something takes by our clock that takes `ms` by those clocks. */
+export function fastMs(ms: number): number {
+  return ms / timesFaster
+}

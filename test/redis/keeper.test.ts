@@ -2,116 +2,229 @@
  * Two keepers on one Redis, which are killed at random moments while the roster changes and the service ends
  * subscriptions. Their clocks run faster than ours: see `programs/fast-clock.ts`.
  */
-import { Redis } from 'ioredis'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type KeeperGap, NotificationClient } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { expect, test, vi } from 'vitest'
 import { RedisServer } from '../support/redis-server.js'
-import { fastTime, timesFaster } from './fast-time.js'
-import { KeeperProcesses } from './keeper-processes.js'
+import { type Disturbance, Disturbances, plan } from './disturbances.js'
+import { fastMs, fastTime, timesFaster } from './fast-time.js'
+import { KeeperProcesses, type KeeperReport, type Span } from './keeper-processes.js'
+import { KeeperRequests } from './keeper-requests.js'
+import { violations } from './keeper-rules.js'
+import { Random } from './random.js'
+import { RosterHistory } from './roster-history.js'
+import type { StoredChunk } from './store-history.js'
 import { type Inactivity, SubscriptionHistory } from './subscription-history.js'
 
 const callbackUrl = 'https://app.example.com/notifications'
-/** At least so many; more until enough of them have met a keeper at work, and enough work was done. */
-const kills = 50
 /** When nothing has changed for this long by the keepers' clocks, they are done: five of their intervals. */
-const quietMs = 5 * 60_000
+const quietMs = fastMs(5 * 60_000)
 /** Clocks of processes show whole milliseconds, which count for more where time passes faster. */
 const clockErrorMs = 10 * timesFaster
 
 test('two keepers, killed again and again: exactly one subscription per user, as the store says, and every gap is told', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 100_000)
   console.log(`SEED=${seed} repeats these moments`)
-  const random = randomOf(seed)
+  const random = new Random(seed)
   await using redis = await RedisServer.start({ appendOnly: true })
-  await using emulator = await startEmulator()
+  // A token belongs to a process: it must outlive the process.
+  await using emulator = await startEmulator({ tokenLifetimeSeconds: 86_400 })
   await using client = new NotificationClient(emulator.clientOptions)
+  const foreign = await Promise.all([
+    client.createSubscription({
+      notificationTypes: ['behavioral'],
+      usernames: ['somebody-else'],
+      callbackUrl,
+    }),
+    client.createSubscription({
+      notificationTypes: ['behavioral', 'call-score'],
+      usernames: ['agent-0'],
+      callbackUrl: `${callbackUrl}/elsewhere`,
+    }),
+    client.createSubscription({
+      notificationTypes: ['conversation-ai'],
+      usernames: ['agent-1', 'newcomer-1'],
+      callbackUrl,
+    }),
+  ])
+  const foreignIds = new Set(foreign.map(({ subscriptionId }) => subscriptionId))
+  const foreignBefore = [...emulator.subscriptions]
   const history = new SubscriptionHistory(emulator)
-  const foreign = await client.createSubscription({
-    notificationTypes: ['behavioral'],
-    usernames: ['somebody-else'],
-    callbackUrl,
-  })
-  const roster = new Set(Array.from({ length: 12 }, (_, index) => `agent-${index}`))
-  await using keepers = await KeeperProcesses.start({ emulator, redis, callbackUrl, roster })
-  let killedAtWork = 0
+  const { all: requests, accessTokens } = new KeeperRequests(emulator, history)
+  const roster = new RosterHistory(Array.from({ length: 12 }, (_, index) => `agent-${index}`))
+  await using keepers = await KeeperProcesses.start({ emulator, redis, callbackUrl, roster: roster.names })
+  const disturbances = new Disturbances({ emulator, keepers, random }, changeTheWorld)
 
-  const isEnough = () => killedAtWork > 10 && history.lifetimes.length > 30
-  for (let kill = 0; kill < kills || !isEnough(); kill++) {
-    if (random() < 0.7) {
-      // As a rule the one who came last: a create for them may be under way just now.
-      const leaver = [...roster].at(random() < 0.7 ? -1 : 0) as string
-      roster.delete(leaver)
-      roster.add(`newcomer-${kill}`)
-      await keepers.setRoster(roster)
-    }
-    const ended = emulator.subscriptions[Math.floor(random() * emulator.subscriptions.length)]
-    if (random() < 0.7 && ended !== undefined && ended.subscriptionId !== foreign.subscriptionId) {
-      emulator.endSubscription(ended.subscriptionId)
-    }
-    // Creates take a while, so that kills fall between a request and its answer; some answers are lost.
-    emulator.injectFault('create', { delayMs: 200 }, { times: 3 })
-    if (random() < 0.3) emulator.injectFault('create', { reset: 'after-processing' })
-    const atWork = await keepers.indexAtWork()
-    if (random() < 0.45) {
-      killedAtWork++
-      await killAtMoment(emulator, () => keepers.kill(atWork), random)
-      await keepers.restart(atWork)
-    } else {
-      // Not both at a time: the other one is needed to take over.
-      await pause(random() * 400)
-      keepers.kill(1 - atWork)
-      await keepers.restart(1 - atWork)
-    }
+  const deck = Object.entries(plan).flatMap(([each, times]) => new Array(times).fill(each as Disturbance))
+  const happened = new Map<Disturbance, number>()
+  for (const disturbance of random.shuffled<Disturbance>(deck)) {
+    await changeTheWorld()
+    const since = Date.now()
+    await disturbances[disturbance]()
+    happened.set(disturbance, (happened.get(disturbance) ?? 0) + Date.now() - since)
   }
+  // One with earlier parameters lives on: it must stay aside.
+  await disturbances.deployed()
+  expect(keepers.kills).toBeGreaterThanOrEqual(50)
+  emulator.clearFaults()
   const faultsEndedAt = Date.now()
+  await expectNothingBroken()
 
-  const reader = new Redis(redis.url)
-  try {
-    // How long that takes is up to the machine: its pauses count for more where time passes faster.
-    await vi.waitFor(expectQuiet, { timeout: 150_000, interval: 500 })
-    expect((await stored(reader)).join()).not.toContain('sesame')
-  } finally {
-    reader.disconnect()
-  }
+  // How long that takes is up to the machine: its pauses count for more where time passes faster.
+  await vi.waitFor(expectQuiet, { timeout: 150_000, interval: 500 })
+
+  const reports = await keepers.reports()
+  const gaps = gapsIn(reports)
   console.log(
-    `${killedAtWork} killed at work, ${history.lifetimes.length} subscriptions, ${(await gapsOf(keepers)).length} gaps; ` +
-      `settled ${Math.round((Date.now() - faultsEndedAt) / 1_000)} s after the last kill`,
+    `${keepers.kills} killed, ${keepers.lives.length} processes, ${requests.length} requests, ${history.lifetimes.length} subscriptions, ` +
+      `${gaps.length} gaps; settled ${Math.round((Date.now() - faultsEndedAt) / 1_000)} s after the last kill; ms ${JSON.stringify(Object.fromEntries(happened))}`,
   )
+  expect(history.lifetimes.length).toBeGreaterThan(30)
+  await expectNothingBroken()
 
-  const gaps = await gapsOf(keepers)
-  // Of who has left before the answer to a create was found out, nobody asks any more.
-  const inactivities = [...roster].flatMap((username) => history.inactivitiesOf(username))
+  const inactivities = [...roster.names].flatMap((username) => inactivitiesOf(username))
   expect(inactivities.length).toBeGreaterThan(0)
   const untold = inactivities.filter((each) => !gaps.some((gap) => isWithin(each, gap)))
   expect(untold, untold.map(({ username }) => storyOf(username)).join('\n')).toEqual([])
   const untrue = gaps.filter((gap) => gap.cause === 'ended' && !isTrue(gap))
   expect(untrue, untrue.map(({ username }) => storyOf(username)).join('\n')).toEqual([])
-  expect(emulator.subscriptions).toContainEqual(expect.objectContaining(foreign))
-  expect(keepers.output).not.toMatch(/CONFLICT|ROSTER|SUPERSEDED|STRAY|sesame/)
+  expect(emulator.subscriptions.filter(isForeign)).toEqual(foreignBefore)
+  expectNoSecret(reports)
+  const troubles = reports.filter((each) => each.kind === 'problem' && isUnfounded(each))
+  expect(troubles).toEqual([])
 
-  /** Everything is as it should be, and stays so. */
-  async function expectQuiet(): Promise<void> {
-    await expectAsWanted()
-    const before = { history: structuredClone(history.lifetimes), gaps: (await gapsOf(keepers)).length }
-    await pause(quietMs / timesFaster)
-    expect(history.lifetimes, keepers.output).toEqual(before.history)
-    expect(await gapsOf(keepers), keepers.output).toHaveLength(before.gaps)
+  async function changeTheWorld(): Promise<void> {
+    if (random.chance(0.7)) {
+      roster.change(random)
+      await keepers.setRoster(roster.names)
+    }
+    const own = emulator.subscriptions.filter((each) => !isForeign(each))
+    const ended = own[Math.floor(random.upTo(own.length))]
+    if (random.chance(0.6) && ended !== undefined) emulator.endSubscription(ended.subscriptionId)
+    if (random.chance(0.4)) endAfterProof()
+    emulator.clearFaults()
+    // Creates take a while, so that kills fall between a request and its answer; some answers are lost.
+    emulator.injectFault('create', { delayMs: 150 }, { times: 3 })
+    if (random.chance(0.4)) emulator.injectFault('create', { reset: 'after-processing' })
+    if (random.chance(0.2)) emulator.injectFault('update', { reset: 'after-processing' })
+    if (random.chance(0.2)) emulator.injectFault('unsubscribe', { reset: 'after-processing' })
   }
 
-  async function expectAsWanted(): Promise<void> {
-    const others = emulator.subscriptions.filter((each) => each.subscriptionId !== foreign.subscriptionId)
-    const usernames = others.map((each) => each.usernames.join()).sort()
-    expect(usernames, keepers.output).toEqual([...roster].sort())
-    for (const { notificationTypes, parameters, callbackUrl: url } of others) {
+  /** Ends the next subscription that is proven to exist, while the proof is on its way to the keeper. */
+  function endAfterProof(): void {
+    const stop = emulator.on('request', ({ operation, status, path, body }) => {
+      const isProof = (operation === 'update' && status === 200) || (operation === 'create' && status === 409)
+      if (!isProof) return
+      stop()
+      const username = new URLSearchParams(body).get('username')
+      const proven =
+        operation === 'update'
+          ? Number(path.split('/').at(-1))
+          : emulator.subscriptions.find((each) => !isForeign(each) && each.usernames.join() === username)
+              ?.subscriptionId
+      if (proven !== undefined) emulator.endSubscription(proven)
+    })
+  }
+
+  async function expectNothingBroken(): Promise<void> {
+    const broken = violations({
+      requests,
+      store: keepers.store,
+      lives: keepers.lives,
+      wanted: roster.wanted,
+      storeFailures: storeFailuresIn(await keepers.reports()),
+    })
+    expect(broken, broken.join('\n')).toEqual([])
+  }
+
+  /** Everything is as it should be, and stays so: quiet, with proofs alone. */
+  async function expectQuiet(): Promise<void> {
+    expectAsWanted()
+    const before = structuredClone(history.lifetimes)
+    const sent = requests.length
+    const told = await toldSoFar()
+    await pause(quietMs)
+    expect(history.lifetimes, keepers.output).toEqual(before)
+    expect(await toldSoFar(), keepers.output).toEqual(told)
+    const since = requests.slice(sent)
+    expect(since.length).toBeGreaterThan(roster.names.size)
+    expect(since.filter(({ kind, status }) => kind === 'unsubscribe' || status === 201)).toEqual([])
+  }
+
+  /** Gaps and troubles that began. */
+  async function toldSoFar(): Promise<KeeperReport[]> {
+    return (await keepers.reports()).filter((each) => each.kind === 'gap' || !each.resolved)
+  }
+
+  function expectAsWanted(): void {
+    const own = emulator.subscriptions.filter((each) => !isForeign(each))
+    const usernames = own.map((each) => each.usernames.join()).sort()
+    expect(usernames, keepers.output).toEqual([...roster.names].sort())
+    for (const { notificationTypes, parameters, callbackUrl: url } of own) {
       expect({ types: [...notificationTypes].sort(), parameters, url }).toEqual({
         types: ['behavioral', 'call-score'],
-        parameters: { token: 'sesame' },
+        parameters: { token: keepers.tokenOf(keepers.configuration) },
         url: callbackUrl,
       })
     }
-    const ids = Object.fromEntries(others.map((each) => [each.usernames.join(), each.subscriptionId]))
-    expect(await storedIds(reader), keepers.output).toEqual(ids)
+    const ids = Object.fromEntries(own.map((each) => [each.usernames.join(), [each.subscriptionId]]))
+    expect(storedIds(), keepers.output).toEqual(ids)
+  }
+
+  function isForeign({ subscriptionId }: { subscriptionId: number }): boolean {
+    return foreignIds.has(subscriptionId)
+  }
+
+  /** What the store says of everybody: nothing is left of those who have gone. */
+  function storedIds(): Record<string, (number | undefined)[]> {
+    const { values } = keepers.store
+    const { chunks } = JSON.parse(values.get('kept:head') ?? '{"chunks":0}')
+    const ids: Record<string, (number | undefined)[]> = {}
+    for (let index = 0; index < chunks; index++) {
+      const { records }: StoredChunk = JSON.parse(values.get(`kept:chunk:${index}`) ?? '{"records":[]}')
+      for (const { u: username, s: slots } of records) ids[username] = slots.map(({ i: id }) => id)
+    }
+    return ids
+  }
+
+  /** Nowhere in what was ever written, said or told; and no user's name in a key. */
+  function expectNoSecret(reports: readonly KeeperReport[]): void {
+    const { commands } = keepers.store
+    expect([...new Set(commands.map(({ key }) => key))].join()).not.toMatch(/agent|newcomer/)
+    const texts = {
+      store: commands.map(({ value }) => value).join('\n'),
+      logs: keepers.output,
+      told: JSON.stringify(reports),
+    }
+    for (const secret of ['sesame', emulator.clientSecret, ...accessTokens]) {
+      for (const text of Object.values(texts)) expect(text.includes(secret), secret).toBe(false)
+    }
+  }
+
+  /** What cannot have happened here: nobody else was in the way, and only an earlier configuration is superseded. */
+  function isUnfounded({ process: name, ...report }: KeeperReport): boolean {
+    if (report.kind !== 'problem') return false
+    if (report.code !== 'SUPERSEDED')
+      return ['CONFLICT', 'ROSTER', 'STRAY', 'CREDENTIALS'].includes(report.code)
+    return keepers.lives.some((life) => life.name === name && life.configuration === keepers.configuration)
+  }
+
+  /** Real times in which a process told that the store failed. */
+  function storeFailuresIn(reports: readonly KeeperReport[]): Map<string, Span[]> {
+    const failures = new Map<string, Span[]>()
+    for (const report of reports) {
+      if (report.kind !== 'problem' || report.code !== 'STORE' || report.resolved) continue
+      const from = keepers.clockStartedAt + fastMs(report.sinceAt - keepers.clockStartedAt)
+      failures.set(report.process, [...(failures.get(report.process) ?? []), { from, to: from }])
+    }
+    return failures
+  }
+
+  /** The times without a subscription of one who was wanted then. */
+  function inactivitiesOf(username: string): Inactivity[] {
+    const since = roster.wanted.get(username)?.at(-1)?.from ?? 0
+    return history.inactivitiesOf(username).filter(({ from }) => from > since)
   }
 
   function isWithin({ username, from, to }: Inactivity, gap: KeeperGap): boolean {
@@ -156,48 +269,6 @@ test('two keepers, killed again and again: exactly one subscription per user, as
   }
 })
 
-/** At any moment, or just when a subscription begins or ends, before the keeper can know. */
-async function killAtMoment(emulator: Emulator, kill: () => void, random: () => number): Promise<void> {
-  const event = (['created', 'ended', undefined] as const)[Math.floor(random() * 3)]
-  const stop = event === undefined ? () => {} : emulator.on(event, kill)
-  await pause(random() * 400)
-  stop()
-  kill()
-}
-
-async function gapsOf(keepers: KeeperProcesses): Promise<KeeperGap[]> {
-  return (await keepers.reports()).flatMap((report) => (report.kind === 'gap' ? [report.gap] : []))
-}
-
-/** Everything that is in the store, keys included. */
-async function stored(redis: Redis): Promise<string[]> {
-  const keys = await redis.keys('*')
-  expect(keys.join()).not.toMatch(/agent|newcomer/)
-  return Promise.all(keys.map(async (key) => `${key} ${await redis.get(key)}`))
-}
-
-/** What the store says of users who are kept. */
-async function storedIds(redis: Redis): Promise<Record<string, number>> {
-  const { chunks } = JSON.parse((await redis.get('kept:head')) ?? '{"chunks":0}')
-  const ids: Record<string, number> = {}
-  for (let index = 0; index < chunks; index++) {
-    const { records } = JSON.parse((await redis.get(`kept:chunk:${index}`)) ?? '{"records":[]}')
-    for (const { u: username, s: slots } of records) for (const { i: id } of slots) ids[username] = id
-  }
-  return ids
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** Mulberry32: the same numbers for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
+function gapsIn(reports: readonly KeeperReport[]): KeeperGap[] {
+  return reports.flatMap((report) => (report.kind === 'gap' ? [report.gap] : []))
 }

@@ -24,9 +24,13 @@ export class SubscriptionHistory {
       this.lifetimes.push({ subscription, createdAt: Date.now() })
     })
     emulator.on('ended', ({ subscriptionId }, reason) => {
-      const lifetime = this.lifetimes.find((each) => each.subscription.subscriptionId === subscriptionId)
+      const lifetime = this.find(subscriptionId)
       if (lifetime !== undefined) Object.assign(lifetime, { endedAt: Date.now(), reason })
     })
+  }
+
+  find(subscriptionId: number | undefined): Lifetime | undefined {
+    return this.lifetimes.find((each) => each.subscription.subscriptionId === subscriptionId)
   }
 
   of(username: string): Lifetime[] {

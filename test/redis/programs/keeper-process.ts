@@ -1,24 +1,32 @@
 /** Run as a process that a test kills: a keeper on Redis, whose roster is a file. */
 import './fast-clock.js'
 import { appendFileSync, readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { NotificationClient, SubscriptionKeeper } from 'notification-subscriber'
 import { redisStore } from 'notification-subscriber/redis'
+import { keeperLimits } from '../keeper-limits.js'
 import type { KeeperReport } from '../keeper-processes.js'
 
-const { CALLBACK_URL = '', REDIS_URL = '', ROSTER_FILE = '', REPORT_FILE = '' } = process.env
+const { CALLBACK_URL = '', REDIS_URL = '', ROSTER_FILE = '', REPORT_FILE = '', TOKEN = '' } = process.env
+const { PROCESS_NAME = '' } = process.env
 
 /** Written before anything else happens: what was told survives a kill. */
 function report(what: KeeperReport): void {
   appendFileSync(REPORT_FILE, `${JSON.stringify(what)}\n`)
 }
 
+/** Everything that is in it, also of errors. */
+function shown(what: unknown): string {
+  return inspect(what, { depth: 8, breakLength: Number.POSITIVE_INFINITY })
+}
+
 function log(fields: object, message: string): void {
-  console.log(message, JSON.stringify(fields))
-  if ('standing' in fields) report({ kind: 'standing', pid: process.pid, standing: String(fields.standing) })
+  console.log(message, shown(fields))
 }
 
 const redis = new Redis(REDIS_URL)
+redis.on('error', () => {})
 const keeper = new SubscriptionKeeper({
   client: NotificationClient.fromEnv(),
   name: 'kept',
@@ -26,12 +34,16 @@ const keeper = new SubscriptionKeeper({
   usernames: () => JSON.parse(readFileSync(ROSTER_FILE, 'utf8')),
   notificationTypes: ['behavioral', 'call-score'],
   callbackUrl: CALLBACK_URL,
-  parameters: { token: 'sesame' },
+  parameters: { token: TOKEN },
   sweepIntervalMs: 60_000,
   // Until a keeper lives long enough to read it, the roster may have changed altogether.
   maxRemovedShare: 1,
-  onGap: (gap) => report({ kind: 'gap', gap }),
-  onProblem: ({ code, resolved }) => report({ kind: 'problem', code, resolved }),
-  logger: { debug: () => {}, info: log, warn: log, error: log },
+  ...keeperLimits,
+  onGap: (gap) => report({ kind: 'gap', process: PROCESS_NAME, gap }),
+  onProblem: (problem) => {
+    const { code, resolved, sinceAt } = problem
+    report({ kind: 'problem', process: PROCESS_NAME, code, resolved, sinceAt, text: shown(problem) })
+  },
+  logger: { debug: log, info: log, warn: log, error: log },
 })
 keeper.start()

@@ -1,0 +1,35 @@
+/** Who is wanted, and was when. */
+import type { Span } from './keeper-processes.js'
+import type { Random } from './random.js'
+
+export class RosterHistory {
+  readonly wanted = new Map<string, Span[]>()
+  readonly names: Set<string>
+  #newcomers = 0
+
+  constructor(names: readonly string[]) {
+    this.names = new Set(names)
+    for (const name of names) this.#begin(name)
+  }
+
+  /** Somebody leaves, and somebody comes: a newcomer, or one who was here before. */
+  change(random: Random): void {
+    const gone = [...this.wanted.keys()].filter((name) => !this.names.has(name))
+    // As a rule the one who came last: a create for them may be in flight just now.
+    const leaver = [...this.names].at(random.chance(0.7) ? -1 : 0) as string
+    this.names.delete(leaver)
+    const span = this.wanted.get(leaver)?.at(-1)
+    if (span !== undefined) span.to = Date.now()
+    const [first, ...others] = gone
+    const isReturn = first !== undefined && random.chance(0.4)
+    const comer = isReturn ? random.oneOf([first, ...others]) : `newcomer-${++this.#newcomers}`
+    this.names.add(comer)
+    this.#begin(comer)
+  }
+
+  #begin(name: string): void {
+    const spans = this.wanted.get(name) ?? []
+    spans.push({ from: Date.now(), to: Number.POSITIVE_INFINITY })
+    this.wanted.set(name, spans)
+  }
+}
