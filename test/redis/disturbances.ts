@@ -13,7 +13,7 @@ const settlingMs = fastMs(120_000)
 /** How often each of them happens; most cost the time that a lease lasts. */
 export const plan = {
   /** The one that stands by dies. */
-  idle: 32,
+  idle: 33,
   /** The one at work dies. */
   worker: 6,
   /** The one at work dies with a create on its way, which takes effect later. */
@@ -21,30 +21,39 @@ export const plan = {
   /** The one at work dies, and its heir as soon as it has the turn. */
   both: 2,
   /** The one at work stands still until the other has the turn, and comes back with all that it was about to do. */
-  stopped: 4,
+  stopped: 3,
   /** Redis is away for the one at work only. */
-  cutOff: 3,
+  cutOff: 2,
   /** The one that stands by is replaced by one with other parameters. */
   deployed: 2,
 } as const
 
 export type Disturbance = keyof typeof plan
 
+/** What happens around the keepers. */
+export interface World {
+  /** A little of everything. */
+  change(): Promise<void>
+  /** The service ends some subscriptions. */
+  endSome(count: number): void
+  /** The roster does without somebody. */
+  remove(username: string): Promise<void>
+}
+
 export class Disturbances implements Readonly<Record<Disturbance, () => Promise<void>>> {
   readonly #emulator: Emulator
   readonly #keepers: KeeperProcesses
   readonly #random: Random
-  readonly #meanwhile: () => Promise<void>
+  readonly #world: World
 
-  /** @param meanwhile - changes the world a little */
   constructor(
     { emulator, keepers, random }: { emulator: Emulator; keepers: KeeperProcesses; random: Random },
-    meanwhile: () => Promise<void>,
+    world: World,
   ) {
     this.#emulator = emulator
     this.#keepers = keepers
     this.#random = random
-    this.#meanwhile = meanwhile
+    this.#world = world
   }
 
   async idle(): Promise<void> {
@@ -64,14 +73,16 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     const atWork = await this.#keepers.atWork()
     this.#emulator.clearFaults()
     // Up to a little less than the two minutes in which a create without an answer may take effect.
-    this.#emulator.injectFault('create', { delayMs: this.#random.upTo(settlingMs * 0.9) })
-    const isOnItsWay = () =>
-      this.#emulator.requests.some(({ operation, durationMs }) => {
-        return operation === 'create' && durationMs === undefined
-      })
-    for (let tries = 0; tries < 150 && !isOnItsWay(); tries++) await pause(10)
-    await pause(this.#random.upTo(50))
+    const delayMs = this.#random.upTo(settlingMs * 0.9)
+    this.#emulator.injectFault('create', { delayMs }, { times: 3 })
+    this.#world.endSome(3)
+    let username: string | undefined
+    for (let tries = 0; tries < 200 && username === undefined; tries++) {
+      await pause(10)
+      username = this.#usernameInFlight()
+    }
     await this.#keepers.restart(atWork)
+    if (username !== undefined && this.#random.chance(0.5)) await this.#world.remove(username)
   }
 
   async both(): Promise<void> {
@@ -90,7 +101,7 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     await this.#atMoment(() => {
       stopped = this.#keepers.stop(atWork)
     })
-    await this.#meanwhile()
+    await this.#world.change()
     const heir = await this.#keepers.atWork({ except: atWork })
     await pause(this.#random.upTo(leaseMs / 2))
     stopped?.resume()
@@ -102,9 +113,9 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
   async cutOff(): Promise<void> {
     const atWork = await this.#workerWithHeir()
     const link = this.#keepers.cutOff(atWork, this.#random.chance(0.5) ? 'cut' : 'hold')
-    await this.#meanwhile()
+    await this.#world.change()
     if (this.#random.chance(0.7)) await this.#keepers.atWork({ except: atWork })
-    await this.#meanwhile()
+    await this.#world.change()
     await pause(this.#random.upTo(1_000))
     link.mend()
     // What it alone knows has to come to the store before it may die.
@@ -123,6 +134,34 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
         ),
       { timeout: 30_000, interval: 10 },
     )
+  }
+
+  /** Who is about to be subscribed. */
+  #usernameInFlight(): string | undefined {
+    const subscribed = new Set(this.#emulator.subscriptions.map(({ usernames }) => usernames.join()))
+    const inFlight = this.#emulator.requests.filter(({ durationMs }) => durationMs === undefined)
+    const usernames = inFlight.map(({ body }) => new URLSearchParams(body).get('username'))
+    return usernames.find((each) => each !== null && !subscribed.has(each)) ?? undefined
+  }
+
+  /** One with earlier parameters lives on for a while: it must stay aside. */
+  async superseded(): Promise<void> {
+    await this.deployed()
+    await pause(heartbeatMs + 3_000)
+  }
+
+  /** The one at work and its heir, who knows everybody by now, find the same ends, and do not know of each other. */
+  async cutOffForLong(): Promise<void> {
+    const atWork = await this.#workerWithHeir()
+    // A pass.
+    await pause(heartbeatMs)
+    const link = this.#keepers.cutOff(atWork, 'cut')
+    await this.#keepers.atWork({ except: atWork })
+    await pause(heartbeatMs)
+    this.#world.endSome(4)
+    await pause(2 * heartbeatMs)
+    link.mend()
+    await pause(2 * heartbeatMs)
   }
 
   /** The place of the one at work, after the other has the newest configuration, too: else it would never take over. */

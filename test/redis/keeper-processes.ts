@@ -14,6 +14,7 @@ import { StoreHistory } from './store-history.js'
 
 /** A line that a keeper's process writes. */
 export type KeeperReport =
+  | KeeperCall
   | { readonly kind: 'gap'; readonly process: string; readonly gap: KeeperGap }
   | {
       readonly kind: 'problem'
@@ -24,6 +25,17 @@ export type KeeperReport =
       /** All of the problem, as text. */
       readonly text: string
     }
+
+/** A call of the client that a keeper made. */
+export interface KeeperCall {
+  readonly kind: 'call'
+  readonly process: string
+  readonly call: 'create' | 'recreate' | 'update' | 'unsubscribe'
+  /** The username, or the id. */
+  readonly subject: string
+  /** By our clock, in milliseconds since 1970. */
+  readonly at: number
+}
 
 /** A time in milliseconds since 1970; infinite as long as it lasts. */
 export interface Span {
@@ -58,7 +70,7 @@ interface Place {
 }
 
 /** So much later the answers of the service arrive, that much may happen between the two. */
-export const answerDelayMs = 60
+const answerDelayMs = 60
 
 export class KeeperProcesses implements AsyncDisposable {
   /** When the clocks of the keepers showed the same time as ours, in milliseconds since 1970. */

@@ -4,12 +4,13 @@
  */
 import { fastMs } from './fast-time.js'
 import { keeperLimits } from './keeper-limits.js'
-import { answerDelayMs, type ProcessLife, type Span } from './keeper-processes.js'
+import type { KeeperCall, ProcessLife, Span } from './keeper-processes.js'
 import type { KeeperRequest } from './keeper-requests.js'
 import type { StoreCommand, StoredChunk, StoredUser, StoreHistory } from './store-history.js'
 
 export interface Witnesses {
   readonly requests: readonly KeeperRequest[]
+  readonly calls: readonly KeeperCall[]
   readonly store: StoreHistory
   readonly lives: readonly ProcessLife[]
   /** When each user stood on the roster. */
@@ -31,6 +32,7 @@ export function violations(witnesses: Witnesses): string[] {
   const judge = new Judge(witnesses)
   return [
     ...witnesses.requests.flatMap((request) => judge.request(request)),
+    ...witnesses.calls.flatMap((call) => judge.call(call)),
     ...witnesses.lives.flatMap((life) => judge.load(life)),
     ...judge.turns(),
     ...judge.chunks(),
@@ -58,7 +60,6 @@ class Judge {
     const rules: Record<string, boolean> = {
       'is of somebody who is not kept here': !this.#witnesses.wanted.has(username),
       'was not noted in the store before': !this.#isNoted(request),
-      'came from one that had lost its turn': !this.#hasTurn(request),
       'has the values of an earlier configuration': this.#isOutdated(request),
       'ends what is wanted': kind === 'unsubscribe' && this.#isWanted(username, this.#sentBy(request)),
       'came before an earlier create could not take effect any more':
@@ -69,6 +70,15 @@ class Judge {
     return Object.entries(rules).flatMap(([rule, isBroken]) => {
       return isBroken ? [`${process}: ${kind} ${subscriptionId ?? ''} ${username} at ${from} ${rule}`] : []
     })
+  }
+
+  /** Without the turn nothing is sent, but for a plain create where the store fails. */
+  call({ process, call, subject, at }: KeeperCall): string[] {
+    const own = this.#turns.findLast((each) => each.process === process && each.at <= at + stampMs)
+    if (own !== undefined && own.value !== 'free' && at - own.at <= leaseMs + stampMs) return []
+    if (call === 'create' && this.#failureOf(process, at) !== undefined) return []
+    const agoMs = Math.round(at - (own?.at ?? Number.NEGATIVE_INFINITY))
+    return [`${process}: ${call} ${subject} at ${at}, ${agoMs} ms after it had renewed its turn last`]
   }
 
   /** One request per user at a time, not more at a time than are allowed, and not more in any time. */
@@ -134,28 +144,9 @@ class Judge {
     if (read.some(isInDoubt)) return true
     if (kind === 'recreate') return false
     // One that was cut off knows what it knew before.
-    const since = this.#failureAt(request)?.from ?? at
+    const since = this.#failureOf(request.process, request.from)?.from ?? at
     const records = store.recordsOf(username, since - graceMs, at)
     return records.some((record) => (since < at ? record !== undefined : hasId(record)))
-  }
-
-  /** Without the turn nothing is sent, but for a plain create where the store fails. */
-  #hasTurn(request: KeeperRequest): boolean {
-    const at = this.#sentBy(request)
-    const own = this.#turns.findLast((each) => each.process === request.process && each.at <= at)
-    if (own !== undefined && own.value !== 'free' && at - own.at <= leaseMs + graceMs) return true
-    if (request.kind === 'create' && this.#failureAt(request) !== undefined) return true
-    return this.#wasDecidedBeforeStop(request)
-  }
-
-  /** A request may wait for its connection when its process is stopped: not more of them than there can be in flight. */
-  #wasDecidedBeforeStop({ process, from }: KeeperRequest): boolean {
-    const stop = this.#lives.get(process)?.stops.find((each) => each.to <= from && from < each.to + graceMs)
-    if (stop === undefined) return false
-    const own = this.#witnesses.requests.filter((each) => each.process === process)
-    const sent = own.filter((each) => each.from <= stop.from && each.to + answerDelayMs >= stop.from)
-    const since = own.filter((each) => each.from >= stop.to && each.from <= from)
-    return sent.length + since.length <= keeperLimits.concurrency
   }
 
   #isOutdated(request: KeeperRequest): boolean {
@@ -163,7 +154,7 @@ class Judge {
     const life = this.#lives.get(process)
     if (life === undefined || kind === 'unsubscribe') return false
     // One that cannot read the store cannot know, and goes on with plain creates.
-    if (kind === 'create' && this.#failureAt(request) !== undefined) return false
+    if (kind === 'create' && this.#failureOf(request.process, request.from) !== undefined) return false
     const newer = this.#announced.find(({ generation }) => generation > life.configuration)
     return newer !== undefined && Math.min(from, life.diedAt) > newer.at + heartbeatMs + 2 * graceMs
   }
@@ -204,7 +195,7 @@ class Judge {
     const life = this.#lives.get(process)
     const end = to + graceMs
     const pauses = [...this.#failuresOf(process), ...(life?.stops ?? [])]
-    const isPaused = pauses.some((each) => each.from < end && from < each.to + graceMs)
+    const isPaused = pauses.some((each) => each.from < end && from < each.to + heartbeatMs + graceMs)
     const turn = this.#turns.findLast(({ at }) => at <= end)
     return life !== undefined && life.diedAt > end && !isPaused && turn?.process === process
   }
@@ -214,8 +205,10 @@ class Judge {
     return [...(this.#lives.get(process)?.cuts ?? []), ...told]
   }
 
-  #failureAt({ process, from }: KeeperRequest): Span | undefined {
-    return this.#failuresOf(process).find((each) => each.from <= from && from <= each.to + graceMs)
+  /** The failure of the store that a process knew of: that it is over the next beat tells. */
+  #failureOf(process: string, at: number): Span | undefined {
+    const knownMs = heartbeatMs + graceMs
+    return this.#failuresOf(process).find((each) => each.from <= at && at <= each.to + knownMs)
   }
 
   /** What arrives after a process has died was sent before. */
@@ -225,7 +218,7 @@ class Judge {
 }
 
 /** In this time the roster is read at least twice, also by one that takes over. */
-const rosterMs = fastMs(60_000) * 4
+export const rosterMs = fastMs(60_000) * 4
 
 function isOfSame(one: KeeperRequest, other: KeeperRequest): boolean {
   return one.process === other.process && one.username === other.username

@@ -17,14 +17,18 @@ export class RosterHistory {
     const gone = [...this.wanted.keys()].filter((name) => !this.names.has(name))
     // As a rule the one who came last: a create for them may be in flight just now.
     const leaver = [...this.names].at(random.chance(0.7) ? -1 : 0) as string
-    this.names.delete(leaver)
-    const span = this.wanted.get(leaver)?.at(-1)
-    if (span !== undefined) span.to = Date.now()
+    this.remove(leaver)
     const [first, ...others] = gone
     const isReturn = first !== undefined && random.chance(0.4)
     const comer = isReturn ? random.oneOf([first, ...others]) : `newcomer-${++this.#newcomers}`
     this.names.add(comer)
     this.#begin(comer)
+  }
+
+  remove(name: string): void {
+    this.names.delete(name)
+    const span = this.wanted.get(name)?.at(-1)
+    if (span !== undefined) span.to = Math.min(span.to, Date.now())
   }
 
   #begin(name: string): void {
