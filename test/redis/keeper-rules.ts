@@ -84,7 +84,7 @@ class Judge {
   /** One request per user at a time, not more at a time than are allowed, and not more in any time. */
   load({ name }: ProcessLife): string[] {
     const own = this.#witnesses.requests
-      .filter(({ process }) => process === name)
+      .filter((each) => each.process === name && !isSlow(each))
       .sort((one, other) => one.from - other.from)
     const { concurrency, maxRequestsPerSecond } = keeperLimits
     return own.flatMap((request, index) => {
@@ -179,7 +179,8 @@ class Judge {
 
   #isIdStored(request: KeeperRequest): boolean {
     const { status, subscriptionId, to, username } = request
-    if (!isCreate(request) || status !== 201 || !this.#isUndisturbed(request)) return true
+    if (!isCreate(request) || status !== 201 || isSlow(request)) return true
+    if (!this.#isUndisturbed(request)) return true
     const records = this.#witnesses.store.recordsOf(username, to, to + graceMs)
     return records.some((record) => record?.s.some(({ i }) => i === subscriptionId))
   }
@@ -222,6 +223,11 @@ export const rosterMs = fastMs(60_000) * 4
 
 function isOfSame(one: KeeperRequest, other: KeeperRequest): boolean {
   return one.process === other.process && one.username === other.username
+}
+
+/** Of such a request the one who sent it may have given up the answer: after 30 s, which the connection is part of. */
+function isSlow({ from, to }: KeeperRequest): boolean {
+  return to - from > fastMs(20_000)
 }
 
 function isCreate({ kind }: KeeperRequest): boolean {
