@@ -2,7 +2,7 @@
 import type { Call, Facts, Learnt } from './decide.js'
 import type { KeeperGap } from './keeper-types.js'
 import { earlierStamp, pastStamp, restoreWaitMs, settlingMs } from './timing.js'
-import { inFlight, isMet, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { isMet, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
 export type Answer =
@@ -21,9 +21,6 @@ export interface CallTimes {
   readonly answeredAt: number
 }
 
-/** What was doubtful of a subscription before a call. */
-export type DoubtBefore = Readonly<Pick<Slot, 'doubt' | 'settledFrom'>>
-
 /** What others are to be told of. */
 export interface Effects {
   readonly gap?: KeeperGap
@@ -37,29 +34,21 @@ export interface Effects {
   readonly mustSave: boolean
 }
 
-/**
- * Notes in the record what a call might bring about, before it is sent.
- *
- * @returns the doubt that there was before, to take the note back
- */
-export function prepare(record: UserRecord, call: Call, facts: Facts): DoubtBefore {
-  if (call.kind !== 'create') return { doubt: 'none', settledFrom: 0 }
+/** Notes in the record what a call might bring about, before it is sent. */
+export function prepare(record: UserRecord, call: Call, { generation }: Facts): void {
+  if (call.kind !== 'create') return
   let slot = slotOf(record, call.target)
   if (slot === undefined) {
-    slot = newSlot(call.target, facts.generation)
+    slot = newSlot(call.target, generation)
     record.slots.push(slot)
   }
-  const { doubt, settledFrom } = slot
-  slot.settledFrom = inFlight
-  return { doubt, settledFrom }
+  slot.isCreating = true
 }
 
-/** The call was not made, or answered: there is no more doubt than before. */
-export function takeBack(record: UserRecord, call: Call, { doubt, settledFrom }: DoubtBefore): void {
-  const slot = call.kind === 'create' ? slotOf(record, call.target) : undefined
-  if (slot === undefined) return
-  slot.doubt = doubt
-  slot.settledFrom = settledFrom
+/** The call was not sent: nothing can come of it. */
+export function takeBack(record: UserRecord, { target }: Call): void {
+  const slot = slotOf(record, target)
+  if (slot !== undefined) slot.isCreating = false
 }
 
 /**
@@ -84,25 +73,20 @@ function hasStoredIntent(slot: Slot, { replaces }: { replaces: boolean }, facts:
   return replaces || slot.id === undefined || slot.isTaken || !facts.hasParameters
 }
 
-export function apply(
-  record: UserRecord,
-  call: Call,
-  answer: Answer,
-  { learnt, facts, times, before }: { learnt: Learnt; facts: Facts; times: CallTimes; before: DoubtBefore },
-): Effects {
+export function apply(record: UserRecord, call: Call, answer: Answer, context: Context): Effects {
+  const { facts, times } = context
   const slot = slotOf(record, call.target)
   if (slot === undefined) return { mustSave: false }
-  if (call.kind === 'unsubscribe') return applyUnsubscribe(record, slot, answer, { learnt, facts, times })
-  if (call.kind === 'update') return applyUpdate(record, slot, answer, { learnt, facts, times })
-  takeBack(record, call, before)
+  if (call.kind === 'unsubscribe') return applyUnsubscribe(record, slot, answer, context)
+  if (call.kind === 'update') return applyUpdate(record, slot, answer, context)
+  slot.isCreating = false
   switch (answer.kind) {
-    case 'created':
-      return {
-        ...applyCreated(record, slot, { ...call, id: answer.id }, { facts, learnt, times, before }),
-        replacedUnknown: call.replaces && before.doubt !== 'none',
-      }
+    case 'created': {
+      const replacedUnknown = call.replaces && slot.doubt !== 'none'
+      return { ...applyCreated(record, slot, { ...call, id: answer.id }, context), replacedUnknown }
+    }
     case 'conflict':
-      return applyConflict(record, slot, call, { facts, learnt, times, before })
+      return applyConflict(record, slot, call, context)
     case 'refused':
       return { mustSave: hasStoredIntent(slot, call, facts) }
     default:
@@ -118,11 +102,11 @@ function applyCreated(
   record: UserRecord,
   slot: Slot,
   { id, replaces }: { id: number; replaces: boolean },
-  { facts, learnt, times, before }: Context & { before: DoubtBefore },
+  { facts, learnt, times }: Context,
 ): Effects {
   const { answeredAt, answeredSince, sentAt, sentSince } = times
   const hadId = slot.id !== undefined
-  const mayHaveBeen = before.doubt === 'unanswered'
+  const mayHaveBeen = slot.doubt === 'unanswered'
   const hadSurplus = facts.hasSurplus(slot.generation)
   const { interruption } = record
   const provenBefore = interruption ? earlierStamp(interruption.lastProvenAt, slot.provenAt) : slot.provenAt
@@ -171,7 +155,7 @@ function applyConflict(
   record: UserRecord,
   slot: Slot,
   { replaces, target }: { replaces: boolean; target: number },
-  { facts, learnt, times, before }: Context & { before: DoubtBefore },
+  { facts, learnt, times }: Context,
 ): Effects {
   if (replaces) {
     // An identical one would have been replaced: so none of ours is there.
@@ -185,10 +169,10 @@ function applyConflict(
   learnt.takenTargets.add(target)
   const mustSave = hasStoredIntent(slot, { replaces }, facts)
   // What stands in the place of one in doubt may be our own.
-  slot.isTaken = slot.isGone && before.doubt === 'none'
+  slot.isTaken = slot.isGone && slot.doubt === 'none'
   record.takenSince = times.sentSince
   // In doubt it may be another one that stands there: a proof by id tells, where there can be one.
-  const isDoubtful = before.doubt === 'unanswered' || (before.doubt === 'loaded' && facts.hasParameters)
+  const isDoubtful = slot.doubt === 'unanswered' || (slot.doubt === 'loaded' && facts.hasParameters)
   const isProof = slot.id !== undefined && !slot.isGone && !isDoubtful
   if (isProof && !record.isRemoved && target === facts.target) {
     learnt.isProven = true

@@ -117,8 +117,7 @@ export class Caller {
       return { end: 'held', error: circuit.outage.error }
 
     const storage = intentStorage(record, call, facts)
-    let before = prepare(record, call, facts)
-    let isInside = false
+    prepare(record, call, facts)
     let isSent = false
     try {
       let isNoted = storage === 'read-back'
@@ -126,34 +125,40 @@ export class Caller {
       if (storage === 'written') isNoted = await this.#save(record)
       if (!tenure.mayCall && (await tenure.enter()) !== 'at-work') throw new Overtaken()
       if (!(await gate.enter(record.username))) return { end: 'held', error: circuit.outage?.error }
-      isInside = true
       try {
         // Meanwhile the roster may have brought the user back, or the store may have begun to fail.
-        takeBack(record, call, before)
         const present = this.facts(chain)
         if (present === undefined) return { end: 'aborted' }
         if (!tenure.mayCall || !isThatCall(decide(record, learnt, present), call)) return undefined
-        before = prepare(record, call, present)
         isSent = true
-        const { answer, times, trouble } = await this.#send(record, call)
-        const slot = slotOf(record, call.target)
-        const idBefore = slot?.id
-        const effects = apply(record, call, answer, { learnt, facts: present, times, before })
-        if (slot && !isNoted) slot.isUnwritten ||= answer.kind === 'created' || isLostCreate(call, answer)
-        this.#follow(chain, effects, idBefore)
-        if (effects.mustSave) await this.#save(record)
-        else markStale(record)
-        return trouble && failed(trouble)
+        return await this.#carryOut(chain, call, { facts: present, isNoted })
       } finally {
-        gate.leave()
+        gate.leave(record.username)
       }
     } finally {
       if (!isSent) {
-        if (isInside) circuit.giveBack(record.username)
-        takeBack(record, call, before)
+        takeBack(record, call)
         markStale(record)
       }
     }
+  }
+
+  /** Sends the call, and notes what came of it. */
+  async #carryOut(
+    chain: Chain,
+    call: Call,
+    { facts, isNoted }: { facts: Facts; isNoted: boolean },
+  ): Promise<ChainEnd | undefined> {
+    const { record, learnt } = chain
+    const { answer, times, trouble } = await this.#send(record, call)
+    const slot = slotOf(record, call.target)
+    const idBefore = slot?.id
+    const effects = apply(record, call, answer, { learnt, facts, times })
+    if (slot && !isNoted) slot.isUnwritten ||= answer.kind === 'created' || isLostCreate(call, answer)
+    this.#follow(chain, effects, idBefore)
+    if (effects.mustSave) await this.#save(record)
+    else markStale(record)
+    return trouble && failed(trouble)
   }
 
   async #send(record: UserRecord, call: Call): Promise<Classified & { times: CallTimes }> {

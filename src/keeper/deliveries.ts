@@ -39,7 +39,7 @@ export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: 
   }
   const provenAt = deliveredAt - deliveryLagMs
   if (slot.provenAt === undefined || slot.provenAt < provenAt) slot.provenAt = provenAt
-  if (slot.doubt !== 'none' && provenSince >= slot.settledFrom) slot.doubt = 'none'
+  if (!slot.isCreating && provenSince >= slot.settledFrom) slot.doubt = 'none'
   if (slot.target !== target) return false
   if (record.provenSince < provenSince) record.provenSince = provenSince
   const nextProbeFrom = provenSince + sweepIntervalMs

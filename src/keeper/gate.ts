@@ -31,15 +31,20 @@ export class Gate {
           this.#limit.spend(now)
           return true
         }
-        this.leave()
+        this.#leave()
         return false
       }
       await delay(Math.ceil(waitMs))
     }
   }
 
-  /** The request is over. */
-  leave(): void {
+  /** The request is over, or was not sent: then another one may test the water. */
+  leave(username: string): void {
+    this.#circuit.giveBack(username)
+    this.#leave()
+  }
+
+  #leave(): void {
     const next = this.#waiting.shift()
     if (next === undefined) this.#free++
     else next()

@@ -13,7 +13,7 @@ import * as z from 'zod'
 import type { RecordStore } from './record-store.js'
 import { Overtaken } from './store-access.js'
 import { earlierStamp, settlingMs } from './timing.js'
-import { inFlight, isMet, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+import { isMet, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
 
 /** Short names, as in the records. */
 export const leftoverSchema = z.object({
@@ -128,7 +128,7 @@ export function putInDoubt(records: RecordStore, leftover: Leftover): boolean {
     slot = newSlot(leftover.t, 0)
     record.slots.push(slot)
   }
-  if (slot.settledFrom === inFlight) return false
+  if (slot.isCreating) return false
   slot.doubt = 'unanswered'
   slot.settledFrom = performance.now() + settlingMs
   recall(record, leftover)

@@ -1,6 +1,6 @@
 /** What the store is told of one user, and what a process makes of that. */
 import * as z from 'zod'
-import { inFlight, newUser, type UserRecord } from './user-record.js'
+import { newUser, type UserRecord } from './user-record.js'
 
 /** Short names: they stand in the store once for each user. */
 const slotSchema = z.object({
@@ -42,12 +42,7 @@ export function toStored(record: UserRecord, now: number): StoredRecord {
       g: slot.generation,
       i: slot.id,
       gone: slot.isGone ? (slot.isTaken ? 2 : 1) : undefined,
-      doubt:
-        slot.doubt === 'unanswered' || slot.settledFrom === inFlight
-          ? 1
-          : slot.doubt === 'loaded'
-            ? 2
-            : undefined,
+      doubt: slot.doubt === 'unanswered' || slot.isCreating ? 1 : slot.doubt === 'loaded' ? 2 : undefined,
       p: slot.provenAt,
       l: slot.lateUpdate && now < slot.lateUpdate.settledFrom ? slot.lateUpdate.generation : undefined,
     })),
@@ -101,6 +96,7 @@ export function fromStored(stored: StoredRecord, facts: LoadFacts): UserRecord {
       isTaken: slot.gone === 2,
       goneSince: facts.now,
       doubt,
+      isCreating: false,
       settledFrom: doubt === 'none' ? 0 : facts.settledFrom,
       provenAt: slot.p,
       lateUpdate:

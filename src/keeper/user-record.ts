@@ -29,7 +29,9 @@ export interface Slot {
   goneSince: number
   /** Whether another one may exist whose id is not known. */
   doubt: Doubt
-  /** From when on no unanswered create can still take effect; monotonic. {@link inFlight} while a create is. */
+  /** Whether a create is in flight: nothing can settle what it does. The store is told that it is unanswered. */
+  isCreating: boolean
+  /** From when on no unanswered create can still take effect; monotonic. */
   settledFrom: number
   /** When the last proof was sent; wall clock. */
   provenAt: number | undefined
@@ -45,9 +47,6 @@ export interface LateUpdate {
   /** From when on it can no longer take effect; monotonic. */
   readonly settledFrom: number
 }
-
-/** A create is in flight: nothing can settle what it does. The store is told that it is unanswered. */
-export const inFlight = Number.POSITIVE_INFINITY
 
 /** Everything about one user. */
 export interface UserRecord {
@@ -143,6 +142,7 @@ export function newSlot(target: number, generation: number): Slot {
     isTaken: false,
     goneSince: Number.NEGATIVE_INFINITY,
     doubt: 'none',
+    isCreating: false,
     settledFrom: 0,
     provenAt: undefined,
     lateUpdate: undefined,

@@ -36,6 +36,7 @@ function slot(given: Partial<Slot> = {}): Slot {
     isTaken: false,
     goneSince: 0,
     doubt: 'none',
+    isCreating: false,
     settledFrom: 0,
     provenAt: 500,
     lateUpdate: undefined,
@@ -195,9 +196,9 @@ function play(record: UserRecord, service: NaiveService, given: Facts) {
       asked.push(call.kind === 'create' && call.replaces ? 'recreate' : call.kind)
       if (asked.length > 12) return { end: 'endless' as const, asked }
       intentStorage(record, call, given)
-      const before = prepare(record, call, given)
+      prepare(record, call, given)
       const times = { sentSince: now, sentAt: now, answeredSince: now, answeredAt: now }
-      apply(record, call, service.answer(call), { learnt, facts: given, times, before })
+      apply(record, call, service.answer(call), { learnt, facts: given, times })
     }
   }
 }
@@ -350,9 +351,9 @@ describe('against every state of the service', () => {
 describe('an answer that is lost', () => {
   const lost = (call: Call, record: UserRecord) => {
     const given = facts()
-    const before = prepare(record, call, given)
+    prepare(record, call, given)
     const times = { sentSince: now, sentAt: now, answeredSince: now + 10, answeredAt: now + 10 }
-    return apply(record, call, { kind: 'lost' }, { learnt: nothingLearnt(), facts: given, times, before })
+    return apply(record, call, { kind: 'lost' }, { learnt: nothingLearnt(), facts: given, times })
   }
 
   test('of a create is a doubt for two minutes from when it was given up, and has to be stored', () => {

@@ -92,9 +92,9 @@ describe('where a create of ours that was never answered is in the way', () => {
 
 describe('an answer', () => {
   function answered(user: UserRecord, call: Call, answer: Answer, sentSince = now) {
-    const before = prepare(user, call, facts)
+    prepare(user, call, facts)
     const times = { sentSince, sentAt: sentSince, answeredSince: now + 1, answeredAt: now + 1 }
-    return apply(user, call, answer, { learnt: nothingLearnt(), facts, times, before })
+    return apply(user, call, answer, { learnt: nothingLearnt(), facts, times })
   }
 
   test('409 is no proof of a subscription that is known to be gone', () => {
