@@ -58,6 +58,7 @@ export class GenerationInForce {
     const isChanged = wanted !== this.#configuration
     const wasOwn = records.isOwn
     let head = await records.head.read()
+    if (this.#wanted !== wanted) throw new Overtaken()
     if (this.#generation !== undefined && head === undefined) {
       if (wasOwn) head = await this.#rewrite(this.#generation)
       // Whoever was at work writes it again, or else this process, as soon as it has the turn.

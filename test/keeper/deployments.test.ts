@@ -1,7 +1,7 @@
 /** Which of several deployments is the newest one. */
 import { describe, expect, test } from 'vitest'
 import { problemsAtTheService } from './model/invariants.js'
-import { minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { minute, second, settledWorld, troublesOf, useVirtualProcesses } from './model/setup.js'
 import { type Configuration, defaultConfiguration, type Node, type World } from './model/world.js'
 
 useVirtualProcesses()
@@ -37,4 +37,27 @@ describe('a configuration that is deployed', () => {
     expect(isSuperseded(world, rolledBack)).toBe(false)
     expect(problemsAtTheService(world)).toEqual([])
   })
+
+  for (const laterMs of [0, 3, 20]) {
+    test(`by a rotation is not newer than itself for a process that hears of it ${laterMs} ms after it has woken`, async () => {
+      const world = await settledWorld({ users: 2 })
+      const [first] = world.nodes as [Node]
+      const second = world.start()
+      await world.time.advance(3 * minute)
+      second.process.suspend()
+      const parameters = { token: world.newSecret() }
+      world.configure({ ...defaultConfiguration, parameters })
+      const rotate = ({ process, keeper }: Node) =>
+        process.receive(0, () => void keeper.rotateParameters({ parameters }))
+      rotate(first)
+      await world.time.advance(minute)
+      await world.stop(first)
+      second.process.resume()
+      await world.time.advance(laterMs)
+      rotate(second)
+      await world.time.advance(3 * minute)
+      expect(troublesOf(second)).toEqual([])
+      expect(problemsAtTheService(world)).toEqual([])
+    })
+  }
 })
