@@ -117,6 +117,16 @@ describe('an answer', () => {
     expect(user.slots[0]?.isTaken).toBe(false)
   })
 
+  test('404 to the end of an earlier subscription tells of an end also if that was known to be gone', () => {
+    const user = userWith({ id: 6 })
+    user.slots.push({ ...newSlot(target + 1, 1), id: 5, isGone: true, provenAt: 7 })
+    const effects = answered(user, { kind: 'unsubscribe', target: target + 1, id: 5 }, { kind: 'not-found' })
+    expect(effects).toMatchObject({
+      foundEnd: true,
+      gap: { cause: 'ended', subscriptionId: 6, lastProvenAt: 7 },
+    })
+  })
+
   test('to an update settles no create that may still take effect after it', () => {
     const call: Call = { kind: 'update', target, id: 5 }
     const user = userWith({ id: 5, doubt: 'unanswered', settledFrom: now + 1 })

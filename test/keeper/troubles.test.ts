@@ -76,6 +76,23 @@ describe('a process that has lost its turn', () => {
     await world.time.advance(40 * second)
   }
 
+  test('and has it again keeps it, whatever comes of a request from before', async () => {
+    const world = await settledWorld({ users: 1 })
+    const [first] = world.nodes as [Node]
+    await world.time.advance(20 * second)
+    world.end(['agent0'])
+    world.nextFates.push({ kind: 'slow', effectAfterMs: 100, answerAfterMs: 25 * second })
+    first.process.receive(0, () => void first.keeper.sweep())
+    await world.time.advance(second)
+    world.forget()
+    const other = world.start()
+    await world.time.advance(5 * second)
+    await world.stop(other)
+    await world.time.advance(2 * minute)
+    const turns = world.logged.filter((line) => /process 1: This process keeps the roster now/.test(line))
+    expect(turns).toHaveLength(1)
+  })
+
   test('has no trouble with the service any more', async () => {
     const world = await settledWorld({ users: 5, keeper: { sweepIntervalMs: minute } })
     world.weather = () => unavailable
