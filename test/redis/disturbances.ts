@@ -13,7 +13,7 @@ const settlingMs = fastMs(120_000)
 /** How often each of them happens; most cost the time that a lease lasts. */
 export const plan = {
   /** The one that stands by dies. */
-  idle: 33,
+  idle: 35,
   /** The one at work dies. */
   worker: 6,
   /** The one at work dies with a create on its way, which takes effect later. */
@@ -21,7 +21,7 @@ export const plan = {
   /** The one at work dies, and its heir as soon as it has the turn. */
   both: 2,
   /** The one at work stands still until the other has the turn, and comes back with all that it was about to do. */
-  stopped: 3,
+  stopped: 2,
   /** Redis is away for the one at work only. */
   cutOff: 2,
   /** The one that stands by is replaced by one with other parameters. */
@@ -59,7 +59,7 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
   async idle(): Promise<void> {
     // As often while nobody has the turn as it comes.
     const atWork = this.#keepers.indexAtWork ?? 0
-    await pause(this.#random.upTo(600))
+    await pause(this.#random.upTo(400))
     await this.#keepers.restart(1 - atWork)
   }
 
