@@ -32,7 +32,7 @@ export function logOf(logger: Logger | false | undefined): Log {
 
 /**
  * For what must not go unheard, such as a lost notification: to the caller's logger, and where none was given to
- * `console.error`. `false` silences both. Only for lines whose callback, such as `onInvalid`, was not given either.
+ * `console.error`. `false` silences both. Only for lines whose callback, such as `onInvalid`, was not given or failed.
  */
 export function lossLogOf(logger: Logger | false | undefined): Log {
   if (logger !== undefined) return logOf(logger)

@@ -24,6 +24,11 @@ const help = `Usage: notification-subscriber <command> [flags]
 
 Exit codes: 0 all is well, 1 something is not, 2 the command was called in a way that cannot work.`
 
+// Whoever reads the output, such as `head -1`, may have had enough: the exit code is what it would have been.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+})
+
 // No top-level `await`, which the build's minifier does not read. A rejection ends the process and shows its stack.
 void main(process.argv.slice(2)).then((code) => {
   process.exitCode = code

@@ -54,7 +54,7 @@ export class SweepQueue {
           for (const listener of listeners) {
             callSafely(
               () => listener(progress),
-              (error) => this.#log('error', { error }, 'onProgress failed'),
+              (err) => this.#log('error', { err }, 'onProgress failed'),
             )
           }
         },

@@ -45,7 +45,7 @@ export function tellOfGap(
   log('info', gap, message)
   callSafely(
     () => onGap(gap),
-    (error) => log('error', { error }, 'onGap failed'),
+    (err) => lossLog('error', { ...gap, err }, 'onGap failed'),
   )
 }
 
@@ -53,7 +53,9 @@ export function tellOfProblem(
   problem: KeeperProblem,
   { onProblem, log, lossLog }: Tellers & Pick<SubscriptionKeeperOptions, 'onProblem'>,
 ): void {
-  const { message, ...fields } = problem
+  const { message, error, ...others } = problem
+  // Under the name that pino serializes errors by.
+  const fields = error === undefined ? others : { ...others, err: error }
   const line = `${problem.code}: ${message}`
   if (onProblem === undefined) {
     lossLog(problem.resolved ? 'info' : 'error', fields, line)
@@ -62,7 +64,7 @@ export function tellOfProblem(
   log('info', fields, line)
   callSafely(
     () => onProblem(problem),
-    (error) => log('error', { error }, 'onProblem failed'),
+    (err) => lossLog('error', { code: problem.code, err }, `onProblem failed. It was told: ${line}`),
   )
 }
 

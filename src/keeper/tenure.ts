@@ -121,7 +121,7 @@ export class Tenure {
     } catch (error) {
       log(
         'warn',
-        { error },
+        { err: error },
         'The store failed while the keeper stopped: the next start checks every subscription',
       )
     }

@@ -143,10 +143,10 @@ export class Visitor {
     const { log } = this.#parts
     if (end.end === 'failed') {
       const message = 'A subscription could not be kept: it will be tried again'
-      log('warn', { username, failures, error: end.error }, message)
+      log('warn', { username, failures, err: end.error }, message)
     } else if (end.end === 'broken') {
       const message = 'A bug of the keeper stopped a visit: report it. The user is tried again in turn'
-      log('error', { username, failures, error: end.error }, message)
+      log('error', { username, failures, err: end.error }, message)
     }
   }
 

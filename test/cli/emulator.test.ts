@@ -201,6 +201,20 @@ describe('notification-subscriber emulator', () => {
     expect([0, 130]).toContain((await running.finished).code)
   })
 
+  test('a reader of notify that goes away changes nothing about its end', async () => {
+    await using folder = await temporaryFolder()
+    const state = join(folder.path, 'state')
+    const running = await start(['emulator', '--state', state])
+    await running.line(/^Ctrl-C/)
+    const notify = await start(['notify', '--state', state, '--type', 'cxScoreUpdated', '--user', 'x'])
+    notify.child.stdout?.destroy()
+    const { code, stderr } = await notify.finished
+    // 1: there is no subscription.
+    expect([code, stderr]).toEqual([1, ''])
+    running.child.kill('SIGINT')
+    await running.finished
+  })
+
   test('a reader that goes away ends it in order', async () => {
     await using folder = await temporaryFolder()
     const state = join(folder.path, 'state')

@@ -32,7 +32,7 @@ test('an exception of the keeper’s own is told as what it is, and not as a fau
     keeper: 'coaching',
     username: 'alice',
     failures: 1,
-    error: bug,
+    err: bug,
     message: expect.stringContaining('bug'),
   })
   expect(keeper.subscription('alice')?.state).toBe('failing')

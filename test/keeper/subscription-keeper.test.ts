@@ -308,7 +308,33 @@ describe('what the client would refuse', () => {
   })
 })
 
-describe('without callbacks', () => {
+describe('without callbacks, or with callbacks that fail', () => {
+  test('what callbacks throw is on the console, too: nobody else has the gap then', async () => {
+    const written = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => written.mockRestore())
+    await using bench = await Bench.start()
+    const fail = () => {
+      throw new Error('no database')
+    }
+    const keeper = bench.keeper({ onGap: fail, onProblem: fail, logger: undefined })
+    await keeper.sweep()
+    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+    await keeper.sweep()
+    const err = new Error('no database')
+    expect(written.mock.calls).toEqual([
+      [
+        'notification-subscriber: onGap failed',
+        expect.objectContaining({ keeper: 'coaching', username: 'bob', cause: 'ended', err }),
+      ],
+      [
+        expect.stringMatching(
+          /^notification-subscriber: onProblem failed. It was told: RECEIVER_SUSPECTED: A/,
+        ),
+        { keeper: 'coaching', code: 'RECEIVER_SUSPECTED', err },
+      ],
+    ])
+  })
+
   test('gaps and problems are lines on the console, with the name of the keeper and times to read', async () => {
     const written = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => written.mockRestore())

@@ -148,7 +148,7 @@ function printResults(
     terminal.event('callback', { subscriptionId, callbackUrl, status, error, subscriptionEnded })
     const mark = error === undefined ? terminal.paint('green', '✔') : terminal.paint('red', '✘')
     const outcome = error === undefined ? `${status}` : excerpt(error, 300)
-    const end = subscriptionEnded ? ` ${terminal.paint('yellow', 'The subscription has ended.')}` : ''
+    const end = subscriptionEnded ? `. ${terminal.paint('yellow', 'The subscription has ended.')}` : ''
     terminal.line(`${mark} ${type} → ${subscriptionId} at ${excerpt(callbackUrl, 200)}: ${outcome}${end}`)
   }
   if (results.length > 0) return

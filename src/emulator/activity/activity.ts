@@ -82,8 +82,7 @@ export class Activity {
     for (const { call } of [...this.#listeners[name]]) {
       callSafely(
         () => call(...args),
-        (error) =>
-          log('error', { error }, `A listener for "${name}" of the emulator failed: ${messageOf(error)}`),
+        (err) => log('error', { err }, `A listener for "${name}" of the emulator failed: ${messageOf(err)}`),
       )
     }
   }

@@ -70,7 +70,7 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     if (onError === undefined) return this.#logLoss('error', { ...logFields, err: error }, 'Handler failed')
     return callSafely(
       () => onError(error, notification, context),
-      (err) => this.#log('error', { ...logFields, err }, 'onError failed'),
+      (err) => this.#logLoss('error', { ...logFields, err }, 'onError failed'),
     )
   }
 
@@ -88,7 +88,7 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     }
     await callSafely(
       () => onInvalid(error),
-      (err) => this.#log('error', { ...logFields, err }, 'onInvalid failed'),
+      (err) => this.#logLoss('error', { ...logFields, err }, 'onInvalid failed'),
     )
   }
 
@@ -102,7 +102,7 @@ export class UserCallbacks<Payloads extends PayloadSchemas> {
     }
     void callSafely(
       () => onRefused(refused),
-      (err) => this.#log('error', { ...refused, err }, 'onRefused failed'),
+      (err) => this.#logRefusal('error', { ...refused, err }, 'onRefused failed'),
     )
   }
 }

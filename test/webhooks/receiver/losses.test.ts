@@ -56,6 +56,15 @@ describe('without a logger and callbacks, what is lost is told on console.error'
     ])
   })
 
+  test.each<[string, Pick<DeliveryReceiverOptions, 'onError' | 'onInvalid' | 'onRefused'>, CallbackRequest]>([
+    ['onInvalid', { onInvalid: async () => fail() }, { ...post(), body: '{' }],
+    ['onError', { onError: fail }, post()],
+    ['onRefused', { onRefused: fail }, post({})],
+  ])('what %s throws: it was to keep what is lost now', async (name, callbacks, request) => {
+    await new DeliveryReceiver({ secrets, ...callbacks }).onAny(fail).handle(request)
+    await eventually(() => expect(written()).toEqual([expect.stringContaining(`: ${name} failed`)]))
+  })
+
   test('a refusal, at most once a minute, with the number of those in between', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     const receiver = new DeliveryReceiver({ secrets })
