@@ -1,7 +1,6 @@
 /** Every time that a wanted user was really without a subscription lies within a gap that was told. */
 import type { KeeperGap } from 'notification-subscriber'
 import type { SentRequest } from './client.js'
-import { isUnknowable } from './invariants.js'
 import { isRemovedFor } from './rosters.js'
 import { epochMs } from './virtual-process.js'
 import { seconds, type Told, type World } from './world.js'
@@ -90,10 +89,18 @@ function isLost(world: World, username: string, { idBefore, madeAtMs, toMs, by }
     (each) => each.username === username && each.atMs >= madeAtMs && each.atMs <= toMs,
   )
   if (wasLost || by === undefined) return wasLost
-  // Made without an answer while the store failed, by a process that is dead: see `isUnknowable`.
-  if (isUnknowable(world, by.created)) return true
+  if (isUntold(world, by)) return true
   const hasMet = world.memory.knows(by.process, username, by.atMs)
   return !hasMet && world.memory.hasNeverMet(by.process, username) && !world.memory.isIdKnown(idBefore)
+}
+
+/**
+ * Whether a process restored a user, and died before it could say so, while the store failed or lost the id. Without
+ * parameters there is no proof by id, so that the 409 of the next process passes for a proof of the subscription before.
+ */
+function isUntold({ memory }: World, { created, input, process }: SentRequest): boolean {
+  if (created === undefined || input?.parameters !== undefined || !process.isDead) return false
+  return memory.isOrphan(created) || memory.lostIds.has(created)
 }
 
 interface Interval {

@@ -1,8 +1,8 @@
 /** What must be true once the faults are over: each function lists what is not. */
-import type { KeeperProblem } from 'notification-subscriber'
+import type { KeeperGap, KeeperProblem } from 'notification-subscriber'
 import { isKept, type ModelSubscription, sameSet } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
-import { type Node, seconds, type World } from './world.js'
+import { type Node, seconds, type Told, type World } from './world.js'
 
 /** At the service there is what is wanted, and nothing else that a keeper made. */
 export function problemsAtTheService(world: World): string[] {
@@ -166,27 +166,46 @@ function wasSuspected(world: World, process: VirtualProcess, atMs: number): bool
   return told.at(-1)?.what.resolved === false
 }
 
-/** Restores of one user between two deliveries grow rarer: after the first a minute, then 2, 4, 8, 15 minutes. */
+/** A restore that was told. */
+interface Restored {
+  readonly count: number
+  readonly told: Told<KeeperGap>
+}
+
+/**
+ * Restores of one user between two deliveries grow rarer: after the first a minute, then 2, 4, 8, 15 minutes. So they do
+ * in each process, and over all that find in the store what the one before has done.
+ */
 export function restoresTooSoon(world: World): string[] {
   const problems: string[] = []
-  const chains = new Map<string, { count: number; atMs: number }>()
-  for (const { what, atMs, node, process } of world.gaps) {
+  const chains = new Map<string, Restored>()
+  for (const told of world.gaps) {
+    const { what, atMs, node, process } = told
     if (what.cause !== 'ended') continue
-    const key = `${node} ${what.username}`
-    const last = chains.get(key)
     // The end of one for an earlier callback URL is found by ending it: nothing is restored then.
     if (lastRequest(world, process, what.username, atMs)?.kind === 'unsubscribe') continue
-    const isNext = last !== undefined && !wasMetBetween(world, what.username, last.atMs, atMs)
-    const count = isNext ? last.count + 1 : 1
-    chains.set(key, { count, atMs })
-    const leastMs = Math.min(15, 2 ** (count - 2)) * 60_000
-    if (isNext && atMs - last.atMs < leastMs) {
-      problems.push(
-        `${node} restored ${what.username} at ${seconds(last.atMs)} and, as number ${count}, at ${seconds(atMs)}`,
-      )
+    for (const key of [`${node} ${what.username}`, `anybody ${what.username}`]) {
+      const last = chains.get(key)
+      const isNext = last !== undefined && isNextOf(world, last.told, told)
+      const count = isNext ? last.count + 1 : 1
+      chains.set(key, { count, told })
+      const leastMs = Math.min(15, 2 ** (count - 2)) * 60_000
+      if (isNext && atMs - last.told.atMs < leastMs) {
+        const before = `${last.told.node} restored ${what.username} at ${seconds(last.told.atMs)}`
+        problems.push(`${before} and, as number ${count}, ${node} at ${seconds(atMs)}`)
+      }
     }
   }
   return problems
+}
+
+/** Whether the process that restored a user could know of an earlier restore, and nothing has come in between. */
+function isNextOf(world: World, last: Told<KeeperGap>, next: Told<KeeperGap>): boolean {
+  if (wasMetBetween(world, next.what.username, last.atMs, next.atMs)) return false
+  if (last.process === next.process) return true
+  const { subscriptionId = 0 } = last.what
+  const haveSameClock = world.processes.every(({ wallSkews }) => wallSkews.length === 1)
+  return haveSameClock && world.store.hasAlwaysKept(subscriptionId)
 }
 
 function lastRequest(world: World, process: VirtualProcess, username: string, atMs: number) {

@@ -134,6 +134,11 @@ export class ModelStore {
     return this.#removedRead.get(process)?.has(username) === true
   }
 
+  /** Whether a subscription's id was in the store once, of one that has always worked and kept what it had. */
+  hasAlwaysKept(id: number): boolean {
+    return !this.#hasFailed && !this.#hasForgotten && this.#idsHeld.has(id)
+  }
+
   /** Whether a subscription's id was never in the store, because that failed. */
   hasMissed(id: number): boolean {
     return this.#hasFailed && !this.#idsHeld.has(id)
