@@ -44,7 +44,10 @@ export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: 
   if (record.provenSince < provenSince) record.provenSince = provenSince
   const nextProbeFrom = provenSince + sweepIntervalMs
   if (record.isQuiet && record.dueFrom < nextProbeFrom) record.dueFrom = nextProbeFrom
-  return endRestoreWait(record)
+  if (!endRestoreWait(record)) return false
+  // Without parameters a probe, too, had to wait for the time of the next restore.
+  record.dueFrom = Math.min(record.dueFrom, nextProbeFrom)
+  return true
 }
 
 /**

@@ -101,3 +101,21 @@ describe('a first create without an answer', () => {
     expect(gapsNotReported(world)).toEqual([])
   })
 })
+
+test('who is restored ever more rarely is looked at in turn again after a delivery', async () => {
+  const { parameters: _, ...configuration } = defaultConfiguration
+  const world = await settledWorld({ users: 1, configuration, keeper: { sweepIntervalMs: 2 * minute } })
+  for (let restore = 0; restore < 5; restore++) {
+    world.end(['agent0'])
+    await world.time.advance(interval + 2 * minute)
+  }
+  world.end(['agent0'])
+  await world.time.advance(3 * minute)
+  expect(world.gaps).toHaveLength(6)
+  // A plain create is the only proof, and might restore too soon: no probe is made for a quarter of an hour.
+  world.callback('agent0')
+  await world.time.advance(second)
+  world.end(['agent0'])
+  await world.time.advance(4 * minute)
+  expect(world.gaps).toHaveLength(7)
+})

@@ -52,7 +52,11 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
 
   test('after processes that die, sleep, stop and take over', () =>
     always(
-      [...ordinary, 'fates', 'crash', 'crashLater', 'stop', 'pause', 'suspend', 'sleep', 'startAnother'],
+      [
+        ...ordinary,
+        ...(['wearOut', 'fates', 'crash', 'crashLater', 'stop', 'pause', 'suspend', 'sleep'] as const),
+        'startAnother',
+      ],
       ['recreate 201', 'gap ended', 'gap replaced', 'unsubscribe 204'],
     ))
 

@@ -34,6 +34,10 @@ export function happen(world: World, step: Step): void {
         world.isReceiverBroken = false
       })
       return
+    case 'wear out':
+      wearOut(world, name, step)
+      until(step.forMs, () => world.wornOut.delete(step))
+      return
     case 'weather': {
       const weather = () => step.fate
       world.weather = weather
@@ -127,6 +131,17 @@ export function happen(world: World, step: Step): void {
     case 'subscribe twin':
       world.subscribeSomebodyElse([name])
   }
+}
+
+/** What the service makes for a user ends again and again, for as long as the step lasts. */
+function wearOut(world: World, username: string, step: Step): void {
+  world.wornOut.add(step)
+  const endSoon = () => {
+    if (!world.wornOut.has(step)) return
+    world.end([username])
+    world.time.schedule(10_000, endSoon)
+  }
+  endSoon()
 }
 
 export function restart(world: World, afterMs: number): void {
@@ -230,6 +245,7 @@ export function endFaults(world: World): void {
   world.isReceiverBroken = false
   world.rosterMode = 'working'
   world.unsendable.clear()
+  world.wornOut.clear()
   world.store.mode = 'working'
   for (const node of world.nodes) {
     node.process.resume()

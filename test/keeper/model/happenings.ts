@@ -15,6 +15,8 @@ export type Step = { readonly thenMs: number } & (
       readonly observedAfterMs: number
     }
   | { readonly do: 'break receiver'; readonly forMs: number }
+  /** Whatever is made for the user ends within ten seconds. */
+  | { readonly do: 'wear out'; readonly user: number; readonly forMs: number }
   | { readonly do: 'weather'; readonly fate: Fate; readonly forMs: number }
   | { readonly do: 'fates'; readonly fates: readonly Fate[] }
   | { readonly do: 'refuse'; readonly user: number; readonly forMs: number }
@@ -133,6 +135,12 @@ const happenings = {
     user,
     times: fc.integer({ min: 1, max: 3 }),
     observedAfterMs: fc.constantFrom(0, 20, 5_000, 55_000),
+    thenMs,
+  }),
+  wearOut: fc.record({
+    do: fc.constant('wear out' as const),
+    user,
+    forMs: fc.integer({ min: 5 * minute, max: 40 * minute }),
     thenMs,
   }),
   breakReceiver: fc.record({ do: fc.constant('break receiver' as const), forMs, thenMs }),

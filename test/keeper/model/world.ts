@@ -84,6 +84,8 @@ export class World implements Network {
   rosterMode: RosterMode = 'working'
   /** While there are any, the roster has a name that the client refuses. */
   readonly unsendable = new Set<object>()
+  /** While there are any, the subscriptions of their users end again and again. */
+  readonly wornOut = new Set<object>()
   readonly rostersRead: RosterRead[] = []
   /** What becomes of every request, while that is not the ordinary. */
   weather: (() => Fate) | undefined
