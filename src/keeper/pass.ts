@@ -59,7 +59,7 @@ async function takePart({ lease, tenure }: Keeping, isOver: () => boolean): Prom
 
 /** Visits everybody, a few at a time, each once. */
 async function visitEverybody(keeping: Keeping, request: PassRequest): Promise<SweepReport> {
-  const { circuit, concurrency, problems, records, tenure } = keeping
+  const { circuit, concurrency, problems, records } = keeping
   const users = unmetFirst(records.users.values())
   const wanted = users.filter((record) => !record.isRemoved).length
   const counts = { created: 0, restored: 0, removed: 0 }
@@ -87,7 +87,7 @@ async function visitEverybody(keeping: Keeping, request: PassRequest): Promise<S
       if (visit.created) counts.created++
       if (visit.restored) counts.restored++
       if (visit.removed) counts.removed++
-      const problem = problemOf(record, visit, tenure.generation?.target)
+      const problem = problemOf(keeping, record, visit)
       if (problem !== undefined) failed.push({ username: record.username, error: problem })
       else if (!record.isRemoved) active++
       done++
@@ -124,18 +124,22 @@ async function visitOnce(
 
 const stoppedMessage = 'The keeper was stopped before the pass came to this user.'
 const untriedMessage = 'This user was not tried: the next pass comes back to them.'
+const withoutStoreMessage =
+  'The store fails: until it works again nobody is replaced or unsubscribed, and nobody new is subscribed.'
 const inTheWayMessage = 'Another subscription for this user, type and callback URL is in the way.'
 
 /** What stands between this user and a subscription, or the end of one. */
-function problemOf(record: UserRecord, visit: Visit, target: number | undefined): unknown {
+function problemOf({ store, tenure }: Keeping, record: UserRecord, visit: Visit): unknown {
   if (visit.end === 'settled') return undefined
   if (visit.end === 'aborted') return new Error('Another process has taken over, or the keeper was stopped.')
   if (visit.end === 'conflict') return new Error(inTheWayMessage)
   if (visit.end !== 'waiting') return visit.error ?? new Error(untriedMessage)
   if (visit.error !== undefined) return visit.error
+  const target = tenure.generation?.target
   const slot = target === undefined ? undefined : slotOf(record, target)
   const isThere = slot?.id !== undefined && !slot.isGone && slot.doubt !== 'unanswered'
   if (isThere && !record.isRemoved) return undefined
+  if (!store.isWorking) return new Error(withoutStoreMessage)
   const seconds = Math.max(0, Math.ceil((record.dueFrom - performance.now()) / 1_000))
   return new Error(
     record.isRemoved || slot?.doubt === 'unanswered'

@@ -153,6 +153,19 @@ describe('a store that fails', () => {
     })
   }
 
+  test('is the reason that a pass gives for whom it could not subscribe', async () => {
+    const world = await settledWorld({ users: 2 })
+    const { keeper, process } = nodeOf(world)
+    world.store.mode = 'failing'
+    world.want('newcomer')
+    const sweeping = process.run(() => keeper.sweep())
+    await world.time.advance(minute)
+    const { failed } = await sweeping
+    expect(failed.map(({ username, error }) => [username, (error as Error).message])).toEqual([
+      ['newcomer', expect.stringMatching(/^The store fails: .*nobody new is subscribed/)],
+    ])
+  })
+
   test('and loses all while a pass is under way is written again by the process that remembers', async () => {
     const world = await settledWorld({ users: 4 })
     const { keeper, process } = nodeOf(world)
