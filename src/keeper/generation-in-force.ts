@@ -18,6 +18,8 @@ export class GenerationInForce {
   #generation: StoredGeneration | undefined
   /** The configuration that is to be in force: another one after a rotation that has not come to the store yet. */
   #wanted: Configuration
+  /** What was announced last, also if the answer was lost: then the store may have heard of it all the same. */
+  #announced: { readonly configuration: Configuration; readonly generation: StoredGeneration } | undefined
 
   constructor(
     { records, problems }: { records: RecordStore; problems: Problems },
@@ -65,6 +67,10 @@ export class GenerationInForce {
       else if (!isChanged) return true
     }
     this.#noteNewStore(head)
+    const announced = this.#announced
+    if (announced !== undefined && head !== undefined && isSame(announced.generation, head)) {
+      this.#follow(announced.configuration, head)
+    }
     if (this.#generation !== undefined && head !== undefined && !isChanged) {
       if (head.generation > this.#generation.generation) return false
       // An older head was restored from a backup.
@@ -81,7 +87,9 @@ export class GenerationInForce {
     if (this.#wanted !== wanted) throw new Overtaken()
     if (head !== undefined && this.#isOlderThan(head)) return false
     const next = await wanted.succeeding(head)
-    if (this.#wanted !== wanted || !(await records.head.announce(next))) throw new Overtaken()
+    if (this.#wanted !== wanted) throw new Overtaken()
+    this.#announced = { configuration: wanted, generation: next }
+    if (!(await records.head.announce(next))) throw new Overtaken()
     return this.#follow(wanted, next)
   }
 
@@ -121,6 +129,7 @@ export class GenerationInForce {
   #follow(configuration: Configuration, generation: StoredGeneration): true {
     this.#configuration = configuration
     this.#generation = generation
+    this.#announced = undefined
     // Who is known to be alive has to get these values all the same.
     for (const record of this.#records.users.values()) {
       record.isQuiet = false
@@ -141,4 +150,14 @@ export class GenerationInForce {
     if (this.#generation !== undefined) return head.generation > this.#generation.generation
     return this.#wanted.isOlderThan(head)
   }
+}
+
+/** Another process that announces the same as a generation of the same number has the same configuration. */
+function isSame(one: StoredGeneration, other: StoredGeneration): boolean {
+  return (
+    one.generation === other.generation &&
+    one.salt === other.salt &&
+    one.hash === other.hash &&
+    one.target === other.target
+  )
 }

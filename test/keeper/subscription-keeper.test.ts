@@ -210,6 +210,33 @@ describe('a change of the configuration', () => {
     expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
   })
 
+  test('is not taken for that of another process if the answer of the store to an earlier one was lost', async () => {
+    await using bench = await Bench.start()
+    const values = new Map<string, string>()
+    let losesAnswers = false
+    const keeper = bench.keeper({
+      store: {
+        get: (key) => values.get(key),
+        set: (key, value) => values.set(key, value),
+        delete: (key) => values.delete(key),
+        compareAndSet(key, expected, value) {
+          if (values.get(key) !== expected) return false
+          values.set(key, value)
+          if (losesAnswers) throw new Error('connection lost')
+          return true
+        },
+      },
+    })
+    await keeper.sweep()
+    losesAnswers = true
+    const { pending } = await keeper.rotateParameters({ parameters: { token: 'second' } })
+    expect(pending).toEqual(['alice', 'bob', 'carol'])
+    losesAnswers = false
+    expect(await keeper.rotateParameters({ parameters: { token: 'third' } })).toMatchObject({ pending: [] })
+    expect(bench.subscribed).toEqual({ alice: 'third', bob: 'third', carol: 'third' })
+    expect(bench.problems.map(({ code }) => code)).not.toContain('SUPERSEDED')
+  })
+
   test('of the callback URL creates the new subscriptions before it ends the old ones: no gap', async () => {
     await using bench = await Bench.start()
     await bench.keeper().sweep()
