@@ -1,5 +1,5 @@
 /** `createSubscription` against other ways to send the same request to the same server, and its use of memory. */
-import { inTurns, type Settings } from './measure.js'
+import { inTurns, oftener, type Settings } from './measure.js'
 import type { CreateFunctions, Creator } from './processes/create.js'
 import type { SubscriptionServerFunctions } from './processes/subscription-server.js'
 import { type Remote, withEach, withProcess } from './processes.js'
@@ -39,7 +39,7 @@ function speedRows<Name extends Exclude<Creator, 'ours'>>(
   return withCreators(scheme, names, connections, async (remotes) => {
     const rows: Row[] = []
     for (const concurrency of [64, 256]) {
-      const measured = await inTurns(settings, names, (name, runMs) =>
+      const measured = await inTurns(oftener(settings), names, (name, runMs) =>
         remotes[name].call('run', { runMs, concurrency }),
       )
       const what = `create by ${scheme}, ${concurrency} at once`

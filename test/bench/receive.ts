@@ -1,5 +1,5 @@
 /** `toNodeHandler` against other servers that receive the same callbacks, and what it does with very many. */
-import { type Cost, inTurns, type Settings } from './measure.js'
+import { type Cost, inTurns, oftener, type Settings } from './measure.js'
 import type { CallbackLoadFunctions } from './processes/callback-load.js'
 import type { ReceiveFunctions, ReceivingServer } from './processes/receive.js'
 import { type Remote, withEach, withProcess } from './processes.js'
@@ -20,7 +20,7 @@ type Server = Remote<ReceiveFunctions>
 
 export function receiveRows(settings: Settings): Promise<Row[]> {
   return withReceivers(servers, async (load, remotes) => {
-    const measured = await inTurns(settings, servers, (name, runMs) =>
+    const measured = await inTurns(oftener(settings), servers, (name, runMs) =>
       costOfReceiving(load, remotes[name], connections, runMs),
     )
     return [
