@@ -19,7 +19,12 @@ export interface RecordedRequest extends RecordedEntry {
   /** The injected fault that the request met. */
   readonly fault?: Fault
   /** Why the emulator refused the request: the code and the sentence that its answer has. */
-  readonly refusal?: { readonly code: string; readonly message: string }
+  readonly refusal?: {
+    /** One word for the reason, such as `duplicate_subscription`. */
+    readonly code: string
+    /** The reason as a sentence. */
+    readonly message: string
+  }
 }
 
 /** What became of a request. */
