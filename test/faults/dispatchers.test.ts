@@ -35,7 +35,7 @@ const created = 'HTTP/1.1 201 Created\r\ncontent-length: 21\r\n\r\n{"subscriptio
 /** Long enough for a busy machine to get the request to the server. */
 const shortTimeoutMs = 1_000
 
-describe.each(['undici6', 'undici', 'undici8'])('a dispatcher of %s', (name) => {
+describe.concurrent.each(['undici6', 'undici', 'undici8'])('a dispatcher of %s', (name) => {
   const undici = load(name)
   const testWhereItLoads = test.skipIf(undici === undefined) // undici 8 needs Node.js 22
 
@@ -108,7 +108,7 @@ describe.each(['undici6', 'undici', 'undici8'])('a dispatcher of %s', (name) => 
   })
 })
 
-describe('what else may be given as a dispatcher', () => {
+describe.concurrent('what else may be given as a dispatcher', () => {
   const agent = () => new Agent({ connect: { ca } })
 
   test.each<[string, () => DispatcherLike, afterTimeout: string]>([

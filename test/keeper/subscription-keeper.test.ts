@@ -39,6 +39,7 @@ class Bench implements AsyncDisposable {
       notificationTypes: ['behavioral'],
       callbackUrl,
       parameters: { token: 'first' },
+      maxRequestsPerSecond: 1_000,
       onGap: (gap) => this.gaps.push(gap),
       onProblem: (problem) => this.problems.push(problem),
       logger: false,
