@@ -17,8 +17,9 @@ const documentation = [
 const processes = [
   'test/cli/**/*.test.ts',
   'test/frameworks/examples.test.ts',
-  'test/integration/worked-examples.test.ts',
-  'test/spool/{killed,one-process,retries}.test.ts',
+  'test/integration/{programs,worked-examples}.test.ts',
+  'test/spool/{killed,loading,one-process,retries}.test.ts',
+  'test/webhooks/no-code-generation.test.ts',
 ]
 
 /** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */
