@@ -1,35 +1,56 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
-/** Tests that need more than Node.js and the installed packages: each folder has a command of its own. */
-const apart = ['redis', 'chaos', 'browser', 'keycloak']
+/** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, the built package. */
+const integration = [
+  'test/integration/{redis,chaos,browser,keycloak}/**/*.test.ts',
+  'test/integration/{examples,opentelemetry,programs}.test.ts',
+]
 
-/** What the documents and the public API promise, and programs as processes: slow, and rarely broken by a change. */
+/** Real servers and frameworks. */
+const servers = ['test/integration/**/*.test.ts']
+
+/** What the documents, SECURITY.md and the public API promise: slow, and rarely broken by a change. */
 const documentation = [
   'test/documentation/**/*.test.ts',
   'test/api/**/*.test.ts',
   'test/api-descriptions/**/*.test.ts',
+  'test/scenarios/linear-time.test.ts',
 ]
 
-/** Tests that spend their time in waiting for processes of their own: `npm run test:processes`. */
+/** Tests that spend their time in waiting: for processes of their own, or for a disk. */
 const processes = [
   'test/cli/**/*.test.ts',
-  'test/frameworks/examples.test.ts',
-  'test/integration/{programs,worked-examples}.test.ts',
-  'test/spool/{killed,loading,one-process,retries}.test.ts',
+  'test/spool/{killed,synced,folder-lock,full-disk,deliverer,example}.test.ts',
   'test/webhooks/no-code-generation.test.ts',
 ]
 
 /** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */
-const isolated = ['test/emulator/msw.test.ts', 'test/subscriptions/create-subscription.test.ts']
+const isolated = ['test/emulator/msw.test.ts']
+
+/** Files of minutes, so that none of them runs alone in the end. */
+const longest = ['redis/keeper-killed', 'browser/page.', 'keycloak/', 'redis/keeper-lost-redis', 'chaos/']
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = longest.findIndex((part) => moduleId.includes(`/test/integration/${part}`))
+      return index === -1 ? longest.length : index
+    }
+    return sorted.sort((one, other) => rank(one) - rank(other))
+  }
+}
 
 export default defineConfig({
   resolve: {
     // Tests import the package by its public names and run on the sources.
     alias: [
       { find: /^notification-subscriber$/, replacement: source('index.ts') },
+      { find: /^notification-subscriber\/keeper$/, replacement: source('keeper/index.ts') },
       { find: /^notification-subscriber\/webhooks$/, replacement: source('webhooks/index.ts') },
       { find: /^notification-subscriber\/spool$/, replacement: source('spool/index.ts') },
       { find: /^notification-subscriber\/redis$/, replacement: source('stores/redis.ts') },
@@ -37,12 +58,14 @@ export default defineConfig({
     ],
   },
   test: {
+    globalSetup: 'test/support/write-page.ts',
     // What takes a second on a quiet machine takes many on a busy one: these end only what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // One second, the default, is little for a page that loads on a busy machine.
     expect: { poll: { timeout: 10_000 } },
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Of tests that run at the same time most wait. Set here, because the first file of a worker decides for all of its.
     maxConcurrency: 24,
     projects: [
@@ -55,7 +78,8 @@ export default defineConfig({
             ...documentation,
             ...processes,
             ...isolated,
-            ...apart.map((folder) => `test/${folder}/**`),
+            ...servers,
+            'test/slow/**',
             // The peers of the benchmark bring tests of their own.
             '**/node_modules/**',
           ],
@@ -88,10 +112,29 @@ export default defineConfig({
         extends: true,
         test: { name: 'documentation', include: documentation, testTimeout: 240_000 },
       },
-      ...apart.map((name) => ({
-        extends: true as const,
-        test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout: 300_000, hookTimeout: 120_000 },
-      })),
+      {
+        extends: true,
+        test: {
+          name: 'servers',
+          include: servers,
+          exclude: [...integration, '**/node_modules/**'],
+          isolate: false,
+          testTimeout: 240_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: integration,
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'slow', include: ['test/slow/**/*.test.ts'] },
+      },
     ],
   },
 })

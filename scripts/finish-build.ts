@@ -1,33 +1,19 @@
 /** The last step of the build: what the bundler leaves to be done in `dist`. */
-import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { pageSources } from '../src/emulator/page/build-page.js'
+import { pageSources, writePage } from './build-page.js'
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
-await wrapEmulator()
-await indentByTabs()
-await relateSources()
+await writePage(join(dist, 'emulator/page.html'))
 await writeThirdPartyLicenses()
+for (const file of ['emulator/index.d.ts', 'emulator/index.d.cts'])
+  await exportClassesAsTypes(join(dist, file))
 
-/**
- * An ES module around the CommonJS build of the emulator, and declarations around its declarations: a tool that no
- * production code loads, and a quarter of the package, is shipped once.
- */
-async function wrapEmulator(): Promise<void> {
-  const names = Object.keys(createRequire(import.meta.url)(join(dist, 'emulator/index.cjs')))
-  await writeFile(
-    join(dist, 'emulator/index.js'),
-    `import emulator from './index.cjs'\nexport const { ${names.join(', ')} } = emulator\n`,
-  )
-  await writeFile(join(dist, 'emulator/index.d.ts'), "export * from './index.cjs'\n")
-  await exportAsTypes(join(dist, 'emulator/index.d.cts'), new Set(names))
-}
-
-/** The bundler of declarations forgets that a class was exported as a type: `new Emulator()` would compile. */
-async function exportAsTypes(file: string, values: ReadonlySet<string>): Promise<void> {
+/** The bundler of declarations forgets that a class was exported as a type only: `new Emulator()` would compile. */
+async function exportClassesAsTypes(file: string): Promise<void> {
+  const values = new Set(Object.keys(await import(join(dist, 'emulator/index.js'))))
   const declarations = await readFile(file, 'utf8')
   const marked = declarations.replace(/^export \{ .* \};$/m, (line) =>
     line.replaceAll(/(?<=[{,] )(?!type )\w+/g, (name) => (values.has(name) ? name : `type ${name}`)),
@@ -35,36 +21,12 @@ async function exportAsTypes(file: string, values: ReadonlySet<string>): Promise
   await writeFile(file, marked)
 }
 
-/** The declarations come indented by four spaces at each level, mostly of comments: a few kilobytes of the package. */
-async function indentByTabs(): Promise<void> {
-  const files = await readdir(dist, { recursive: true })
-  for (const path of files.filter((file) => /\.d\.c?ts$/.test(file)).map((file) => join(dist, file))) {
-    const text = await readFile(path, 'utf8')
-    await writeFile(
-      path,
-      text.replace(/^(?: {4})+/gm, (spaces) => '\t'.repeat(spaces.length / 4)),
-    )
-  }
-}
-
-/** Source maps name what has no source, the bundler's own lines, by the absolute path of the file that was built. */
-async function relateSources(): Promise<void> {
-  const files = await readdir(dist, { recursive: true })
-  for (const path of files.filter((file) => file.endsWith('.map')).map((file) => join(dist, file))) {
-    const map: { sources: string[] } = JSON.parse(await readFile(path, 'utf8'))
-    const sources = map.sources.map((source) =>
-      isAbsolute(source) ? relative(dirname(path), source) : source,
-    )
-    await writeFile(path, JSON.stringify({ ...map, sources }))
-  }
-}
-
 /** The licences of the packages whose code the bundles contain demand that their texts come along. */
 async function writeThirdPartyLicenses(): Promise<void> {
   const packages = new Map<string, string>()
-  for (const source of await bundledSources()) {
-    const folder = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(source)?.[0]
-    if (folder !== undefined) packages.set(folder.replace(/^.*\/node_modules\//, ''), folder)
+  for (const source of [...(await bundledSources()), ...(await pageSources())]) {
+    const folder = /^.*\bnode_modules\/(?:@[^/]+\/)?[^/]+/.exec(source)?.[0]
+    if (folder !== undefined) packages.set(folder.replace(/^.*\bnode_modules\//, ''), folder)
   }
   const sorted = [...packages].sort(([a], [b]) => (a < b ? -1 : 1))
   const namesByText = new Map<string, string[]>()
@@ -88,16 +50,15 @@ async function licenceOf(name: string, folder: string): Promise<{ title: string;
   return { title: `${name} ${version} (${license})`, text }
 }
 
-/** Absolute paths of all the files that something in `dist` was made from. */
+/** All the files that something in `dist` was made from, as the bundler listed them. */
 async function bundledSources(): Promise<string[]> {
-  const files = await readdir(dist, { recursive: true })
-  const maps = files.filter((file) => file.endsWith('.map')).map((file) => join(dist, file))
+  const lists = (await readdir(dist)).filter((file) => /^metafile-\w+\.json$/.test(file))
   const sources = await Promise.all(
-    maps.map(async (map) => {
-      const { sources }: { sources: string[] } = JSON.parse(await readFile(map, 'utf8'))
-      return sources.map((source) => resolve(dirname(map), source))
+    lists.map(async (file) => {
+      const { inputs }: { inputs: object } = JSON.parse(await readFile(join(dist, file), 'utf8'))
+      await rm(join(dist, file))
+      return Object.keys(inputs)
     }),
   )
-  // The page is text in what was built, so that no source map knows of what is in it.
-  return [...sources.flat(), ...(await pageSources())]
+  return sources.flat()
 }

@@ -8,9 +8,9 @@
 
 /** One problem with one value. */
 export interface Issue {
-  /** Where the value stands, e.g. `['usernames', 0]`; empty for the whole input. */
+  /** Where the value is, e.g. `['usernames', 0]`; empty for the whole input. */
   readonly path: readonly PropertyKey[]
-  /** What is wrong with the value, as the rest of a sentence that begins with its path. A schema of yours has its own words. */
+  /** What is wrong with the value: the rest of a sentence that begins with the path. Your own schemas word theirs. */
   readonly message: string
 }
 
@@ -20,7 +20,7 @@ export interface SubscriptionRequestSummary {
   readonly notificationTypes: readonly string[]
   /** The users that were asked for. */
   readonly usernames: readonly string[]
-  /** Where the notifications were to go. */
+  /** The callback URL that was asked for. Its query is shown as `?…`, because it may hold a secret. */
   readonly callbackUrl: string
   /** Whether an identical subscription was to be replaced. */
   readonly recreateIfExists: boolean
@@ -183,12 +183,15 @@ export class TokenRequestError extends NotificationError {
   readonly errorDescription: string | undefined
   /** How long the server asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
+  /** The server's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
+  readonly requestId: string | undefined
 
   constructor(
     message: string,
     details: {
       status: number
       url?: string | undefined
+      requestId?: string | undefined
       error?: string | undefined
       errorDescription?: string | undefined
       retryAfterMs?: number | undefined
@@ -201,26 +204,15 @@ export class TokenRequestError extends NotificationError {
     this.error = details.error
     this.errorDescription = details.errorDescription
     this.retryAfterMs = details.retryAfterMs
+    this.requestId = details.requestId
   }
-}
-
-/** What the constructors of {@link ApiError} and of the classes that extend it take. */
-export interface ApiErrorDetails {
-  /** HTTP status of the answer. */
-  readonly status: number
-  /** The address that answered, without its query. */
-  readonly url?: string | undefined
-  /** The answer's body as text, at most 1 MiB; its format is not documented (docs/service.md, Errors). */
-  readonly body: string
-  /** How long the service asks to wait (`Retry-After`), in milliseconds. */
-  readonly retryAfterMs?: number | undefined
 }
 
 /**
  * The service answered a subscription call with an error status. The call had no effect, unless the message says that
- * it may have had one: after 500, 502 and 504, and after an earlier attempt whose answer was lost. 401 means that the
- * credentials are not accepted, 403 that they do not permit this, 429 and 503 that the service is busy: `retryAfterMs`
- * says for how long, where the service does.
+ * it may have had one: after a 5xx other than 501, 503, 505 and 511, and after an earlier attempt whose answer was lost.
+ * 401 means that the credentials are not accepted, 403 that they do not permit this, 429 and 503 that the service is
+ * busy: `retryAfterMs` says for how long, if the service sent `Retry-After`.
  */
 export class ApiError extends NotificationError {
   /** @internal */
@@ -231,45 +223,61 @@ export class ApiError extends NotificationError {
   readonly status: number
   /** The address that answered, without its query. */
   readonly url: string | undefined
-  /** The answer's body as text, at most 1 MiB; blanked out if credentials or parameter values are in it. */
+  /** The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. */
   readonly body: string
   /** How long the service asks to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined
+  /** The service's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
+  readonly requestId: string | undefined
 
-  constructor(message: string, details: ApiErrorDetails, options?: { cause?: unknown }) {
+  constructor(
+    message: string,
+    details: {
+      status: number
+      url?: string | undefined
+      body: string
+      retryAfterMs?: number | undefined
+      requestId?: string | undefined
+    },
+    options?: { cause?: unknown },
+  ) {
     super(message, options)
     this.status = details.status
     this.url = details.url
     this.body = details.body
     this.retryAfterMs = details.retryAfterMs
+    this.requestId = details.requestId
   }
 }
 
-/** Why a subscription could not be created next to one that exists (docs/service.md, States). */
-export type ConflictReason =
-  /** An existing subscription shares some, but not all, users or types: `recreateIfExists` cannot replace it. */
-  | 'partial-overlap'
-  /** `recreateIfExists` was not set, and without it the service does not tell a duplicate from a partial overlap. */
-  | 'duplicate-or-overlap'
-
 /**
  * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part
- * (docs/service.md, States). Nothing was created or deleted. `reason` says which it can be, the message what to do
- * next.
+ * (docs/service.md, States). Nothing was created or deleted. `reason` says which conflict it may be, and the message what
+ * to do next.
  */
 export class SubscriptionConflictError extends ApiError {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionConflictError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_CONFLICT'
-  /** What kind of conflict it can be. */
-  readonly reason: ConflictReason
+  /**
+   * What kind of conflict it can be (docs/service.md, States).
+   *
+   * - `partial-overlap`: an existing subscription shares some, but not all, users or types: `recreateIfExists` cannot
+   *   replace it.
+   * - `duplicate-or-overlap`: `recreateIfExists` was not set, and without it the service answers 409 to a duplicate
+   *   and to a partial overlap alike.
+   */
+  readonly reason: 'partial-overlap' | 'duplicate-or-overlap'
   /** What was asked for, without parameters and headers. */
   readonly request: SubscriptionRequestSummary
 
   constructor(
     message: string,
-    details: ApiErrorDetails & { reason: ConflictReason; request: SubscriptionRequestSummary },
+    details: ConstructorParameters<typeof ApiError>[1] & {
+      reason: SubscriptionConflictError['reason']
+      request: SubscriptionRequestSummary
+    },
     options?: { cause?: unknown },
   ) {
     super(message, details, options)
@@ -292,7 +300,7 @@ export class SubscriptionNotFoundError extends ApiError {
 
   constructor(
     message: string,
-    details: ApiErrorDetails & { subscriptionId: number },
+    details: ConstructorParameters<typeof ApiError>[1] & { subscriptionId: number },
     options?: { cause?: unknown },
   ) {
     super(message, details, options)
@@ -301,9 +309,8 @@ export class SubscriptionNotFoundError extends ApiError {
 }
 
 /**
- * The network failed: no connection, or one that broke. `requestSent` tells whether the server may have seen the
- * request: with `false` it surely has not, and repeating is safe. `cause` is the network's own error, its words and its
- * `code` only.
+ * The network failed: no connection was made, or a connection broke. `requestSent` says whether the server may have seen
+ * the request; after `false` repeating is safe. `cause` has the message and `code` of the network's error.
  */
 export class ConnectionError extends NotificationError {
   /** @internal */
@@ -320,19 +327,9 @@ export class ConnectionError extends NotificationError {
 }
 
 /**
- * What a call was waiting for when its time was over.
- *
- * - `connection`: a connection, be it that none could be made or that all of the client's own were busy. This attempt
- *   was not sent.
- * - `token`: an access token.
- * - `answer`: the answer to a request that was sent, or may have been.
- * - `backoff`: the moment to try again, after an attempt that failed.
- */
-export type TimeoutPhase = 'connection' | 'token' | 'answer' | 'backoff'
-
-/**
  * The call took longer than `timeoutMs`, token and retries included. Repeating the call is safe. `phase` says what the
- * call was waiting for, the message what to do about that; `cause` is how the last attempt before failed, if one did.
+ * call was waiting for, and the message what to do. `cause` is the error of the last failed
+ * attempt, if there was one.
  */
 export class TimeoutError extends NotificationError {
   /** @internal */
@@ -341,12 +338,19 @@ export class TimeoutError extends NotificationError {
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
   readonly timeoutMs: number
-  /** What the call was waiting for. */
-  readonly phase: TimeoutPhase
+  /**
+   * What the call was waiting for when its time ended.
+   *
+   * - `connection`: a connection; none could be made, or all of the client's were busy. This attempt was not sent.
+   * - `token`: an access token.
+   * - `answer`: the answer to a request that was sent, or may have been.
+   * - `backoff`: the next attempt, after one that failed.
+   */
+  readonly phase: 'connection' | 'token' | 'answer' | 'backoff'
 
   constructor(
     message: string,
-    details: { timeoutMs: number; phase: TimeoutPhase },
+    details: { timeoutMs: number; phase: TimeoutError['phase'] },
     options?: { cause?: unknown },
   ) {
     super(message, options)
@@ -357,8 +361,8 @@ export class TimeoutError extends NotificationError {
 
 /**
  * A create was sent and its answer was lost: the subscription may or may not exist. Creating again with
- * `recreateIfExists: true` settles that: it gives one subscription and its id either way. `cause` is what happened to
- * the answer.
+ * `recreateIfExists: true` leaves exactly one subscription and returns its id. `cause` is the error that the
+ * call got instead of the answer.
  */
 export class OutcomeUnknownError extends NotificationError {
   /** @internal */
@@ -391,14 +395,22 @@ export class ResponseValidationError extends NotificationError {
   readonly status: number
   /** The address that answered, without its query. */
   readonly url: string | undefined
-  /** The answer's body as text; blanked out if credentials or parameter values are in it. */
+  /** The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. */
   readonly body: string
   /** What is wrong with the body. */
   readonly issues: readonly Issue[]
+  /** The server's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
+  readonly requestId: string | undefined
 
   constructor(
     message: string,
-    details: { status: number; url?: string | undefined; body: string; issues: readonly Issue[] },
+    details: {
+      status: number
+      url?: string | undefined
+      requestId?: string | undefined
+      body: string
+      issues: readonly Issue[]
+    },
     options?: { cause?: unknown },
   ) {
     super(message, options)
@@ -406,12 +418,13 @@ export class ResponseValidationError extends NotificationError {
     this.url = details.url
     this.body = details.body
     this.issues = details.issues
+    this.requestId = details.requestId
   }
 }
 
 /**
  * A callback body is not a notification delivery (docs/service.md, Resources). `issues` says why; `body` is
- * what was received, to the letter and not enumerable, so that logging the error does not log the body.
+ * what was received, unchanged; it is not enumerable, so that logging the error does not log the body.
  */
 export class InvalidDeliveryError extends NotificationError {
   /** @internal */
@@ -420,7 +433,7 @@ export class InvalidDeliveryError extends NotificationError {
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */
   readonly issues: readonly Issue[]
-  /** What was received, to the letter: text, bytes or a parsed value. Not enumerable. */
+  /** What was received, unchanged: text, bytes or a parsed value. Not enumerable. */
   declare readonly body: unknown
 
   constructor(
@@ -434,8 +447,8 @@ export class InvalidDeliveryError extends NotificationError {
   }
 
   /**
-   * What was received, as text: bytes are read as UTF-8, with replacement characters where they are none, and a value
-   * that was parsed before is written as JSON. Empty if there is nothing that text could be made of.
+   * What was received, as text: bytes are read as UTF-8, with replacement characters where they are invalid; a parsed
+   * value is written as JSON. Empty if the body cannot be written as text.
    */
   get bodyText(): string {
     const { body } = this
@@ -457,26 +470,24 @@ function jsonTextOf(value: unknown): string {
   }
 }
 
-/** Why a spool could not keep a delivery or a body. */
-export type SpoolErrorReason =
-  /** What waits takes as much room as `maxBytes` allows, or a single body more than 16 MiB. */
-  | 'full'
-  /** The disk is full, fails, or is too slow. */
-  | 'disk'
-
 /**
- * A spool could not keep a delivery or a body: after this process nothing will know of it (docs/spool.md, What is
- * promised). `reason` says why; `cause` is what the disk says.
+ * A spool could not keep a delivery or a body: it is lost when this process ends (docs/spool.md, What is promised).
+ * `reason` says why; `cause` is the error of the disk.
  */
 export class SpoolError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'SpoolError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SPOOL'
-  /** Why the spool could not keep it. */
-  readonly reason: SpoolErrorReason
+  /**
+   * Why the spool could not keep it.
+   *
+   * - `full`: the waiting deliveries take as much room as `maxBytes` allows, or a single body is over 16 MiB.
+   * - `disk`: the disk is full, fails, or is too slow.
+   */
+  readonly reason: 'full' | 'disk'
 
-  constructor(message: string, details: { reason: SpoolErrorReason }, options?: { cause?: unknown }) {
+  constructor(message: string, details: { reason: SpoolError['reason'] }, options?: { cause?: unknown }) {
     super(message, options)
     this.reason = details.reason
   }

@@ -1,25 +1,31 @@
-/** What the package tells a log: structured lines, without secrets. */
-import { callSafely } from './shared/call-safely.js'
+/** Structured log lines, without secrets. */
+import { callSafely } from './shared/calls.js'
 
 /**
- * A log in the shape of `console` and of pino: each method takes fields, then a message. Neither ever holds a
- * credential, a token or a parameter value.
+ * A log in the shape of `console` and of pino: each method takes fields, then a message. Fields and messages never
+ * hold a credential, a token or a parameter value.
  */
 export interface Logger {
-  /** For every request that was answered, and every delivery. */
+  /** One line for each request that was answered, and for each delivery. */
   debug(fields: object, message: string): void
-  /** For what is worth knowing: a token was obtained, a request will be repeated. */
+  /** Ordinary events: a token was obtained, a request will be repeated. */
   info(fields: object, message: string): void
-  /** For what may be a trouble: a request got no answer, a callback was refused, a store failed. */
+  /** Possible problems: a request got no answer, a callback was refused, a store failed. */
   warn(fields: object, message: string): void
-  /** For what somebody should look at: a handler failed, a body is no delivery. */
+  /** Problems that need a person: a handler failed, a body is no delivery. */
   error(fields: object, message: string): void
 }
 
 /** Writes a line. Never throws, because a broken log must not break a call. */
-export type Log = (level: keyof Logger, fields: object, message: string) => void
+export type Log = (level: keyof Logger, fields: LogFields, message: string) => void
 
-/** Wraps a caller's logger, or none. What the logger throws is ignored: there is no place left to report it. */
+/** Every line has the name of its event (docs/observability.md, Events). */
+export interface LogFields {
+  readonly event: string
+  readonly [field: string]: unknown
+}
+
+/** A log that writes to the caller's logger, if there is one. Errors of the logger are ignored: nothing could report them. */
 export function logOf(logger: Logger | false | undefined): Log {
   return (level, fields, message) => {
     if (!logger) return
@@ -31,19 +37,22 @@ export function logOf(logger: Logger | false | undefined): Log {
 }
 
 /**
- * For what must not go unheard, such as a lost notification: to the caller's logger, and where none was given to
- * `console.error`. `false` silences both. Only for lines whose callback, such as `onInvalid`, was not given or failed.
+ * For losses, such as a lost notification: logs to the caller's logger, or to `console.error` if the option was left out.
+ * `false` turns both off. Only for lines whose callback, such as `onInvalid`, was not given or failed.
  */
 export function lossLogOf(logger: Logger | false | undefined): Log {
-  if (logger !== undefined) return logOf(logger)
-  return (_level, fields, message) => console.error(`notification-subscriber: ${message}`, fields)
+  return logOf(logger ?? { debug: logToConsole, info: logToConsole, warn: logToConsole, error: logToConsole })
+}
+
+function logToConsole(fields: object, message: string): void {
+  console.error(`notification-subscriber: ${message}`, fields)
 }
 
 const quietMs = 60_000
 
 /**
- * As {@link lossLogOf}, for what strangers or an outage can cause any number of times: without a logger, at most one
- * line a minute, with the number of those in between.
+ * As {@link lossLogOf}, for events that any sender or an outage can cause without limit: without a logger, at most one
+ * line a minute, with the number of lines left out (`unreported`).
  */
 export function sparseLossLogOf(logger: Logger | false | undefined): Log {
   const log = lossLogOf(logger)

@@ -48,7 +48,7 @@ export function typeThatBrings(delivered: unknown): NotificationType | undefined
 /** Why a value is none of {@link notificationTypes}, if it is one that these bring: the rest of a sentence. */
 export function deliveredTypeProblem(value: unknown): string | undefined {
   const type = typeThatBrings(value)
-  return type && `is delivered, not subscribed to: the type that brings it is \`${type}\``
+  return type && `is the type of a delivered notification: to get it, subscribe to \`${type}\``
 }
 
 /** Literal types again: editors suggest the names, and handlers are typed by them. */

@@ -1,11 +1,6 @@
 /** What a user reads who gives something wrong: all of it side by side, so that it can be read as one voice. */
 import { NotificationClient, NotificationError } from 'notification-subscriber'
-import {
-  type Emulator,
-  emulatorHandlers,
-  sampleNotification,
-  startEmulator,
-} from 'notification-subscriber/emulator'
+import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
 import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import {
@@ -14,9 +9,11 @@ import {
   documentedNotificationTypes,
   notificationTypes,
   parseDelivery,
+  sampleDelivery,
   toFastifyPlugin,
   toNodeHandler,
   toWebHandler,
+  verifySecrets,
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -53,7 +50,7 @@ async function messagesOf(calls: Readonly<Record<string, () => unknown>>): Promi
 /** Callers in JavaScript may pass anything. */
 const any = (value: unknown) => value as never
 
-test('what is said of the options of a client', async () => {
+test('messages about the options of a client', async () => {
   const make = (options: object) => () =>
     new NotificationClient(any({ baseUrl, auth: credentials, ...options }))
   expect(
@@ -88,7 +85,7 @@ test('what is said of the options of a client', async () => {
   `)
 })
 
-test('what is said of the environment', async () => {
+test('messages about the environment', async () => {
   const fromEnv =
     (env: object, options = {}) =>
     () =>
@@ -105,6 +102,7 @@ test('what is said of the environment', async () => {
       'nothing set': fromEnv({}),
       'a value that cannot work': fromEnv({ ...complete, NOTIFICATION_CREDENTIALS_ENCODING: 'base64' }),
       'a file that is not there': fromEnv({ ...complete, NOTIFICATION_CA_FILE: '/nowhere/ca.pem' }),
+      'a file that holds no certificate': fromEnv({ ...complete, NOTIFICATION_CA_FILE: 'package.json' }),
       'everything that is wrong, at once': fromEnv(
         {
           ...complete,
@@ -120,6 +118,7 @@ test('what is said of the environment', async () => {
     }),
   ).toMatchInlineSnapshot(`
     {
+      "a file that holds no certificate": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CA_FILE\` names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----).",
       "a file that is not there": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CA_FILE\` names a file that cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.pem').",
       "a misspelt option": "NotificationClient cannot be made from this environment: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "a value that cannot work": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CREDENTIALS_ENCODING\` must be \`raw\` or \`form-urlencoded\`.",
@@ -131,7 +130,7 @@ test('what is said of the environment', async () => {
   `)
 })
 
-test('what is said of the input of a call', async () => {
+test('messages about the input of a call', async () => {
   const client = fakeService().client()
   const create = (input: object, options?: object) => () =>
     client.createSubscription(any({ ...subscription, ...input }), any(options))
@@ -145,6 +144,10 @@ test('what is said of the input of a call', async () => {
       'a misspelt field': create({ callbackURL: 'https://app.example.com/' }),
       'a value that is not set': create({ parameters: { token: undefined } }),
       'a reserved name': create({ parameters: { username: 'alice' } }),
+      'too many parameters': create({
+        parameters: Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`p${index}`, ''])),
+      }),
+      'parameters that are too long': create({ parameters: { token: 'x'.repeat(9_000) } }),
       'a name and a value that no header can have': create({ headers: { 'my token': 'a', other: 'ä' } }),
       'misspelt options of the call': create({}, { timeout: 5 }),
       'options of the call': create({}, { signal: 'x', timeoutMs: -1, retry: 3 }),
@@ -155,10 +158,10 @@ test('what is said of the input of a call', async () => {
     {
       "a list that is text": "createSubscription sent nothing: \`notificationTypes\` must be a list, not text; \`usernames\` must be a list, not text.",
       "a misspelt field": "createSubscription sent nothing: there is no \`callbackURL\` (did you mean \`callbackUrl\`?).",
-      "a name and a value that no header can have": "createSubscription sent nothing: \`headers["my token"]\` cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only; \`headers.other\` has a value that cannot stand in an HTTP header: visible ASCII only, with spaces and tabs inside.",
+      "a name and a value that no header can have": "createSubscription sent nothing: \`headers["my token"]\` cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only; \`headers.other\` has a value that cannot be sent as an HTTP header: visible ASCII only, and spaces or tabs in between.",
       "a reserved name": "createSubscription sent nothing: \`parameters.username\` is reserved: it is a field of the request.",
       "a type that does not exist": "createSubscription sent nothing: \`notificationTypes[0]\` must be \`behavioral\`, \`call-score\` or \`conversation-ai\`.",
-      "a type that is delivered": "createSubscription sent nothing: \`notificationTypes[1]\` is delivered, not subscribed to: the type that brings it is \`call-score\`.",
+      "a type that is delivered": "createSubscription sent nothing: \`notificationTypes[1]\` is the type of a delivered notification: to get it, subscribe to \`call-score\`.",
       "a value that is not set": "createSubscription sent nothing: \`parameters.token\` is missing: it must be text.",
       "misspelt options of the call": "createSubscription sent nothing: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "no fields": "createSubscription sent nothing: \`notificationTypes\` is missing: it must be a list; \`usernames\` is missing: it must be a list; \`callbackUrl\` is missing: it must be a URL.",
@@ -166,6 +169,8 @@ test('what is said of the input of a call', async () => {
       "no input": "createSubscription sent nothing: an object is needed, not undefined.",
       "nothing to change": "updateSubscriptionParameters sent nothing: at least one parameter or header must be given.",
       "options of the call": "createSubscription sent nothing: \`signal\` must be an AbortSignal; \`timeoutMs\` must be more than 0; \`retry\` must be an object or false.",
+      "parameters that are too long": "createSubscription sent nothing: names and values of parameters and headers have 9005 bytes, more than the limit of 8192: all of them come back as headers of every callback, and servers limit those.",
+      "too many parameters": "createSubscription sent nothing: there are 101 parameters and headers, more than the limit of 100: all of them come back as headers of every callback, and servers limit those.",
     }
   `)
 })
@@ -176,19 +181,20 @@ test('a type that is delivered is answered with the type that brings it, each of
     for (const delivered of documentedNotificationTypes[type]) {
       const call = client.createSubscription({ ...subscription, notificationTypes: [any(delivered)] })
       await expect(call).rejects.toThrow(
-        `\`notificationTypes[0]\` is delivered, not subscribed to: the type that brings it is \`${type}\`.`,
+        `\`notificationTypes[0]\` is the type of a delivered notification: to get it, subscribe to \`${type}\`.`,
       )
     }
   }
 })
 
-test('what is said of the options of a receiver and of a parser', async () => {
+test('messages about the options of a receiver and of a parser', async () => {
   const make = (options: object) => () => new DeliveryReceiver(any({ secrets: { token: 'x' }, ...options }))
   const receiver = new DeliveryReceiver({ secrets: { token: 'x' } })
   expect(
     await messagesOf({
       'no options': () => new DeliveryReceiver(any(undefined)),
       'no secrets': () => new DeliveryReceiver(any({})),
+      'secrets, and none needed': make({ allowUnauthenticated: true }),
       'a secret that is not set': make({ secrets: { token: undefined, other: '' } }),
       'a misspelt option': make({ secret: { token: 'x' }, timeoutMs: 5 }),
       'options of the wrong kind': make({ onInvalid: 'log', ackTimeoutMs: '2s', logger: true, payloads: [] }),
@@ -202,6 +208,7 @@ test('what is said of the options of a receiver and of a parser', async () => {
       'a plugin for Fastify without options': () => toFastifyPlugin(receiver, any(undefined)),
       'a plugin for Fastify with another option': () => toFastifyPlugin(receiver, any({ url: '/n' })),
       'a parser without schemas': () => createDeliveryParser(any({})),
+      'a parser with a misspelt option': () => createDeliveryParser(any({ payloads: {}, payload: {} })),
       'a parser with something else': () => createDeliveryParser(any({ payloads: { cxScoreUpdated: {} } })),
     }),
   ).toMatchInlineSnapshot(`
@@ -210,6 +217,7 @@ test('what is said of the options of a receiver and of a parser', async () => {
       "a misspelt option": "The delivery receiver cannot work: there is no \`secret\` (did you mean \`secrets\`?), no \`timeoutMs\` (did you mean \`ackTimeoutMs\`?).",
       "a misspelt option of a web route": "The callback route cannot work: there is no \`waituntil\` (did you mean \`waitUntil\`?).",
       "a misspelt option of drain": "The delivery receiver cannot work: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
+      "a parser with a misspelt option": "The delivery parser cannot work: there is no \`payload\` (did you mean \`payloads\`?).",
       "a parser with something else": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a zod 4 schema.",
       "a parser without schemas": "The delivery parser cannot work: \`payloads\` is missing: it must be an object of zod schemas by notification type.",
       "a plugin for Fastify with another option": "The callback route cannot work: \`path\` is missing: it must be text; there is no \`url\`, only \`path\`.",
@@ -220,13 +228,14 @@ test('what is said of the options of a receiver and of a parser', async () => {
       "a web route with what is no receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
       "limits": "The delivery receiver cannot work: \`ackTimeoutMs\` must be at least 0; \`maxBodyBytes\` must be at least 1.",
       "no options": "The delivery receiver cannot work: an object is needed, not undefined.",
-      "no secrets": "The delivery receiver cannot work: \`secrets\` is missing: give it, or \`allowUnauthenticated: true\`, which lets everyone in.",
+      "no secrets": "The delivery receiver cannot work: \`secrets\` is missing: give the accepted values, or set \`allowUnauthenticated: true\` to accept callbacks from anyone.",
       "options of the wrong kind": "The delivery receiver cannot work: \`payloads\` must be an object of zod schemas by notification type; \`onInvalid\` must be a function, not text; \`ackTimeoutMs\` must be a number, not text; \`logger\` must be a logger with debug, info, warn and error, or false.",
+      "secrets, and none needed": "The delivery receiver cannot work: \`secrets\` cannot be given together with \`allowUnauthenticated: true\`: leave one out.",
     }
   `)
 })
 
-test('what is said of a body that is no delivery', async () => {
+test('messages about a body that is no delivery', async () => {
   const notification = { id: 'a', time: 1.5, ver: 1, type: 'cxScoreUpdated' }
   const parser = createDeliveryParser({
     payloads: {
@@ -237,7 +246,13 @@ test('what is said of a body that is no delivery', async () => {
   expect(
     await messagesOf({
       nothing: () => parseDelivery(undefined),
+      'a promise': () => parseDelivery(Promise.resolve('{}')),
+      'a Request': () => parseDelivery(new Request('https://app.example.com')),
       'no JSON': () => parseDelivery('<html>'),
+      'nothing but white space': () => parseDelivery(' \n'),
+      'bytes that are not UTF-8': () => parseDelivery(new Uint8Array([0x7b, 0xff])),
+      'text in JSON': () => parseDelivery('"{}"'),
+      'a bigint': () => parseDelivery(1n),
       'a list': () => parseDelivery('[]'),
       'fields of the wrong kind': () => parseDelivery({ subscriptionId: '1', notification }),
       'what the schema of a user says': () =>
@@ -245,16 +260,58 @@ test('what is said of a body that is no delivery', async () => {
     }),
   ).toMatchInlineSnapshot(`
     {
+      "a Request": "Not a notification delivery: the body is a Request: pass \`await request.text()\`. The body is in error.body.",
+      "a bigint": "Not a notification delivery: an object is needed, not a bigint. The body is in error.body.",
       "a list": "Not a notification delivery: an object is needed, not a list. The body is in error.body.",
+      "a promise": "Not a notification delivery: the body is a promise: pass \`await request.text()\`. The body is in error.body.",
+      "bytes that are not UTF-8": "Not a notification delivery: the body is not UTF-8. The body is in error.body.",
       "fields of the wrong kind": "Not a notification delivery: \`subscriptionId\` must be a number, not text; \`notification.time\` must be an integer; \`notification.ver\` must be text, not a number; \`notification.payload\` is missing: it must be an object. The body is in error.body.",
       "no JSON": "Not a notification delivery: the body is not JSON (Unexpected token '<', "<html>" is not valid JSON). The body is in error.body.",
-      "nothing": "Not a notification delivery: an object is needed, not undefined. The body is in error.body.",
+      "nothing": "Not a notification delivery: the body is undefined (did a body parser run, for this content type?). The body is in error.body.",
+      "nothing but white space": "Not a notification delivery: the body is empty. The body is in error.body.",
+      "text in JSON": "Not a notification delivery: an object is needed, not text. The body is in error.body.",
       "what the schema of a user says": "Not a notification delivery: \`notification.payload.score\`: Such a score cannot be; \`notification.payload.mail\`: Invalid email address. The body is in error.body.",
     }
   `)
 })
 
-test('what is said of the options of a spool', async () => {
+test('messages about secrets, and of a sample', async () => {
+  const verify = (secrets: unknown) => () => verifySecrets({}, any(secrets))
+  const sample = (overrides: object) => () => sampleDelivery('lowEnergyAgentOpened', any(overrides))
+  expect(
+    await messagesOf({
+      'no object': verify('a'),
+      'none at all': verify({}),
+      'no value': verify({ token: [] }),
+      'an empty value': verify({ token: ['a', ''] }),
+      'a value that is not set': verify({ token: undefined }),
+      'a value that is no text': verify({ token: 1 }),
+      'a value that no header can have': verify({ token: 'a\nb' }),
+      'a name that no header can have': verify({ 'to ken': 'a' }),
+      'a name twice': verify({ token: 'a', Token: 'b' }),
+      'a misspelt override': sample({ paylod: {} }),
+      'a payload of another shape': sample({ payload: { idx: 0.5 } }),
+      'an id that is none': sample({ subscriptionId: '7' }),
+    }),
+  ).toMatchInlineSnapshot(`
+    {
+      "a misspelt override": "The sample delivery cannot be made: there is no \`paylod\` (did you mean \`payload\`?).",
+      "a name that no header can have": "verifySecrets cannot verify anything: \`secrets["to ken"]\` is not a header name: letters, digits and !#$%&'*+-.^_\`|~ only.",
+      "a name twice": "verifySecrets cannot verify anything: \`secrets.Token\` is given twice: header names are the same in any case.",
+      "a payload of another shape": "Not a notification delivery: \`notification.payload.idx\` must be an integer. The body is in error.body.",
+      "a value that is no text": "verifySecrets cannot verify anything: \`secrets.token\` must be text.",
+      "a value that is not set": "verifySecrets cannot verify anything: \`secrets.token\` is missing (is its environment variable set?).",
+      "a value that no header can have": "verifySecrets cannot verify anything: \`secrets.token\` cannot be the value of a header: visible ASCII only, and spaces or tabs in between.",
+      "an empty value": "verifySecrets cannot verify anything: \`secrets.token[1]\` is empty (is its environment variable set?).",
+      "an id that is none": "Not a notification delivery: \`subscriptionId\` must be a number, not text. The body is in error.body.",
+      "no object": "verifySecrets cannot verify anything: \`secrets\` must hold accepted values by header name.",
+      "no value": "verifySecrets cannot verify anything: \`secrets.token\` has no accepted value.",
+      "none at all": "verifySecrets cannot verify anything: \`secrets\` must hold accepted values by header name.",
+    }
+  `)
+})
+
+test('messages about the options of a spool', async () => {
   const open = (options: object) => () => DeliverySpool.open(any({ path: 'x', deliver() {}, ...options }))
   expect(
     await messagesOf({
@@ -271,14 +328,14 @@ test('what is said of the options of a spool', async () => {
       "limits": "The delivery spool cannot work: \`concurrency\` must be at least 1; \`deliverTimeoutMs\` must be at least 1; \`maxBytes\` must be at least 0.",
       "no options": "The delivery spool cannot work: an object is needed, not undefined.",
       "nothing in them": "The delivery spool cannot work: \`path\` is missing: it must be text; \`deliver\` is missing: it must be a function.",
-      "options of the wrong kind": "The delivery spool cannot work: \`path\` is empty: name a folder; \`deliver\` must be a function, not text; \`parser\` must be a parser from createDeliveryParser; \`onStuck\` must be a function, not a number; \`logger\` must be a logger with debug, info, warn and error, or false.",
+      "options of the wrong kind": "The delivery spool cannot work: \`path\` is empty: name a folder; \`deliver\` must be a function, not text; \`onStuck\` must be a function, not a number; \`logger\` must be a logger with debug, info, warn and error, or false; there is no \`parser\`, only \`path\`, \`deliver\`, \`payloads\`, \`concurrency\`, \`deliverTimeoutMs\`, \`onStuck\`, \`onDamaged\`, \`maxBytes\`, \`logger\`.",
       "without open": "The delivery spool cannot work: use \`await DeliverySpool.open(options)\` instead of \`new DeliverySpool\`.",
     }
   `)
 })
 
-test('what is said of the options of the emulator, and of what it is asked for', async () => {
-  const lowEnergy = sampleNotification('lowEnergyAgentOpened')
+test('messages about the options of the emulator, and of what it is asked for', async () => {
+  const lowEnergy = { type: 'lowEnergyAgentOpened', username: 'alice' }
   const notify = (notification: object) => () => emulator.notify(any({ ...lowEnergy, ...notification }))
   const inject =
     (...args: unknown[]) =>
@@ -294,14 +351,13 @@ test('what is said of the options of the emulator, and of what it is asked for',
       'a misspelt field of a notification': notify({ version: '2.0' }),
       'a delivered type as the category': notify({ category: 'lowEnergyAgentOpened' }),
       'a payload that is none': notify({ payload: [] }),
-      'a sample of a type that is not documented': () => sampleNotification('other'),
-      'a sample of a misspelt type': () => sampleNotification('lowEnergyAgentOpen'),
+      'a type that is not documented, without a category': notify({ type: 'other' }),
+      'a misspelt type': notify({ type: 'lowEnergyAgentOpen' }),
       'a fault of no operation': inject('delete', { status: 503 }),
       'no fault': inject('create'),
       'a fault of no kind': inject('create', { code: 503 }),
       'a status that is none': inject('create', { status: 99 }),
       'a fault with a field of another': inject('callback', { status: 503, body: 'x' }),
-      'a misspelt field of a sample': () => sampleNotification('cxScoreUpdated', any({ user: 'bob' })),
       'a misspelt option of the handlers': () =>
         emulatorHandlers(emulator, { all: () => 1 }, any({ baseURL: 'https://n.example.com' })),
       'a misspelt option of a fault': inject('create', { status: 503 }, { time: 2 }),
@@ -311,32 +367,31 @@ test('what is said of the options of the emulator, and of what it is asked for',
     }),
   ).toMatchInlineSnapshot(`
     {
-      "a delivered type as the category": "This notification cannot be delivered: \`category\` is delivered, not subscribed to: the type that brings it is \`behavioral\`.",
+      "a delivered type as the category": "This notification cannot be delivered: \`category\` is the type of a delivered notification: to get it, subscribe to \`behavioral\`.",
       "a fault never": "The fault cannot be injected: \`times\` must be at least 1.",
       "a fault of no kind": "The fault cannot be injected: \`fault\` must be one of { status }, { delayMs }, { reset } and { malformedBody }.",
       "a fault of no operation": "The fault cannot be injected: \`operation\` must be token, create, update, unsubscribe or callback.",
       "a fault with a field of another": "The fault cannot be injected: \`fault\` has no \`body\`, only \`status\`.",
-      "a misspelt field of a notification": "This notification cannot be delivered: there is no \`version\`, only \`type\`, \`category\`, \`username\`, \`payload\`, \`id\`, \`time\`, \`ver\`.",
-      "a misspelt field of a sample": "There is no sample of this notification: there is no \`user\`, only \`type\`, \`category\`, \`username\`, \`payload\`, \`id\`, \`time\`, \`ver\`.",
+      "a misspelt field of a notification": "This notification cannot be delivered: there is no \`version\`, only \`type\`, \`username\`, \`category\`, \`payload\`, \`id\`, \`time\`, \`ver\`.",
       "a misspelt option": "The emulator cannot start with these options: there is no \`prot\` (did you mean \`port\`?).",
       "a misspelt option of a fault": "The fault cannot be injected: there is no \`time\` (did you mean \`times\`?).",
-      "a misspelt option of the handlers": "The emulator cannot answer on msw: there is no \`baseURL\` (did you mean \`baseUrl\`?).",
+      "a misspelt option of the handlers": "emulatorHandlers cannot be made: there is no \`baseURL\` (did you mean \`baseUrl\`?).",
+      "a misspelt type": "This notification cannot be delivered: \`type\` is not documented (did you mean lowEnergyAgentOpened?): such a type needs a category, one of behavioral, call-score, conversation-ai.",
       "a payload that is none": "This notification cannot be delivered: \`payload\` must be an object, not a list.",
       "a request of one subscription": "The fault cannot be injected: \`subscriptionId\` is for callbacks only.",
-      "a sample of a misspelt type": "There is no sample of this notification: \`type\` is not documented (did you mean lowEnergyAgentOpened?): one that is not needs a category, one of behavioral, call-score, conversation-ai.",
-      "a sample of a type that is not documented": "There is no sample of this notification: \`category\` is missing: it must be one of behavioral, call-score, conversation-ai, because "other" is no documented type.",
       "a status that is none": "The fault cannot be injected: \`fault.status\` must be at least 200.",
-      "an empty notification": "This notification cannot be delivered: \`type\` is missing: it must be text; \`category\` is missing: it must be \`behavioral\`, \`call-score\` or \`conversation-ai\`; \`username\` is missing: it must be text; \`payload\` is missing: it must be an object.",
+      "a type that is not documented, without a category": "This notification cannot be delivered: \`category\` is missing: it must be one of behavioral, call-score, conversation-ai, because "other" is not a documented type.",
+      "an empty notification": "This notification cannot be delivered: \`type\` is missing: it must be text; \`username\` is missing: it must be text.",
       "limits": "The emulator cannot start with these options: \`clientSecret\` must not be empty; \`tokenLifetimeSeconds\` must be at least 0; \`port\` must be at most 65535.",
       "no fault": "The fault cannot be injected: \`fault\` is missing: it must be one of { status }, { delayMs }, { reset } and { malformedBody }.",
-      "no http of msw": "The emulator cannot answer on msw: the second argument must be msw's \`http\`: \`import { http } from 'msw'\`; \`baseUrl\` must be an absolute URL, such as \`https://app.example.com/path\`.",
+      "no http of msw": "emulatorHandlers cannot be made: the second argument must be msw's \`http\`: \`import { http } from 'msw'\`; \`baseUrl\` must be an absolute URL, such as \`https://app.example.com/path\`.",
       "one of a few values": "The emulator cannot start with these options: \`credentialsEncoding\` must be \`raw\` or \`form-urlencoded\`.",
-      "options of the wrong kind": "The emulator cannot start with these options: \`domain\` must be printable ASCII and not empty; \`port\` must be a number, not text; \`page\` must be true, false or { port }; \`tls\` must be an object, not text.",
+      "options of the wrong kind": "The emulator cannot start with these options: \`domain\` must be printable ASCII and not empty; \`port\` must be a number, not text; \`page\` must be true, false or { port, environment }; \`tls\` must be an object, not text.",
     }
   `)
 })
 
-test('what is said of a store on what is no Redis', async () => {
+test('messages about a store on what is no Redis', async () => {
   expect(
     await messagesOf({
       'no client': () => redisStore(any(undefined)),

@@ -1,9 +1,9 @@
 /** JSON Schemas (2020-12) of what goes over the wire, made from the zod schemas that the package validates with. */
 import { z } from 'zod'
-import { accessTokenResponseSchema } from '../../src/auth/access-token-response.js'
-import { createSubscriptionResponseSchema } from '../../src/subscriptions/create-answer.js'
-import { subscriptionIdSchema } from '../../src/subscriptions/update-input.js'
-import { deliverySchema } from '../../src/webhooks/delivery/schemas.js'
+import { accessTokenResponseSchema } from '../../src/auth/token-request.js'
+import { createSubscriptionResponseSchema } from '../../src/subscriptions/answers.js'
+import { subscriptionIdSchema } from '../../src/subscriptions/schemas.js'
+import { deliverySchema } from '../../src/webhooks/schemas.js'
 
 /** A JSON Schema, of which only what is needed here is known. */
 export interface JsonSchema {

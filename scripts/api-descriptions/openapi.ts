@@ -1,4 +1,5 @@
 /** The notification service and its callbacks as an OpenAPI 3.1 document. */
+import { reservedHeaders } from '../../src/emulator/service/subscription-endpoints.js'
 import { notificationTypes } from '../../src/notification-types.js'
 import {
   accessTokenJsonSchema,
@@ -225,6 +226,11 @@ const accessTokenRequest: JsonSchema = {
       description: `Scope to ask for. ${publicPages}`,
     },
   },
+  propertyNames: { minLength: 1 },
+  additionalProperties: {
+    type: 'string',
+    description: 'Unknown parameters are ignored; none may be given twice (RFC 6749 section 3.2).',
+  },
 }
 
 const oauthError: JsonSchema = {
@@ -237,7 +243,24 @@ const oauthError: JsonSchema = {
   },
 }
 
+/** What can be the value of a header (RFC 9110 section 5.5). */
+const parameterValue = { type: 'string', pattern: '^[\\t -~\\u0080-\\u00ff]*$' }
+
+/** What can be the name of a header (RFC 9110 section 5.6.2), but none that belongs to the callback request itself. */
+const parameterName = {
+  pattern: "^[!#$%&'*+\\-.^_`|~0-9A-Za-z]+$",
+  not: { pattern: `^(${[...reservedHeaders].map(inAnyCase).join('|')})$` },
+}
+
+/** A pattern of JSON Schema has no flag for "in any case". */
+function inAnyCase(name: string): string {
+  return name.replaceAll(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`)
+}
+
 const anyType = `(${notificationTypes.join('|')})`
+
+/** Without a comma, and without spaces at its ends. */
+const anyUsername = '[^,\\s]([^,]*[^,\\s])?'
 
 const createSubscriptionForm: JsonSchema = {
   type: 'object',
@@ -252,12 +275,13 @@ const createSubscriptionForm: JsonSchema = {
     username: {
       type: 'string',
       description: 'One or more usernames, as one comma-separated list.',
-      pattern: '^[^,]+(,[^,]+)*$',
+      pattern: `^${anyUsername}(,${anyUsername})*$`,
       examples: ['alice,bob'],
     },
     callback_url: {
       type: 'string',
       format: 'uri',
+      pattern: '^https://',
       description: 'The URL that the service invokes, https.',
       examples: ['https://app.example.com/notifications'],
     },
@@ -268,17 +292,24 @@ const createSubscriptionForm: JsonSchema = {
         'Replaces a subscription that has exactly the same notification types, users and callback URL.',
     },
   },
+  propertyNames: parameterName,
   additionalProperties: {
-    type: 'string',
+    ...parameterValue,
     description: 'A parameter of your choice, which comes back as a header on every callback.',
   },
 }
 
 const updateSubscriptionForm: JsonSchema = {
   type: 'object',
-  description: 'The parameters to change.',
+  description:
+    'The parameters to change, at least one. What was given at the creation besides them cannot change.',
+  minProperties: 1,
+  propertyNames: {
+    ...parameterName,
+    not: { anyOf: [parameterName.not, { enum: Object.keys(createSubscriptionForm.properties ?? {}) }] },
+  },
   additionalProperties: {
-    type: 'string',
+    ...parameterValue,
     description: 'The new value of the parameter, or the value of a new one.',
   },
 }

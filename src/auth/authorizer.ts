@@ -1,32 +1,58 @@
 /** The Authorization header of subscription calls (docs/service.md, Authentication), by kind of credentials. */
 import { ConfigurationError } from '../errors.js'
-import type { Address } from '../http/address.js'
 import type { Deadline } from '../http/deadline.js'
-import { untilAborted } from '../http/waits.js'
-import { accessTokenPattern } from './access-token-response.js'
-import { basicCredentials } from './basic-credentials.js'
-import type { HeldToken, TokenSource } from './token-source.js'
+import type { Authorization, Authorizer, RetryPolicy, SendOptions } from '../http/send.js'
+import { SharedToken } from './shared-token.js'
+import {
+  accessTokenPattern,
+  basicCredentials,
+  type ClientCredentialsAuth,
+  TokenEndpoint,
+} from './token-request.js'
+import { TokenSource } from './token-source.js'
 
-export interface Authorization {
-  /** The value of the header. */
-  readonly header: string
-  /** Texts that must not appear in anything shown. */
-  readonly secrets: readonly string[]
+/** User name and password, sent on every subscription call (docs/service.md, Authentication). */
+export interface BasicAuth {
+  /** The user name; without a colon, which ends a user name in Basic credentials (RFC 7617 section 2). */
+  readonly username: string
+  /** The password that belongs to `username`. Never printed: not in errors, logs or `console.log(client)`. */
+  readonly password: string
 }
 
-export interface Authorizer {
-  /** What a call is to be sent with; without a promise where there is nothing to wait for. */
-  authorize(deadline: Deadline): Authorization | Promise<Authorization>
-  /** After a 401: another authorization to repeat the call with, or `undefined` when the 401 is the answer. */
-  reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
-  /** An access token that needs no waiting, as a promise made beforehand. */
+/** Access tokens from the caller's function, which also refreshes them (docs/service.md, Authentication). */
+export interface ProvidedTokenAuth {
+  /**
+   * Returns the token alone, without the prefix `Bearer`. Called for every request, and again after a 401. An error
+   * of this function reaches the caller of the client's method unchanged.
+   */
+  readonly getAccessToken: () => string | Promise<string>
+}
+
+/** One of the three ways to authenticate (docs/service.md, Authentication). */
+export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
+
+/** An authorizer that also hands out its access token. */
+export interface TokenAuthorizer extends Authorizer {
+  /** The held access token, as a promise that exists already; `undefined` if a token must be waited for. */
   heldAccessToken(): Promise<string> | undefined
   accessToken(deadline: Deadline): Promise<string>
 }
 
+/** How token requests are sent: by the client's options and not by a call's, because they serve many calls. */
+export interface TokenRequestOptions extends Pick<SendOptions, 'transport' | 'log'> {
+  readonly retry: RetryPolicy
+  readonly timeoutMs: number
+}
+
+export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
+  if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(() => auth.getAccessToken())
+  if ('username' in auth) return new BasicAuthorizer(auth.username, auth.password)
+  return new ClientCredentialsAuthorizer(auth, options)
+}
+
 interface BearerAuthorization extends Authorization {
   readonly accessToken: string
-  /** Issued during this very call: if it is rejected, another one would be too. */
+  /** Issued during this call: if the service rejects it, a newer token would be rejected, too. */
   readonly isFresh: boolean
 }
 
@@ -45,27 +71,21 @@ class HeldBearer {
 }
 
 /** Client credentials: tokens are requested, held and refreshed by a {@link TokenSource}. */
-export class TokenAuthorizer implements Authorizer {
-  readonly #source: TokenSource
-  readonly #endpoint: Address
-  readonly #tokenRequest: () => Deadline | undefined
+class ClientCredentialsAuthorizer implements TokenAuthorizer {
+  readonly tokenSource: TokenSource
   readonly #held = new HeldBearer()
 
-  /**
-   * @param options.endpoint - where the source's tokens come from
-   * @param options.tokenRequest - the time limit of the source's request in flight, if there is one
-   */
-  constructor(
-    source: TokenSource,
-    { endpoint, tokenRequest }: { endpoint: Address; tokenRequest: () => Deadline | undefined },
-  ) {
-    this.#source = source
-    this.#endpoint = endpoint
-    this.#tokenRequest = tokenRequest
+  constructor(auth: ClientCredentialsAuth, { log, retry, timeoutMs, transport }: TokenRequestOptions) {
+    const endpoint = new TokenEndpoint(auth, { transport, log })
+    const { clientId, scope = '', tokenCache } = auth
+    // Two clients share a token only if they would request the same one.
+    const key = `notification-subscriber ${endpoint.address.url} ${clientId} ${scope}`
+    const shared = tokenCache && new SharedToken(tokenCache, key, log)
+    this.tokenSource = new TokenSource({ endpoint, retry, timeoutMs, shared, log })
   }
 
   authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
-    const held = this.#source.current()
+    const held = this.tokenSource.current()
     return held === undefined ? this.#authorizeAnew(deadline) : this.#held.of(held.accessToken)
   }
 
@@ -73,16 +93,16 @@ export class TokenAuthorizer implements Authorizer {
     rejected: BearerAuthorization,
     deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
-    this.#source.invalidate(rejected.accessToken)
+    this.tokenSource.invalidate(rejected.accessToken)
     return rejected.isFresh ? undefined : this.authorize(deadline)
   }
 
   heldAccessToken(): Promise<string> | undefined {
-    return this.#source.current()?.promise
+    return this.tokenSource.current()?.promise
   }
 
   async accessToken(deadline: Deadline): Promise<string> {
-    const token = this.#source.current() ?? (await this.#next(deadline))
+    const token = this.tokenSource.current() ?? (await this.#next(deadline))
     return token.accessToken
   }
 
@@ -91,14 +111,13 @@ export class TokenAuthorizer implements Authorizer {
     return bearer(next.accessToken, next.issuedHere)
   }
 
-  #next(deadline: Deadline): Promise<HeldToken> {
-    deadline.waitForToken(this.#endpoint, this.#tokenRequest)
-    return untilAborted(this.#source.next(deadline.endsAt - performance.now()), deadline)
+  #next(deadline: Deadline) {
+    return deadline.waitFor(this.tokenSource.next(deadline.endsAt - performance.now()))
   }
 }
 
-/** Tokens from a function of the caller's, who also caches and refreshes them. */
-export class ProvidedTokenAuthorizer implements Authorizer {
+/** Tokens from the caller's function, which also caches and refreshes them. */
+class ProvidedTokenAuthorizer implements TokenAuthorizer {
   readonly #getAccessToken: () => unknown
   readonly #held = new HeldBearer()
 
@@ -110,7 +129,7 @@ export class ProvidedTokenAuthorizer implements Authorizer {
     return this.#held.of(await this.accessToken(deadline))
   }
 
-  /** Asks the caller once more: only another token than the rejected one is worth repeating the call. */
+  /** Calls the caller's function once more; the call is repeated only if the new token is another one. */
   async reauthorize(
     rejected: BearerAuthorization,
     deadline: Deadline,
@@ -124,9 +143,8 @@ export class ProvidedTokenAuthorizer implements Authorizer {
   }
 
   async accessToken(deadline: Deadline): Promise<string> {
-    deadline.waitForToken(undefined)
     const provided = (async () => this.#getAccessToken())()
-    const token = await untilAborted(provided, deadline)
+    const token = await deadline.waitFor(provided)
     if (typeof token === 'string' && accessTokenPattern.test(token)) return token
     const message = whatIsWrongWith(token)
     throw new ConfigurationError(`auth.getAccessToken ${message}.`, {
@@ -135,7 +153,7 @@ export class ProvidedTokenAuthorizer implements Authorizer {
   }
 }
 
-/** Why something that a caller gave for a token is none. */
+/** Why a value from `getAccessToken` is no token. */
 function whatIsWrongWith(token: unknown): string {
   if (typeof token !== 'string') return `must return the token as a string, not ${describe(token)}`
   if (token === '') return 'must return a token: what it returned is empty'
@@ -149,7 +167,7 @@ function describe(value: unknown): string {
 }
 
 /** User name and password on every subscription call; there are no tokens. */
-export class BasicAuthorizer implements Authorizer {
+class BasicAuthorizer implements TokenAuthorizer {
   readonly #authorization: Authorization
 
   constructor(username: string, password: string) {

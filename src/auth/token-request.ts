@@ -1,10 +1,21 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
-import { type Address, addressBelow } from '../http/address.js'
-import { type SendOptions, send } from '../http/send.js'
-import type { HttpRequest, Transport } from '../http/transport.js'
-import { readAccessTokenResponse, tokenRequestError } from './access-token-response.js'
-import { basicCredentials, type CredentialsEncoding } from './basic-credentials.js'
-import type { TokenCache } from './shared-token-cache.js'
+import * as z from 'zod'
+import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
+import { Deadline, newProgress, type Progress } from '../http/deadline.js'
+import { redactTokens } from '../http/redact.js'
+import {
+  type Answer,
+  type RetryPolicy,
+  type SendOptions,
+  send,
+  type UnauthorizedRequest,
+} from '../http/send.js'
+import { type Address, addressBelow } from '../http/transport.js'
+import { parseJson } from '../shared/json.js'
+import { excerpt } from '../shared/text.js'
+import { channelFor, traced } from '../shared/tracing.js'
+import { formatIssues, validate } from '../shared/validation.js'
+import type { KeyValueStore } from '../stores/key-value-store.js'
 
 /**
  * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (docs/service.md,
@@ -19,13 +30,22 @@ export interface ClientCredentialsAuth {
   readonly clientId: string
   /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
   readonly clientSecret: string
-  /** OAuth scope to ask for, as the service's public developer pages have it. Default: none. */
+  /** OAuth scope to ask for; see the service's public developer pages. Default: none. */
   readonly scope?: string | undefined
   /** How ID and secret are written before base64. Default: `'raw'`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
   /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
-  readonly tokenCache?: TokenCache | undefined
+  readonly tokenCache?: KeyValueStore | undefined
 }
+
+/**
+ * How client ID and secret are written before base64.
+ *
+ * - `raw`: as they are, joined by a colon, as the service asks (docs/service.md, Authentication).
+ * - `form-urlencoded`: each encoded as `application/x-www-form-urlencoded` first, as RFC 6749 section 2.3.1
+ *   asks. Certified OpenID providers decode them so, and refuse a raw secret that contains `%` or `+`.
+ */
+export type CredentialsEncoding = 'raw' | 'form-urlencoded'
 
 export interface IssuedToken {
   readonly accessToken: string
@@ -34,55 +54,163 @@ export interface IssuedToken {
   readonly requestedAt: number
 }
 
-/** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError`, or the deadline's reason */
-export async function requestAccessToken(
-  request: HttpRequest,
-  options: Omit<SendOptions, 'repeatable' | 'progress' | 'errorOf'>,
-): Promise<IssuedToken> {
-  let requestedAt = 0
-  const transport: Pick<Transport, 'send'> = {
-    send(attempt, deadline) {
-      requestedAt = performance.now()
-      return options.transport.send(attempt, deadline)
-    },
-  }
-  const answer = await send(request, {
-    ...options,
-    transport,
-    repeatable: true,
-    progress: { lostAttempts: 0 },
-    errorOf: tokenRequestError,
-  })
-  const { access_token, expires_in } = readAccessTokenResponse(answer)
-  return { accessToken: access_token, lifetimeMs: expires_in * 1_000, requestedAt }
+/** How one token request is made. Each has a time limit of its own, because no single caller owns a token request. */
+export interface TokenRequestLimits {
+  readonly timeoutMs: number
+  readonly retry: RetryPolicy
 }
 
-/** `{authUrl}/auth/realms/{domain}/protocol/openid-connect/token` */
-export function tokenEndpoint({
-  authUrl,
-  domain,
-}: Pick<ClientCredentialsAuth, 'authUrl' | 'domain'>): Address {
-  const path = `/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
-  return addressBelow(new URL(authUrl), path)
+const tokenChannel = channelFor('token')
+
+/** Requests tokens with one set of credentials. */
+export class TokenEndpoint {
+  readonly address: Address
+  readonly #options: Pick<SendOptions, 'transport' | 'log' | 'authorizer'>
+  readonly #request: UnauthorizedRequest
+  /** The progress of the token request in flight, if there is one; of the newest if there are several. */
+  inFlight: Progress | undefined
+
+  constructor(credentials: ClientCredentialsAuth, options: Pick<SendOptions, 'transport' | 'log'>) {
+    const { clientId, clientSecret, credentialsEncoding = 'raw', domain, authUrl, scope } = credentials
+    const path = `/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
+    this.address = addressBelow(new URL(authUrl), path)
+    const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
+    const authorization = { header: `Basic ${basic}`, secrets: [clientSecret, basic] }
+    const authorizer = { authorize: () => authorization, reauthorize: async () => undefined }
+    this.#options = { ...options, authorizer }
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      ...(scope !== undefined && { scope }),
+    })
+    this.#request = {
+      method: 'POST',
+      address: this.address,
+      body: form.toString(),
+      secrets: [],
+      isRepeatable: true,
+      purpose: 'get an access token',
+    }
+  }
+
+  /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError` */
+  requestToken(limits: TokenRequestLimits): Promise<IssuedToken> {
+    return traced(
+      tokenChannel,
+      (): { status?: number } => ({}),
+      async (context) => {
+        const progress = newProgress(undefined)
+        try {
+          return await this.#requestToken(limits, progress)
+        } finally {
+          if (context !== undefined && progress.status !== undefined) context.status = progress.status
+        }
+      },
+    )
+  }
+
+  async #requestToken({ retry, timeoutMs }: TokenRequestLimits, progress: Progress): Promise<IssuedToken> {
+    const { tunnels } = this.#options.transport
+    const deadline = new Deadline({ what: 'The token request', timeoutMs, progress, tunnels })
+    this.inFlight = progress
+    try {
+      const options = { ...this.#options, deadline, progress, retry, errorOf: tokenRequestError }
+      const { access_token, expires_in } = readAccessTokenResponse(await send(this.#request, options))
+      return {
+        accessToken: access_token,
+        lifetimeMs: expires_in * 1_000,
+        requestedAt: progress.attemptedSince,
+      }
+    } finally {
+      deadline.end()
+      if (this.inFlight === progress) this.inFlight = undefined
+    }
+  }
 }
 
-/** The one request that serves for every token: it says the same each time. */
-export function tokenRequest(credentials: ClientCredentialsAuth): HttpRequest {
-  const { clientId, clientSecret, credentialsEncoding = 'raw', scope } = credentials
-  const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
-  const form = new URLSearchParams({
-    grant_type: 'client_credentials',
-    ...(scope !== undefined && { scope }),
-  })
-  return {
-    method: 'POST',
-    address: tokenEndpoint(credentials),
-    headers: {
-      authorization: `Basic ${basic}`,
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-    },
-    body: form.toString(),
-    secrets: () => [clientSecret, basic],
+/** The base64 part of `Authorization: Basic …` (RFC 7617). */
+export function basicCredentials(user: string, password: string, encoding: CredentialsEncoding): string {
+  const encode = encoding === 'raw' ? (text: string) => text : formUrlEncode
+  return Buffer.from(`${encode(user)}:${encode(password)}`, 'utf8').toString('base64')
+}
+
+function formUrlEncode(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1)
+}
+
+/** Visible ASCII, because a token is sent in a header. */
+export const accessTokenPattern = /^[\x21-\x7e]+$/
+
+/**
+ * A successful answer of the token endpoint (docs/service.md, Resources). Fields beyond these are dropped.
+ *
+ * `expires_in` is the lifetime in seconds; `token_type` is Bearer in any case.
+ */
+export const accessTokenResponseSchema = z.object({
+  /** The token, in JWT format; opaque to the client. */
+  access_token: z
+    .string()
+    .regex(accessTokenPattern, 'must be visible ASCII characters: nothing else can be sent in a header'),
+  /** Bearer, in any case: letter by letter, because a pattern in JSON Schema has no flags. */
+  token_type: z
+    .string()
+    .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
+  /** Lifetime in seconds, counted from when the answer was generated. */
+  expires_in: z.int().nonnegative(),
+})
+
+/** The fields of a successful token answer. */
+export type AccessTokenResponse = z.output<typeof accessTokenResponseSchema>
+
+const oauthErrorSchema = z.lazy(() => {
+  const text = z.string().optional().catch(undefined)
+  return z.object({ error: text, error_description: text })
+})
+
+/**
+ * The access token in an answer of the token endpoint.
+ *
+ * @throws `TokenRequestError` for any status but 200; `ResponseValidationError` for a 200 whose body is no access token
+ */
+function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
+  if (answer.status !== 200) throw tokenRequestError(answer)
+  const json = parseJson(answer.body)
+  if (json === undefined) throw unusableToken(answer, [{ path: [], message: 'is not JSON' }])
+  return validate(accessTokenResponseSchema, json, (issues) => unusableToken(answer, issues))
+}
+
+function unusableToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
+  const { requestId, status, url } = answer
+  return new ResponseValidationError(
+    `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
+      'Check that `authUrl` and `domain` name the authorization server.',
+    { status, url, requestId, body: redactTokens(answer.redact(answer.body)), issues },
+  )
+}
+
+/** What an error status of the token endpoint means (RFC 6749 section 5.2). */
+function tokenRequestError(answer: Answer): TokenRequestError {
+  const { requestId, retryAfterMs, status, url } = answer
+  const sent = oauthErrorSchema.safeParse(parseJson(answer.body)).data
+  // Redacted after parsing, because the JSON text may hold a secret in escaped form.
+  const shown = (text: string | undefined) => text && redactTokens(answer.redact(text))
+  const error = shown(sent?.error)
+  const errorDescription = shown(sent?.error_description)
+  const words = excerpt([error, errorDescription].filter(Boolean).join(': '), 300)
+  return new TokenRequestError(
+    `The authorization server answered ${status} to the token request${words && ` (${words})`}. ${advice(answer, error)}`,
+    { status, url, requestId, error, errorDescription, retryAfterMs },
+  )
+}
+
+function advice({ status, url }: Answer, error: string | undefined): string {
+  if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
+  if (status === 400 || status === 401 || status === 403) {
+    return (
+      'Check `clientId`, `clientSecret` and `domain`; if the secret contains characters such as : / + or %, ' +
+      "also try `credentialsEncoding: 'form-urlencoded'`."
+    )
   }
+  if (status === 404) return `Check \`authUrl\` and \`domain\`: there is no token endpoint at ${url}.`
+  if (status === 429 || status >= 500) return 'The server is busy or out of order: try again later.'
+  return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
 }

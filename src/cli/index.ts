@@ -1,37 +1,39 @@
 #!/usr/bin/env node
-/** The command line: finds the command, and turns what becomes of it into an exit code. */
+/** The command line: finds the command, runs it, and sets the exit code. */
 import { createRequire } from 'node:module'
-import { didYouMean } from '../shared/nearest-name.js'
-import type { Command } from './command.js'
-import { Terminal } from './terminal.js'
-import { UsageError } from './usage-error.js'
+import { didYouMean, messageOf } from '../shared/text.js'
+import { type Command, UsageError } from './command.js'
+import { shownOnTerminal, Terminal } from './terminal.js'
 
 /** Loaded one at a time: help and version need none of them. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  emulator: async () => (await import('./emulator/emulator-command.js')).emulatorCommand,
-  notify: async () => (await import('./notify/notify-command.js')).notifyCommand,
-  check: async () => (await import('./check/check-command.js')).checkCommand,
+  emulator: async () => (await import('./emulator.js')).emulatorCommand,
+  notify: async () => (await import('./notify.js')).notifyCommand,
+  check: async () => (await import('./check/check.js')).checkCommand,
 }
 
 const help = `Usage: notification-subscriber <command> [flags]
 
   emulator   runs the notification service on this machine, with a page in the browser
   notify     sends a notification through a running emulator
-  check      tries the configuration in NOTIFICATION_*, and the callback URL
+  check      checks the configuration in NOTIFICATION_*, your callback URL, and how the service behaves
 
   --help     of a command: its flags
   --version  the version of this package
 
-Exit codes: 0 all is well, 1 something is not, 2 the command was called in a way that cannot work.`
+Exit codes: 0 success, 1 a check or a callback failed, 2 the command cannot run as it was called.`
 
-// Whoever reads the output, such as `head -1`, may have had enough: the exit code is what it would have been.
+// Whatever happens to the output, a command still ends in order. A reader such as `head -1` may have read enough, and a
+// terminal may be closed: nothing is lost then.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+  if (error.code === 'EPIPE' || error.code === 'EIO') return
+  process.exitCode ||= refuse(`The output cannot be written: ${messageOf(error)}`)
 })
+process.stderr.on('error', () => {})
 
-// No top-level `await`, which the build's minifier does not read. A rejection ends the process and shows its stack.
+// A rejection ends the process, and shows its stack.
 void main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code
+  process.exitCode ||= code
 })
 
 async function main([name = '', ...args]: string[]): Promise<number> {
@@ -59,11 +61,11 @@ function print(text: string): number {
 }
 
 function refuse(sentence: string): number {
-  process.stderr.write(`${sentence}\n`)
+  process.stderr.write(`${shownOnTerminal(sentence)}\n`)
   return 2
 }
 
-/** The package asks itself by its name, because this file moves in the build. */
+/** The manifest is found by the package's name, because the build moves this file. */
 function version(): string {
   const manifest: { version: string } = createRequire(import.meta.url)('notification-subscriber/package.json')
   return manifest.version

@@ -1,6 +1,6 @@
 /** What a command prints: lines for people or, with `--json`, one object a line. */
 
-/** ECMA-48 section 8.3.117: what switches each on, and off again. */
+/** ECMA-48 section 8.3.117: the codes that switch each on and off. */
 const codes = {
   bold: [1, 22],
   dim: [2, 22],
@@ -12,6 +12,17 @@ const codes = {
 
 export type Colour = keyof typeof codes
 
+/** What steers a terminal, but for the codes above: control characters, and those that turn the direction of text. */
+const steering = new RegExp(
+  `(?!\\u001b\\[(?:${Object.values(codes).flat().join('|')})m)[\\p{Cc}\\p{Bidi_Control}]`,
+  'gu',
+)
+
+/** A text from outside as it may be shown on one line of a terminal. */
+export function shownOnTerminal(text: string): string {
+  return text.replace(steering, ' ')
+}
+
 export interface TerminalOptions {
   /** Whether `--json` was given. */
   readonly json: boolean
@@ -20,12 +31,12 @@ export interface TerminalOptions {
 }
 
 export class Terminal {
-  readonly isJson: boolean
+  readonly #isJson: boolean
   readonly #output: TerminalOptions['output']
   readonly #isColoured: boolean
 
   constructor({ json, output, env }: TerminalOptions) {
-    this.isJson = json
+    this.#isJson = json
     this.#output = output
     // https://no-color.org: any value but an empty one.
     this.#isColoured = output.isTTY === true && !env.NO_COLOR
@@ -33,19 +44,41 @@ export class Terminal {
 
   /** A line for people; nothing with `--json`. */
   line(text = ''): void {
-    if (!this.isJson) this.#output.write(`${text}\n`)
+    if (!this.#isJson) this.#output.write(`${shownOnTerminal(text)}\n`)
   }
 
   /** A line for programs; nothing without `--json`. */
   event(event: string, fields: object): void {
-    if (this.isJson) this.#output.write(`${JSON.stringify({ event, ...fields })}\n`)
+    if (!this.#isJson) return
+    // JSON.stringify escapes only some of the characters that steer a terminal.
+    const json = JSON.stringify({ event, ...fields }).replace(
+      steering,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+    this.#output.write(`${json}\n`)
   }
 
-  /** The text in a colour, where there are colours. */
+  /** The text in a colour, if the terminal shows colours. */
   paint(colour: Colour, text: string): string {
     if (!this.#isColoured) return text
-    // Not `styleText` of Node.js, which has its own mind about when there are colours.
+    // Not `styleText` of Node.js, which has other rules for when there are colours.
     const [on, off] = codes[colour]
     return `\u001b[${on}m${text}\u001b[${off}m`
   }
+}
+
+/** From each length on, in milliseconds, a duration is given in this unit. */
+const units = [
+  { from: 2 * 24 * 3_600_000, ms: 24 * 3_600_000, name: ' days' },
+  { from: 2 * 3_600_000, ms: 3_600_000, name: ' hours' },
+  { from: 2 * 60_000, ms: 60_000, name: ' minutes' },
+  { from: 10_000, ms: 1_000, name: ' s' },
+] as const
+
+/** A duration for people: `340 ms`, `1.2 s`, `90 s`, `60 minutes`, `5 hours`. */
+export function durationInWords(durationMs: number): string {
+  const unit = units.find(({ from }) => durationMs >= from)
+  if (unit !== undefined) return `${Math.round(durationMs / unit.ms)}${unit.name}`
+  if (durationMs >= 1_000) return `${Number((durationMs / 1_000).toFixed(1))} s`
+  return `${Math.round(durationMs)} ms`
 }

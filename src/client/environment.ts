@@ -1,10 +1,9 @@
-/** Reads what a client needs from environment variables, and tells problems by the names of the variables. */
-import { readFileSync } from 'node:fs'
-import type { CredentialsEncoding } from '../auth/basic-credentials.js'
+/** Reads the options of a client from environment variables; its errors name the variables. */
+import type { CredentialsEncoding } from '../auth/token-request.js'
 import { ConfigurationError, type Issue } from '../errors.js'
-import { messageOf } from '../shared/excerpt.js'
-import { formatIssues } from '../shared/issues.js'
-import type { NotificationClientOptions } from './client-options.js'
+import { messageOf } from '../shared/text.js'
+import { formatIssues } from '../shared/validation.js'
+import { certificatesIn, type NotificationClientOptions } from './options.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -29,7 +28,7 @@ const variables: Readonly<Record<string, Variable>> = {
 /**
  * Makes a client from the environment.
  *
- * @param options - everything that the environment does not say
+ * @param options - every option that the environment does not set
  * @throws `ConfigurationError` that names every variable that is missing, or whose value cannot work
  */
 export function fromEnvironment<Client>(
@@ -39,16 +38,16 @@ export function fromEnvironment<Client>(
 ): Client {
   const misplaced = misplacedIn(options)
   if (misplaced.length > 0) throw unusable(misplaced)
-  // JavaScript callers may pass what is no environment: then everything is missing from it.
+  // JavaScript callers may pass anything: in a value that is no object every variable is missing.
   const given: Environment = Object(env)
   const problems = missingFrom(given)
-  const { ca = certificatesIn(given.NOTIFICATION_CA_FILE, problems), ...rest } = options ?? {}
+  const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), ...rest } = options ?? {}
   try {
     const client = make({ ...rest, ...(ca !== undefined && { ca }), ...serverAndCredentials(given) })
     if (problems.length === 0) return client
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
-    // What is missing has been said already: the options have an empty text in its place.
+    // A missing variable has its issue already: the empty text in the options would add a second one.
     const isSaid = ({ path }: Issue) => problems.some((problem) => problem.path[0] === path[0])
     const found = error.issues.map((issue) => namedByVariable(issue, options?.ca === undefined))
     problems.push(...found.filter((issue) => !isSaid(issue)))
@@ -56,7 +55,7 @@ export function fromEnvironment<Client>(
   throw unusable(problems)
 }
 
-/** Arguments in the place of others: the environment where the options go, or options that it sets. */
+/** Misplaced arguments: the environment as the first argument, or options that the environment sets. */
 function misplacedIn(options: unknown): Issue[] {
   const given: Readonly<Record<string, unknown>> = Object(options)
   if (options === process.env || Object.keys(given).some((name) => name.startsWith('NOTIFICATION_'))) {
@@ -71,7 +70,8 @@ function misplacedIn(options: unknown): Issue[] {
     .map((name) => ({ path: [name], message }))
 }
 
-function missingFrom(env: Environment): Issue[] {
+/** The variables that a client needs and that are not set. */
+export function missingFrom(env: Environment): Issue[] {
   return Object.entries(variables).flatMap(([name, { missing }]) =>
     missing === undefined || env[name] ? [] : [{ path: [name], message: `is missing: set it to ${missing}` }],
   )
@@ -95,16 +95,19 @@ function serverAndCredentials(env: Environment): Pick<NotificationClientOptions,
   }
 }
 
-/** @param problems - gets one more if the file cannot be read */
-function certificatesIn(file: string | undefined, problems: Issue[]): string | undefined {
+/** @param problems - gets one more if the file cannot be used */
+function certificatesOf(file: string | undefined, problems: Issue[]): string | undefined {
   if (!file) return undefined
+  const refuse = (message: string) => problems.push({ path: ['NOTIFICATION_CA_FILE'], message })
   try {
-    return readFileSync(file, 'utf8')
+    // Loaded here: importing the package alone does not pay for `node:fs`.
+    const text = process.getBuiltinModule('node:fs').readFileSync(file, 'utf8')
+    if (certificatesIn(text).length > 0) return text
+    refuse('names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)')
   } catch (error) {
-    const message = `names a file that cannot be read (${messageOf(error)})`
-    problems.push({ path: ['NOTIFICATION_CA_FILE'], message })
-    return undefined
+    refuse(`names a file that cannot be read (${messageOf(error)})`)
   }
+  return undefined
 }
 
 /** @param isCaRead - whether `ca` comes from the environment, too */

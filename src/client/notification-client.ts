@@ -1,13 +1,30 @@
-/** What a subscriber can do with the notification service. */
-import type { Address } from '../http/address.js'
-import type { Progress } from '../http/send.js'
-import { readCreateAnswer, summaryOf, toCreate } from '../subscriptions/create-answer.js'
+/** The client: every call to the notification service. */
+import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
+import { ClosedError } from '../errors.js'
+import { Deadline, newProgress, type Progress } from '../http/deadline.js'
+import { FetchTransport } from '../http/fetch.js'
 import {
-  type CreateSubscriptionInput,
-  createSubscriptionInputSchema,
-  loopbackSubscriptionInputSchema,
-} from '../subscriptions/create-input.js'
-import type { CreatedSubscription, CreateSubscriptionResult } from '../subscriptions/create-result.js'
+  type Answer,
+  defaultRetryPolicy,
+  type RetryPolicy,
+  retryPolicy,
+  send,
+  type UnauthorizedRequest,
+} from '../http/send.js'
+import type { Address, Transport } from '../http/transport.js'
+import { UndiciTransport } from '../http/undici.js'
+import { type Log, logOf } from '../logger.js'
+import { takesInsecureLoopback } from '../shared/http-syntax.js'
+import { channelFor, traced } from '../shared/tracing.js'
+import {
+  apiError,
+  type CreatedSubscription,
+  type CreateSubscriptionResult,
+  createFailure,
+  readCreateAnswer,
+  readSubscriptionAnswer,
+  summaryOf,
+} from '../subscriptions/answers.js'
 import {
   createAddress,
   createRequest,
@@ -15,19 +32,26 @@ import {
   unsubscribeRequest,
   updateRequest,
 } from '../subscriptions/requests.js'
-import { createFailure } from '../subscriptions/unknown-outcome.js'
-import { readSubscriptionAnswer, toUnsubscribe, toUpdate } from '../subscriptions/update-answer.js'
 import {
+  type CreateSubscriptionInput,
+  createSubscriptionInputSchema,
+  loopbackSubscriptionInputSchema,
   subscriptionIdSchema,
   type UpdateSubscriptionParametersInput,
   updateSubscriptionParametersInputSchema,
-} from '../subscriptions/update-input.js'
-import { validInput } from './call-input.js'
-import type { CallOptions } from './call-options.js'
-import { Calls } from './calls.js'
-import type { NotificationClientOptions } from './client-options.js'
+  validInput,
+} from '../subscriptions/schemas.js'
 import { fromEnvironment } from './environment.js'
-import { validOptions } from './valid-options.js'
+import {
+  type CallOptions,
+  callOptionsSchema,
+  type NotificationClientOptions,
+  validOptions,
+} from './options.js'
+
+const defaultTimeoutMs = 30_000
+
+const callChannel = channelFor('call')
 
 /**
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
@@ -53,18 +77,35 @@ export class NotificationClient implements AsyncDisposable {
   readonly #createAddress: Address
   readonly #routes: Routes
   readonly #inputSchema: typeof createSubscriptionInputSchema
-  readonly #calls: Calls
+  readonly #authorizer: TokenAuthorizer
+  readonly #transport: Transport
+  readonly #retry: RetryPolicy
+  readonly #timeoutMs: number
+  readonly #log: Log
+  readonly #callsInFlight = new Set<Promise<unknown>>()
+  #isClosed = false
 
   /** @throws `ConfigurationError` that lists everything that is wrong with the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
-    const valid = validOptions(options)
-    this.#baseUrl = valid.baseUrl
-    this.#createAddress = createAddress(valid.baseUrl)
-    this.#routes = valid.routes ?? {}
-    this.#inputSchema = valid.allowInsecureLoopback
+    const { allowInsecureLoopback, auth, baseUrl, ca, dispatcher, fetch, logger, retry, routes, timeoutMs } =
+      validOptions(options)
+    this.#baseUrl = baseUrl
+    this.#createAddress = createAddress(baseUrl)
+    this.#routes = routes ?? {}
+    this.#inputSchema = allowInsecureLoopback
       ? loopbackSubscriptionInputSchema
       : createSubscriptionInputSchema
-    this.#calls = new Calls(valid)
+    Object.defineProperty(this, takesInsecureLoopback, { value: allowInsecureLoopback === true })
+    this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport({ dispatcher, ca })
+    this.#retry = retryPolicy(retry, defaultRetryPolicy)
+    this.#timeoutMs = timeoutMs ?? defaultTimeoutMs
+    this.#log = logOf(logger)
+    this.#authorizer = authorizerFor(auth, {
+      transport: this.#transport,
+      retry: this.#retry,
+      timeoutMs: this.#timeoutMs,
+      log: this.#log,
+    })
   }
 
   /**
@@ -90,7 +131,7 @@ export class NotificationClient implements AsyncDisposable {
    * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
    * `ConnectionError`, `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no
-   * usable id, or something else than the service wrote it
+   * usable id, or did not come from the service
    */
   async createSubscription(
     input: CreateSubscriptionInput,
@@ -129,17 +170,14 @@ export class NotificationClient implements AsyncDisposable {
    */
   async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
     const method = 'unsubscribe'
-    const id = validInput(method, subscriptionIdSchema, subscriptionId)
-    const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
-    const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#calls.send(method, request, options, {
-      repeatable: true,
-      progress,
-      attempt: toUnsubscribe,
+    return this.#call(method, async (progress) => {
+      const id = validInput(method, subscriptionIdSchema, subscriptionId)
+      const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
+      const answer = await this.#send(method, request, options, progress)
+      // After a lost answer, 404 means that an earlier attempt of this call has ended the subscription.
+      if (answer.status === 404 && progress.lostAttempts > 0) return
+      readSubscriptionAnswer(answer, id, progress)
     })
-    // An earlier attempt of this call, whose answer was lost, has ended the subscription.
-    if (answer.status === 404 && progress.lostAttempts > 0) return
-    readSubscriptionAnswer(answer, id, toUnsubscribe, progress)
   }
 
   /**
@@ -162,38 +200,36 @@ export class NotificationClient implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<void> {
     const method = 'updateSubscriptionParameters'
-    const id = validInput(method, subscriptionIdSchema, subscriptionId)
-    const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
-    const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
-    const progress: Progress = { lostAttempts: 0 }
-    const answer = await this.#calls.send(method, request, options, {
-      repeatable: true,
-      progress,
-      attempt: toUpdate,
+    return this.#call(method, async (progress) => {
+      const id = validInput(method, subscriptionIdSchema, subscriptionId)
+      const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
+      const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
+      readSubscriptionAnswer(await this.#send(method, request, options, progress), id, progress)
     })
-    readSubscriptionAnswer(answer, id, toUpdate, progress)
   }
 
   /**
-   * The bearer token that the client uses, for a caller's own requests: from memory while the token is valid, with a
-   * refresh in the background when its end is near (docs/client.md, Tokens).
+   * The client's bearer token, for the caller's own requests. While a token is valid it comes from memory, and shortly
+   * before it ends it is refreshed in the background (docs/client.md, Tokens).
    *
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`,
    * `ResponseValidationError`, `ConnectionError`, `TimeoutError`; `ConfigurationError` when the client authenticates
    * with user name and password
    */
   getAccessToken(options?: CallOptions): Promise<string> {
-    // The hot path: no async function, no timer, and one promise for everybody.
-    const held = options === undefined ? this.#calls.heldAccessToken() : undefined
-    return held ?? this.#calls.accessToken('getAccessToken', options)
+    // The hot path: no async function, no timer, and one promise for all callers.
+    const held = options === undefined && !this.#isClosed ? this.#authorizer.heldAccessToken() : undefined
+    return held ?? this.#accessToken('getAccessToken', options)
   }
 
   /**
-   * Lets the calls in flight finish and closes the connections that the client opened itself, never a dispatcher
-   * that it was given. Later calls are refused with a `ClosedError`. A script that never closes its client still exits.
+   * Waits for the calls in flight, then closes the connections that the client opened itself; a given `dispatcher` stays
+   * open. Later calls reject with a `ClosedError`. A script that never closes its client still exits.
    */
-  close(): Promise<void> {
-    return this.#calls.close()
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#callsInFlight)
+    await this.#transport.close()
   }
 
   /** Same as {@link NotificationClient.close}, for `await using`. */
@@ -201,26 +237,99 @@ export class NotificationClient implements AsyncDisposable {
     await this.close()
   }
 
-  async #create(
+  #create(
     method: string,
     input: CreateSubscriptionInput,
     options: CallOptions | undefined,
   ): Promise<CreateSubscriptionResult> {
-    const valid = validInput(method, this.#inputSchema, input)
-    const wanted = summaryOf(valid)
-    const request = createRequest(this.#createAddress, valid)
-    const progress: Progress = { lostAttempts: 0 }
-    const repeatable = valid.recreateIfExists === true
+    return this.#call(method, async (progress) => {
+      const valid = validInput(method, this.#inputSchema, input)
+      const wanted = summaryOf(valid)
+      const request = createRequest(this.#createAddress, valid)
+      try {
+        return readCreateAnswer(await this.#send(method, request, options, progress), wanted)
+      } catch (error) {
+        throw createFailure(error, wanted, progress)
+      }
+    })
+  }
+
+  #accessToken(method: string, options: CallOptions | undefined): Promise<string> {
+    return this.#call(method, async (progress) => {
+      const { deadline } = this.#begin(method, options, progress)
+      try {
+        return await this.#authorizer.accessToken(deadline)
+      } finally {
+        deadline.end()
+      }
+    })
+  }
+
+  /** Runs a call: keeps it among the calls in flight, and publishes it on the tracing channel. */
+  #call<Result>(method: string, run: (progress: Progress) => Promise<Result>): Promise<Result> {
+    const progress = newProgress(this.#authorizer.tokenSource)
+    const contextOf = (): { method: string; attempts: number; status?: number } => ({ method, attempts: 0 })
+    const call = traced(callChannel, contextOf, async (context) => {
+      try {
+        return await run(progress)
+      } finally {
+        const { attempts, status } = progress
+        if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
+      }
+    })
+    this.#callsInFlight.add(call)
+    const hasEnded = () => this.#callsInFlight.delete(call)
+    call.then(hasEnded, hasEnded)
+    return call
+  }
+
+  async #send(
+    method: string,
+    request: UnauthorizedRequest,
+    options: CallOptions | undefined,
+    progress: Progress,
+  ): Promise<Answer> {
+    const { deadline, retry } = this.#begin(method, options, progress)
     try {
-      const details = { repeatable, progress, attempt: toCreate }
-      return readCreateAnswer(await this.#calls.send(method, request, options, details), wanted)
-    } catch (error) {
-      throw createFailure(error, wanted, progress)
+      return await send(request, {
+        authorizer: this.#authorizer,
+        transport: this.#transport,
+        log: this.#log,
+        deadline,
+        progress,
+        retry,
+        errorOf: apiError,
+      })
+    } finally {
+      deadline.end()
+    }
+  }
+
+  /** @throws `ClosedError`, `InvalidRequestError` for options that cannot work, or the reason of an aborted signal */
+  #begin(
+    method: string,
+    options: CallOptions | undefined,
+    progress: Progress,
+  ): { deadline: Deadline; retry: RetryPolicy } {
+    const {
+      retry,
+      signal,
+      timeoutMs = this.#timeoutMs,
+    } = options === undefined ? {} : validInput(method, callOptionsSchema, options)
+    if (this.#isClosed) {
+      throw new ClosedError(
+        `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
+      )
+    }
+    const { tunnels } = this.#transport
+    return {
+      deadline: new Deadline({ what: method, timeoutMs, signal, progress, tunnels }),
+      retry: retry === undefined ? this.#retry : retryPolicy(retry, this.#retry),
     }
   }
 }
 
-/** Not in the class: a build would rename a class that names itself, and its name is what logs show. */
+/** Outside the class: bundlers rename self-referencing classes, which changes their name in logs. */
 function clientWith(options: NotificationClientOptions): NotificationClient {
   return new NotificationClient(options)
 }

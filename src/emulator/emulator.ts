@@ -1,28 +1,63 @@
 /** The emulator: the service of docs/service.md, in process. */
+import { randomBytes } from 'node:crypto'
 import { Agent, type Dispatcher } from 'undici'
 import { InvalidRequestError } from '../errors.js'
-import { Activity, type Change, type EmulatorEvents, type EmulatorListener } from './activity/activity.js'
-import { CallbackLog, type RecordedCallback } from './callbacks/callback-log.js'
-import { CallbackSender } from './callbacks/callback-sender.js'
-import type { EmulatedNotification } from './callbacks/emulated-notification.js'
-import { type CallbackResult, Notifier } from './callbacks/notifier.js'
-import type { ResolvedEmulatorOptions } from './emulator-options.js'
-import type { KeyAndCertificate } from './https/certificate.js'
-import type { HttpsServer } from './https/https-server.js'
-import type { PageServer } from './page/page-server.js'
 import {
-  type CallbackFault,
-  type CallbackFaultOptions,
-  type EmulatorOperation,
-  type Fault,
-  FaultPlan,
-} from './service/faults.js'
-import { type RecordedRequest, type RequestCounts, RequestLog } from './service/request-log.js'
+  Activity,
+  type EmulatorEvents,
+  type RecordedCallback,
+  type RecordedRequest,
+  type RequestCounts,
+} from './activity.js'
+import { type CallbackResult, Callbacks } from './callbacks.js'
+import { type CallbackFault, type EmulatorOperation, type Fault, FaultPlan } from './faults.js'
+import { createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
+import { HttpsServer } from './https/https-server.js'
+import { type EmulatedNotification, outgoingNotification } from './notification.js'
+import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
+import type { PageServer } from './page/server.js'
 import { NotificationService } from './service/service.js'
 import { SubscriptionEndpoints } from './service/subscription-endpoints.js'
 import { type SubscriptionRecord, SubscriptionStore } from './service/subscription-store.js'
-import { TokenEndpoint } from './service/token-endpoint.js'
-import { TokenIssuer } from './service/token-issuer.js'
+import { TokenEndpoint, TokenIssuer } from './service/token-endpoint.js'
+
+/**
+ * Starts the notification service in this process, by default on a free port of 127.0.0.1: HTTPS with a certificate
+ * made now, signed access tokens, real callbacks. Close the emulator when the test is done.
+ *
+ * @throws `ConfigurationError` for options that cannot work, also for a port that is taken
+ *
+ * @example
+ * ```ts
+ * const emulator = await startEmulator()
+ * const client = new NotificationClient(emulator.clientOptions)
+ * await client.createSubscription({
+ *   notificationTypes: ['call-score'],
+ *   usernames: ['alice'],
+ *   callbackUrl: 'https://localhost:8443/notifications', // a test's own server, with `emulator.tls`
+ * })
+ * const [callback] = await emulator.notify({ type: 'cxScoreUpdated', username: 'alice', payload: { score: 4.2 } })
+ * console.log(callback?.status ?? callback?.error)
+ * await client.close()
+ * await emulator.close()
+ * ```
+ */
+export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  const resolved = resolveOptions(options)
+  const { tls, ca, host, port, page } = resolved
+  const certificate =
+    tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate({ alsoFor: host })
+  const server = await HttpsServer.listen(certificate.tls, host, port)
+  const emulator = new Emulator(resolved, certificate, server)
+  if (page === false) return emulator
+  try {
+    await emulator.servePage(page === true ? {} : page)
+  } catch (error) {
+    await emulator.close()
+    throw error
+  }
+  return emulator
+}
 
 /** Options for a `NotificationClient` that talks to one emulator. */
 export interface EmulatorClientOptions {
@@ -43,6 +78,8 @@ export interface EmulatorClientOptions {
   }
   /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */
   readonly dispatcher: Dispatcher
+  /** Whether the client may use callback URLs with `http:` on loopback: as the emulator itself. */
+  readonly allowInsecureLoopback: boolean
 }
 
 /** A running emulator, from `startEmulator`. */
@@ -69,16 +106,13 @@ export class Emulator {
   readonly clientOptions: EmulatorClientOptions
 
   readonly #server: HttpsServer
-  readonly #sender: CallbackSender
   readonly #clientAgent: Agent
   readonly #service: NotificationService
-  readonly #notifier: Notifier
+  readonly #callbacks: Callbacks
   readonly #tokens: TokenIssuer
   readonly #activity = new Activity()
-  readonly #store = new SubscriptionStore((change) => this.#activity.tell(change))
-  readonly #faults = new FaultPlan(() => this.#activity.tell({ kind: 'faults' }))
-  readonly #requestLog = new RequestLog((entry) => this.#activity.tell({ kind: 'request', entry }))
-  readonly #callbackLog = new CallbackLog((entry) => this.#activity.tell({ kind: 'callback', entry }))
+  readonly #store = new SubscriptionStore((change) => this.#activity.subscriptionChanged(change))
+  readonly #faults = new FaultPlan(() => this.#activity.faultsChanged())
   readonly #closing = new AbortController()
   #page: PageServer | undefined
   #closed: Promise<void> | undefined
@@ -104,6 +138,7 @@ export class Emulator {
       baseUrl: this.baseUrl,
       auth: { authUrl: this.authUrl, domain, clientId, clientSecret, credentialsEncoding },
       dispatcher: this.#clientAgent,
+      allowInsecureLoopback: options.allowInsecureLoopback,
     }
     this.#tokens = new TokenIssuer({
       issuer: `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`,
@@ -114,22 +149,19 @@ export class Emulator {
       tokenEndpoint: new TokenEndpoint(options, this.#tokens),
       subscriptionEndpoints: new SubscriptionEndpoints(options, this.#tokens, this.#store),
       faults: this.#faults,
-      log: this.#requestLog,
+      activity: this.#activity,
       closing: this.#closing.signal,
     })
     const { callbackCa, callbackTimeoutMs } = options
-    this.#sender = new CallbackSender({
+    this.#callbacks = new Callbacks({
+      store: this.#store,
+      faults: this.#faults,
+      activity: this.#activity,
       ca: callbackCa === undefined ? [certificate.ca] : [certificate.ca, callbackCa],
       timeoutMs: callbackTimeoutMs,
     })
-    this.#notifier = new Notifier({
-      store: this.#store,
-      sender: this.#sender,
-      faults: this.#faults,
-      log: this.#callbackLog,
-    })
     this.#server = server
-    server.answerWith((request) => this.#service.handle(request))
+    server.answerWith((request, method) => this.#service.handle(request, method))
   }
 
   /**
@@ -157,7 +189,7 @@ export class Emulator {
       const message = 'the emulator is closed'
       throw new InvalidRequestError(`Nothing was sent: ${message}`, { issues: [{ path: [], message }] })
     }
-    return this.#notifier.notify(notification)
+    return this.#callbacks.send(outgoingNotification(notification))
   }
 
   /** The active subscriptions as they are now, the oldest first. */
@@ -167,23 +199,23 @@ export class Emulator {
 
   /** The last 1,000 requests that arrived, the newest last; with credentials and tokens, as they were sent. */
   get requests(): readonly RecordedRequest[] {
-    return this.#requestLog.requests
+    return this.#activity.requests
   }
 
   /** How many requests arrived since the start. */
   get requestCounts(): RequestCounts {
-    return this.#requestLog.counts
+    return this.#activity.requestCounts
   }
 
-  /** The last 1,000 callbacks whose turn came, the newest last; with the associated values, as they were sent. */
+  /** The last 1,000 callbacks that were sent, the newest last; with the associated values, as they were sent. */
   get callbacks(): readonly RecordedCallback[] {
-    return this.#callbackLog.callbacks
+    return this.#activity.callbacks
   }
 
   /**
-   * Calls the listener at each such event from now on, until the returned function is called: right after what
-   * happened and before the answer goes out, for `request` and `callback` when they are over. What a listener throws
-   * or rejects with is written to `console.error` and changes nothing.
+   * Calls the listener for each such event from now on, until the returned function is called: right after the event
+   * and before the answer goes out; for `request` and `callback` when they have ended. What a listener throws or
+   * rejects with is written to `console.error` and changes nothing.
    *
    * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
    *
@@ -192,12 +224,15 @@ export class Emulator {
    * const stop = emulator.on('ended', ({ subscriptionId }, reason) => console.log(subscriptionId, reason))
    * ```
    */
-  on<Name extends keyof EmulatorEvents>(event: Name, listener: EmulatorListener<Name>): () => void {
+  on<Name extends keyof EmulatorEvents>(
+    event: Name,
+    listener: (...args: EmulatorEvents[Name]) => unknown,
+  ): () => void {
     return this.#activity.on(event, listener)
   }
 
   /**
-   * Ends a subscription without a word to anybody, as the service does after three failures in a row.
+   * Ends a subscription without any message, as the service does after three failures in a row.
    *
    * @returns `false` if no active subscription has this id
    */
@@ -224,9 +259,11 @@ export class Emulator {
     options?: { readonly times?: number | undefined },
   ): void
   /**
-   * Makes the next `times` callbacks go wrong, of all subscriptions or of one. One that fails counts as a failure of
-   * its subscription (docs/emulator.md, Faults).
+   * Makes the next `times` callbacks go wrong, of all subscriptions or of one. A callback that fails counts as a failure
+   * of its subscription (docs/emulator.md, Faults).
    *
+   * @param options - `times`: how many callbacks. Default: 1. `subscriptionId`: only callbacks of this subscription.
+   * Default: callbacks of all
    * @throws `InvalidRequestError` for a fault that could never happen
    *
    * @example
@@ -234,11 +271,15 @@ export class Emulator {
    * emulator.injectFault('callback', { status: 503 }, { times: 3, subscriptionId })
    * ```
    */
-  injectFault(operation: 'callback', fault: CallbackFault, options?: CallbackFaultOptions): void
+  injectFault(
+    operation: 'callback',
+    fault: CallbackFault,
+    options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
+  ): void
   injectFault(
     operation: EmulatorOperation | 'callback',
     fault: Fault | CallbackFault,
-    options: CallbackFaultOptions = {},
+    options: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined } = {},
   ): void {
     this.#faults.add(operation, fault, options)
   }
@@ -251,24 +292,32 @@ export class Emulator {
   /** Refuses every access token issued so far with 401 from now on. */
   revokeTokens(): void {
     this.#tokens.revokeAll()
-    this.#activity.tell({ kind: 'tokens-revoked' })
+    this.#activity.tokensRevoked()
   }
 
   /**
-   * Address of the page that shows what happens here, if `page` was asked for: on loopback, and with a secret of its
-   * own in the path. Whoever knows the address can do all that the page can (docs/emulator.md, The page).
+   * Address of the page that shows what happens here, if there is one: on loopback, and with a secret of its
+   * own in the path. Every program that knows the address can do what the page can (docs/emulator.md, The page).
    */
   get pageUrl(): string | undefined {
     return this.#page?.url
   }
 
   /** @internal For `startEmulator`. */
-  async servePage(port: number): Promise<void> {
-    // Loaded here, so that who wants no page waits for none.
-    const { startPageServer } = await import('./page/page-server.js')
-    const plannedFaults = () => this.#faults.list()
-    const watch = (watcher: (change: Change) => void) => this.#activity.watch(watcher)
-    this.#page = await startPageServer({ emulator: this, plannedFaults, watch }, { port })
+  async servePage({ port, environment }: Exclude<ResolvedEmulatorOptions['page'], boolean>): Promise<void> {
+    // Loaded here, so that only an emulator with a page loads the code of the page.
+    const { startPageServer } = await import('./page/server.js')
+    this.#page = await startPageServer(
+      {
+        emulator: this,
+        activity: this.#activity,
+        plannedFaults: () => this.#faults.list(),
+        allowInsecureLoopback: this.clientOptions.allowInsecureLoopback,
+        injectFault: (operation, fault, options) => this.#faults.add(operation, fault, options),
+        environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
+      },
+      { port },
+    )
   }
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */
@@ -281,7 +330,7 @@ export class Emulator {
     this.#closing.abort()
     await Promise.all([
       this.#server.close(),
-      this.#sender.close(),
+      this.#callbacks.close(),
       this.#clientAgent.destroy(),
       this.#page?.close(),
     ])

@@ -1,9 +1,8 @@
 /** Turns what undici and fetch throw into a `ConnectionError` that says what happened and what to do. */
 import { ConnectionError } from '../errors.js'
-import { excerpt } from '../shared/excerpt.js'
+import { excerpt, wholeMessageOf } from '../shared/text.js'
 import { ProxyFailure } from './proxy.js'
 import { redact } from './redact.js'
-import type { HttpRequest } from './transport.js'
 
 const trustIt = 'To trust it, give the client its certificate as `ca`, or set NODE_EXTRA_CA_CERTS.'
 const selfSigned = `its TLS certificate is self-signed, or signed by a private authority. ${trustIt}`
@@ -12,7 +11,7 @@ const unknownAuthority = `its TLS certificate is signed by an authority that is 
 const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
 const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
 
-/** Codes after which the server surely never saw the request, because there was no connection; they may pass. */
+/** Codes of temporary failures without a connection: the server cannot have seen the request. */
 const transientFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused. Is the address right, and is the service running?',
   ENOTFOUND: 'the host name does not exist. Check the address for a typing error.',
@@ -23,9 +22,12 @@ const transientFailures: Readonly<Record<string, string>> = {
     'no connection could be made in time. Check the network, or whether a proxy is needed.',
 }
 
-/** Codes after which the server never saw the request either, and another attempt would fail alike. */
+/** Codes of failures without a connection that another attempt would meet again. */
 const permanentFailures: Readonly<Record<string, string>> = {
   UND_ERR_CLOSED: 'the dispatcher was closed. Make a new one.',
+  // Of undici's MockAgent, in a user's tests.
+  UND_MOCK_ERR_MOCK_NOT_MATCHED:
+    'the mock has no interceptor for this request. Add one; each answers once, unless you call `persist()`.',
   DEPTH_ZERO_SELF_SIGNED_CERT: selfSigned,
   SELF_SIGNED_CERT_IN_CHAIN: selfSigned,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
@@ -38,110 +40,152 @@ const permanentFailures: Readonly<Record<string, string>> = {
   CERT_REVOKED: 'its TLS certificate was revoked. The owner of the server must replace it.',
 }
 
-const explanations = { ...transientFailures, ...permanentFailures }
+const explanations: Readonly<Record<string, string>> = { ...transientFailures, ...permanentFailures }
 
-/** Errors of this module that another attempt at the same address would meet again. */
+/** Errors made here that another attempt at the same address would meet again. */
 const permanentErrors = new WeakSet<ConnectionError>()
 
 /**
- * @param error - what the network layer threw while `request` was in flight
- * @param sent - whether the request may have left, as far as the transport can tell
+ * @param error - what the network layer threw
+ * @param target.host - where the request was to go
+ * @param target.secrets - what the request carries and the error must not show
+ * @param requestSent - whether the request may have been sent, as the transport observed
  */
 export function toConnectionError(
   error: unknown,
-  { address, secrets }: Pick<HttpRequest, 'address' | 'secrets'>,
-  sent: boolean,
+  { host, secrets }: { readonly host: string; readonly secrets: readonly string[] },
+  requestSent: boolean,
 ): ConnectionError {
   const failure = innermost(error)
-  if (failure instanceof ProxyFailure) return proxyError(failure, address.host, secrets())
-  const cause = copyWithout(secrets(), failure)
-  const { code, message } = cause
-  const explanation = code === undefined ? undefined : explanations[code]
-  const requestSent = (sent || isMocked(failure)) && !isBeforeSending(failure, explanation)
+  if (failure instanceof ProxyFailure) return proxyError(failure, host, secrets)
+  const cause = copyWithout(secrets, failure)
+  const { message } = cause
+  // Read from the original error: in the copy, redacting a short secret may have blanked the code.
+  const network = networkErrorOf(failure)
+  const explanation = network.code === undefined ? undefined : explanations[network.code]
   if (requestSent) {
     return new ConnectionError(
-      `The connection to ${address.host} broke before the whole answer had arrived (${code ?? message}). ` +
+      `The connection to ${host} broke before the whole answer had arrived (${cause.code ?? message}). ` +
         'The server may have seen the request.',
       { requestSent },
       { cause },
     )
   }
-  const reason = explanation ?? (isAboutTls(cause) ? tlsFailed : connectionFailed)
+  const reason = explanation ?? (isAboutTls(network) ? tlsFailed : connectionFailed)
   const notSent = new ConnectionError(
-    `Could not reach ${address.host}: ${reason} (${message})`,
+    `Could not reach ${host}: ${reason} (${message})`,
     { requestSent },
     { cause },
   )
-  if (isPermanent(cause)) permanentErrors.add(notSent)
+  if (isPermanent(network)) permanentErrors.add(notSent)
   return notSent
 }
 
-/** Whether another attempt may do better: nothing was sent, and what went wrong may pass. */
+/**
+ * Whether an error of a dispatcher of unknown make proves that nothing was sent: the connection was refused, the name
+ * was not found, no connection was made in time, or TLS ended at the certificate.
+ */
+export function provesNoConnection(error: unknown): boolean {
+  const failure = innermost(error)
+  const code = stringProperty(failure, 'code') ?? ''
+  return (
+    ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code) ||
+    Object.hasOwn(permanentFailures, code)
+  )
+}
+
+/** Whether an error of `fetch` proves that the request was not sent: `fetch` itself does not say. */
+export function provesNothingSent(error: unknown): boolean {
+  const failure = innermost(error)
+  const syscall = stringProperty(failure, 'syscall')
+  if (syscall === 'connect' || syscall === 'getaddrinfo') return true
+  // There was a connection: after it, EHOSTUNREACH and the like mean that the route was lost.
+  if (syscall === 'read' || syscall === 'write') return false
+  const { [stringProperty(failure, 'code') ?? '']: explanation } = explanations
+  return explanation !== undefined || isBeforeTls(failure)
+}
+
+/** Whether a mock reset a connection that never existed: ECONNRESET without a `syscall`. */
+export function isMockedReset(error: unknown): boolean {
+  const failure = innermost(error)
+  const isReset = stringProperty(failure, 'code') === 'ECONNRESET'
+  return isReset && stringProperty(failure, 'syscall') === undefined && !isBeforeTls(failure)
+}
+
+/** By the message, because Node.js has no code for this. */
+function isBeforeTls(failure: unknown): boolean {
+  return stringProperty(failure, 'message')?.includes('before secure TLS connection') === true
+}
+
+/** Whether another attempt may succeed: nothing was sent, and the failure may be temporary. */
 export function isTransient(error: ConnectionError): boolean {
   return !error.requestSent && !permanentErrors.has(error)
 }
 
 function proxyError(failure: ProxyFailure, host: string, secrets: readonly string[]): ConnectionError {
-  const cause = copyWithout(secrets, innermost(failure.cause))
-  const reason = failure.explain(host, cause.code)
+  const inner = innermost(failure.cause)
+  const cause = copyWithout(secrets, inner)
+  const network = networkErrorOf(inner)
+  const reason = failure.explain(host, network.code)
   const error = new ConnectionError(
     `Could not get through the proxy ${failure.proxy}: ${reason} (${cause.message})`,
     { requestSent: false },
     { cause },
   )
-  if (failure.isPermanent || isPermanent(cause)) permanentErrors.add(error)
+  if (failure.isPermanent || isPermanent(network)) permanentErrors.add(error)
   return error
 }
 
-/** A certificate stays what it is, and so does a port that does not speak TLS. */
-function isPermanent({ code = '' }: NetworkError): boolean {
-  // A server that is being set up sends the TLS alert `internal error`: that passes.
+/** Certificates, and ports that do not speak TLS, do not change between two attempts. */
+function isPermanent({ code = '' }: Pick<NetworkError, 'code'>): boolean {
+  // A server that is starting sends the TLS alert `internal error`: temporary.
   if (code.includes('INTERNAL_ERROR')) return false
   return Object.hasOwn(permanentFailures, code) || code.startsWith('ERR_SSL_') || code === 'EPROTO'
 }
 
-/** ECONNRESET without a `syscall` comes from a mock: treat the request as sent. */
-function isMocked(failure: unknown): boolean {
-  return stringProperty(failure, 'code') === 'ECONNRESET' && stringProperty(failure, 'syscall') === undefined
-}
-
-/** Whether the failure itself proves that the request was not sent, where the transport cannot tell. */
-function isBeforeSending(failure: unknown, explanation: string | undefined): boolean {
-  const syscall = stringProperty(failure, 'syscall')
-  if (syscall === 'connect' || syscall === 'getaddrinfo') return true
-  // On a connection that stands: EHOSTUNREACH and the like then mean that it lost its route.
-  if (syscall === 'read' || syscall === 'write') return false
-  const text = stringProperty(failure, 'message') ?? ''
-  return explanation !== undefined || text.includes('before secure TLS connection')
-}
-
-function isAboutTls({ code, message }: NetworkError): boolean {
+function isAboutTls({ code, message }: Pick<NetworkError, 'code' | 'message'>): boolean {
   return code?.startsWith('ERR_SSL_') || code === 'EPROTO' || message.includes('TLS')
 }
 
-/** The network's own error: fetch wraps it in a TypeError, and trying several addresses wraps one for each. */
+/** More layers than any network error has. A limit, because a caller's `fetch` may throw an error that is its own cause. */
+const maxLayers = 10
+
+/** The network's own error: fetch wraps it in a TypeError, and Node.js wraps one error per address that it tried. */
 function innermost(error: unknown): unknown {
-  if (typeof error !== 'object' || error === null || error instanceof ProxyFailure) return error
-  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) {
-    return innermost(error.errors[0])
+  let found = error
+  for (let layer = 0; layer < maxLayers; layer++) {
+    if (typeof found !== 'object' || found === null || found instanceof ProxyFailure) return found
+    const inner = innerOf(found)
+    if (inner === undefined) return found
+    found = inner
   }
+  return found
+}
+
+function innerOf(error: object): unknown {
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return error.errors[0]
   const code = stringProperty(error, 'code')
   const isWrapper = code === undefined || code === 'UND_ERR_PRX_TLS'
-  return isWrapper && 'cause' in error && error.cause !== undefined ? innermost(error.cause) : error
+  return isWrapper && 'cause' in error ? error.cause : undefined
+}
+
+function networkErrorOf(failure: unknown): Pick<NetworkError, 'code' | 'message'> {
+  const code = stringProperty(failure, 'code')
+  return { message: stringProperty(failure, 'message') ?? '', ...(code !== undefined && { code }) }
 }
 
 interface NetworkError extends Error {
   code?: string
 }
 
-/** A copy of an error's words: what else an error carries is unknown, and may be bytes or headers with a secret. */
+/** A copy of message, stack and code only: other properties may be bytes or headers with a secret. */
 function copyWithout(secrets: readonly string[], failure: unknown): NetworkError {
   const copied = (name: string) => {
     const text = stringProperty(failure, name)
     return text === undefined ? undefined : redact(text, secrets)
   }
   // OpenSSL's messages end with a line break.
-  const message = excerpt(copied('message') ?? redact(String(failure), secrets), 300).trim()
+  const message = excerpt(redact(wholeMessageOf(failure), secrets), 300).trim()
   const copy: NetworkError = new Error(message)
   const stack = copied('stack')
   if (stack !== undefined) copy.stack = stack

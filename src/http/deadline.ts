@@ -1,72 +1,103 @@
-/** One time limit over a whole call, which knows what the call waits for when the time is over. */
-import { TimeoutError, type TimeoutPhase } from '../errors.js'
-import type { Address } from './address.js'
+/** The time limit of a call, and the message of the `TimeoutError`: what the call was waiting for. */
+import { TimeoutError } from '../errors.js'
+
+/** What one call has attempted so far, and what it waits for now. Each call has its own record, which `send` updates. */
+export interface Progress {
+  /** What the call waits for. `answer`: the request of the current attempt was sent, or may have been. */
+  phase: TimeoutError['phase']
+  /** Where the access token comes from, if it comes from an endpoint. */
+  tokenSource: TokenSourceProgress | undefined
+  /** Where the current attempt goes. */
+  address: Place | undefined
+  /** Requests that were made, repeats included; token requests are not counted. */
+  attempts: number
+  /** When the current attempt began, on the monotonic clock. */
+  attemptedSince: number
+  /** Attempts whose outcome is unknown: they were sent, and no answer says whether they took effect. */
+  lostAttempts: number
+  /** HTTP status of the current attempt's answer. */
+  status: number | undefined
+  /** How the last attempt failed, while another one follows. */
+  lastFailure: Error | undefined
+}
+
+/** An address in the parts that messages show: never its query. */
+interface Place {
+  readonly host: string
+  readonly shown: string
+}
+
+/** A token endpoint, and the request to it that many calls may wait for. */
+export interface TokenSourceProgress {
+  readonly endpoint: Place
+  /** The token request in flight, if there is one. */
+  readonly request: Progress | undefined
+}
+
+/** The tunnels through proxies that a transport is making. */
+export interface Tunnels {
+  /** The proxy that has not made its tunnel to this host yet, with the variable that names it. */
+  awaitedProxy(host: string): string | undefined
+}
+
+/** A call begins by waiting for its token. */
+export function newProgress(tokenSource: TokenSourceProgress | undefined): Progress {
+  return {
+    phase: 'token',
+    tokenSource,
+    address: undefined,
+    attempts: 0,
+    attemptedSince: 0,
+    lostAttempts: 0,
+    status: undefined,
+    lastFailure: undefined,
+  }
+}
 
 export interface DeadlineOptions {
-  /** What takes the time, as the first words of the error: the name of a method. */
+  /** What is limited, e.g. the name of a method: the first words of the error. */
   readonly what: string
+  readonly timeoutMs: number
   /** The caller's signal: aborting it ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined
-  /** Called when the call is over. */
-  readonly onEnd?: (() => void) | undefined
+  /** Read for the message when the time has ended. */
+  readonly progress: Progress
+  readonly tunnels: Tunnels | undefined
 }
 
 /**
- * What is left of a call's time. A deadline aborts once: when the time is over, or when the caller aborts.
+ * The time limit of one call. A deadline aborts once: when the time has ended, or when the caller aborts.
  *
  * Not an AbortSignal: measured with undici on loopback, an AbortSignal for each call costs a fifth of the throughput.
  */
 export class Deadline {
-  /** When the time is over at the latest, on the monotonic clock. */
+  /** When the time ends at the latest, on the monotonic clock. */
   readonly endsAt: number
   aborted = false
-  /** Requests that have left, or may have, in this time. */
-  requestsSent = 0
   /** Once aborted: a `TimeoutError`, or the reason of the caller's signal. */
   reason: unknown
-  /** How the last attempt failed, while another one follows. */
-  lastFailure: Error | undefined
-  /** Set by a transport that goes through proxies: which of them has not made a tunnel to this host yet. */
-  awaitedProxy: ((host: string) => string | undefined) | undefined
-  #phase: TimeoutPhase = 'connection'
-  #address: Address | undefined
-  #tokenRequest: (() => Deadline | undefined) | undefined
+  readonly #options: DeadlineOptions
   readonly #timer: NodeJS.Timeout
   readonly #stopFollowing: (() => void) | undefined
-  readonly #onEnd: (() => void) | undefined
-  /** Replaced, not changed: as a rule there is one listener, and an array that grew would keep room for many. */
+  /** Copy-on-write: usually one listener. */
   #listeners: readonly (() => void)[] = none
 
   /** @throws the reason of a signal that is aborted already */
-  constructor(timeoutMs: number, { what, signal, onEnd }: DeadlineOptions) {
+  constructor(options: DeadlineOptions) {
+    const { signal, timeoutMs } = options
     if (signal?.aborted) throw signal.reason
+    this.#options = options
     this.#stopFollowing = signal && follow(signal, this)
     this.endsAt = performance.now() + timeoutMs
-    this.#timer = setTimeout(() => this.abort(this.#timeoutError(timeoutMs, what)), timeoutMs)
-    this.#onEnd = onEnd
-  }
-
-  /** An attempt begins, or the wait before one: nothing of this attempt has left. */
-  waitFor(phase: 'connection' | 'backoff', address: Address): void {
-    this.#phase = phase
-    this.#address = address
+    this.#timer = setTimeout(() => this.abort(timeoutError(options)), timeoutMs)
   }
 
   /**
-   * The call needs an access token first: from this endpoint, or from a function of the caller's.
-   *
-   * @param tokenRequest - the time limit of the request to the endpoint that is in flight, if there is one
+   * Aborts if the time has ended. To be called before a request leaves: when a process goes on that stood still, its
+   * sockets are served before its timers, so that a connection that is made then would send a request long after its time.
    */
-  waitForToken(endpoint: Address | undefined, tokenRequest?: () => Deadline | undefined): void {
-    this.#phase = 'token'
-    this.#address = endpoint
-    this.#tokenRequest = tokenRequest
-  }
-
-  /** The request of the current attempt has left, or may have. */
-  requestLeft(): void {
-    this.#phase = 'answer'
-    this.requestsSent++
+  checkClock(): void {
+    if (performance.now() >= this.endsAt) this.abort(timeoutError(this.#options))
   }
 
   abort(reason: unknown): void {
@@ -89,66 +120,63 @@ export class Deadline {
     this.#listeners = others.length === 0 ? none : others
   }
 
-  /** The call is over: nothing will abort it any more. */
+  /**
+   * Waits for a promise that others may share: an abort ends this wait alone, and leaves the promise running.
+   *
+   * @throws the deadline's reason, as soon as the deadline is aborted
+   */
+  waitFor<T>(promise: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const onAbort = () => reject(this.reason)
+      this.onAbort(onAbort)
+      promise.then(
+        (value) => {
+          this.removeListener(onAbort)
+          resolve(value)
+        },
+        (reason: unknown) => {
+          this.removeListener(onAbort)
+          reject(reason)
+        },
+      )
+    })
+  }
+
+  /** Runs `work` with a real AbortSignal. Waits until the deadline at most, also for `work` that ignores the signal. */
+  async withSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController()
+    const onAbort = () => controller.abort(this.reason)
+    this.onAbort(onAbort)
+    try {
+      return await this.waitFor(work(controller.signal))
+    } finally {
+      this.removeListener(onAbort)
+    }
+  }
+
+  /** @throws the deadline's reason, as soon as the deadline is aborted */
+  async sleep(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const slept = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms)
+    })
+    try {
+      await this.waitFor(slept)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The call has ended: nothing aborts this deadline any more. */
   end(): void {
     clearTimeout(this.#timer)
     this.#stopFollowing?.()
-    this.#onEnd?.()
-  }
-
-  /** Says what the connection of the current attempt waits for, if that is a proxy. */
-  missingTunnel(): string | undefined {
-    if (this.#phase !== 'connection' || this.#address === undefined) return undefined
-    const { host } = this.#address
-    const proxy = this.awaitedProxy?.(host)
-    return proxy && `the proxy ${proxy} had made no tunnel to ${host}. Is it a proxy, and does it work?`
-  }
-
-  #timeoutError(timeoutMs: number, what: string): TimeoutError {
-    const phase = this.#phase
-    const waiting = phase === 'token' ? this.#tokenRequest?.() : this
-    const cause = waiting?.lastFailure
-    const missingTunnel = waiting?.missingTunnel()
-    const message =
-      `${what} took longer than ${Math.round(timeoutMs)} ms: ` +
-      whatWasMissing(phase, this.#address, missingTunnel) +
-      (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
-    return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
   }
 }
 
 const none: readonly (() => void)[] = []
 
-/** What the call was waiting for when its time was over, and what to do about it. */
-function whatWasMissing(
-  phase: TimeoutPhase,
-  address: Address | undefined,
-  missingTunnel: string | undefined,
-): string {
-  switch (phase) {
-    case 'connection':
-      if (missingTunnel !== undefined) return `this attempt was not sent, because ${missingTunnel}`
-      return (
-        `this attempt was not sent, because no connection to ${address?.host} was made or became free. ` +
-        'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
-        'if not, check the network, or whether a proxy is needed.'
-      )
-    case 'token':
-      if (address === undefined) {
-        return '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
-      }
-      return missingTunnel === undefined
-        ? `there was no access token from ${address.shown} yet. ` +
-            'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.'
-        : `there was no access token from ${address.shown} yet, because ${missingTunnel}`
-    case 'answer':
-      return `the request to ${address?.shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
-    case 'backoff':
-      return `another attempt at ${address?.shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`
-  }
-}
-
-/** The deadlines that end with a caller's signal. One listener serves all: Node.js takes many on a signal for a leak. */
+/** The deadlines that follow a caller's signal, with one listener for all: Node.js warns of a leak if there are many. */
 const followers = new WeakMap<AbortSignal, Set<Deadline>>()
 
 function follow(signal: AbortSignal, deadline: Deadline): () => void {
@@ -163,4 +191,51 @@ function follow(signal: AbortSignal, deadline: Deadline): () => void {
   }
   deadlines.add(deadline)
   return () => deadlines.delete(deadline)
+}
+
+/** A call in phase `token` waits for the token request, which many calls share: the message describes that request. */
+function timeoutError({ what, timeoutMs, progress, tunnels }: DeadlineOptions): TimeoutError {
+  const { phase } = progress
+  const awaited = phase === 'token' ? progress.tokenSource?.request : progress
+  const cause = awaited?.lastFailure
+  const message =
+    `${what} took longer than ${Math.round(timeoutMs)} ms: ` +
+    whatWasMissing(progress, missingTunnel(awaited, tunnels)) +
+    (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
+  return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
+}
+
+function whatWasMissing(
+  { phase, address, tokenSource }: Progress,
+  missingTunnel: string | undefined,
+): string {
+  switch (phase) {
+    case 'connection':
+      if (missingTunnel !== undefined) return `this attempt was not sent, because ${missingTunnel}`
+      return (
+        `this attempt was not sent, because no connection to ${address?.host} was made or became free. ` +
+        'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
+        'if not, check the network, or whether a proxy is needed.'
+      )
+    case 'token':
+      if (tokenSource === undefined) {
+        return '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
+      }
+      return missingTunnel === undefined
+        ? `there was no access token from ${tokenSource.endpoint.shown} yet. ` +
+            'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.'
+        : `there was no access token from ${tokenSource.endpoint.shown} yet, because ${missingTunnel}`
+    case 'answer':
+      return `the request to ${address?.shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
+    case 'backoff':
+      return `another attempt at ${address?.shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`
+  }
+}
+
+/** Why there is no connection yet, if a proxy is the reason. */
+function missingTunnel(awaited: Progress | undefined, tunnels: Tunnels | undefined): string | undefined {
+  if (awaited?.phase !== 'connection' || awaited.address === undefined) return undefined
+  const { host } = awaited.address
+  const proxy = tunnels?.awaitedProxy(host)
+  return proxy && `the proxy ${proxy} had made no tunnel to ${host}. Is it a proxy, and does it work?`
 }

@@ -1,15 +1,37 @@
-/** A proxy from the environment: what fails at the proxy itself is told from what fails behind it. */
-import type { Dispatcher, Pool } from 'undici'
+/** A proxy from the environment: distinguishes failures of the proxy from failures of the target. */
+import type { buildConnector, Dispatcher, Pool } from 'undici'
 import { ConfigurationError } from '../errors.js'
 
-/** The variables that undici asks, in its order for `https:` targets. */
+/** The variables that undici reads, in its order for `https:` targets. */
 const variables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const
 
-/** How long a proxy may take to answer, in milliseconds: as long as undici lets a connection take. */
+/** How long a proxy may take to answer, in milliseconds: the same as undici's limit for a connection. */
 const answerTimeoutMs = 10_000
 
+/** @throws `ConfigurationError` for a variable that names no proxy that can be used */
 export function isProxyConfigured(): boolean {
+  for (const name of variables) {
+    const address = process.env[name]
+    const message = address && proxyAddressProblem(address)
+    if (message) {
+      throw new ConfigurationError(`${name} in the environment ${message}.`, {
+        issues: [{ path: [name], message }],
+      })
+    }
+  }
   return variables.some((name) => process.env[name])
+}
+
+/** What is wrong with the address of a proxy. The address is not shown, because it may hold a password. */
+function proxyAddressProblem(address: string): string | undefined {
+  const scheme = /^([a-z][a-z\d+.-]{0,20}):\/\//i.exec(address)?.[1]?.toLowerCase()
+  if (scheme === undefined) return 'has no scheme: write `http://` in front'
+  if (scheme !== 'http' && scheme !== 'https') {
+    return `names a \`${scheme}:\` proxy, which cannot be used: name an HTTP proxy, or give the client a \`dispatcher\` of your own`
+  }
+  return URL.canParse(address)
+    ? undefined
+    : 'must be the URL of a proxy, such as `http://proxy.example.com:3128`'
 }
 
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */
@@ -55,14 +77,14 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** The tunnels that were asked for and do not stand yet. */
+/** The tunnels that were requested and are not established yet. */
 export class PendingTunnels {
   readonly #pending = new Set<{ readonly target: string; readonly proxy: URL }>()
 
   /** The proxy that has not made its tunnel to this host yet, as {@link ProxyFailure} names it. */
   awaitedProxy(host: string): string | undefined {
     for (const { target, proxy } of this.#pending) {
-      // The target of a tunnel always has its port, a host only one that is not the protocol's own.
+      // The target of a tunnel always has a port; a host has one only if it is not the default of its protocol.
       if (target === host || target === `${host}:443` || target === `${host}:80`) return nameOf(proxy)
     }
     return undefined
@@ -81,16 +103,17 @@ export class PendingTunnels {
 }
 
 /**
- * The connections of undici's proxy agent to the proxy itself; what fails there is a {@link ProxyFailure}.
+ * The connections of undici's proxy agent to the proxy itself: their errors become a {@link ProxyFailure}.
  *
- * @param tunnels - remembers which tunnels are being made
+ * @param options.connect - makes the connections
+ * @param options.tunnels - remembers which tunnels are being made
  */
 export function proxyPool(
   UndiciPool: typeof Pool,
   proxy: URL,
-  { tunnels, ...options }: { tunnels: PendingTunnels },
+  { connect: connector, tunnels }: { connect: buildConnector.connector; tunnels: PendingTunnels },
 ): Dispatcher {
-  const pool = new UndiciPool(proxy, { ...options, headersTimeout: answerTimeoutMs })
+  const pool = new UndiciPool(proxy, { connect: connector, headersTimeout: answerTimeoutMs })
   const connect = pool.connect.bind(pool) as (
     options: Dispatcher.ConnectOptions,
   ) => Promise<Dispatcher.ConnectData>
@@ -104,14 +127,6 @@ export function proxyPool(
     throw new ProxyFailure(proxy, { status: answer.statusCode })
   }
   return Object.assign(pool, { connect: naming })
-}
-
-/** The error for a variable that names no proxy. Without the variable's value, which may hold a password. */
-export function proxyAddressError(): ConfigurationError {
-  const message = 'must be the URL of a proxy'
-  return new ConfigurationError(`HTTPS_PROXY or HTTP_PROXY in the environment ${message}.`, {
-    issues: [{ path: ['HTTPS_PROXY'], message }],
-  })
 }
 
 /** Host and port, and the variable that names them; never the credentials. */

@@ -1,39 +1,94 @@
-/** Keeps secrets of a request out of what errors show of its answer. */
+/** Keeps secrets of a request, and tokens, out of what errors show of an answer (SECURITY.md). */
 
-const blank = '[redacted]'
+/** The most characters that an error shows of a text from outside. Only these are searched for secrets. */
+export const maxShownLength = 64 * 1024
 
-/** Stands in place of a whole text that shows a secret: the rest of such an echo is hardly worth the risk. */
+/** Replaces the whole of a text that shows a secret. */
 const blankText = '[redacted: it repeats a secret of the request]'
 
-/** Shorter values are too common in ordinary text: blanking for their sake would hide nothing. */
-const minSecretLength = 4
+/** This many characters of a secret in a row count as the secret. */
+const fragmentLength = 8
 
-/** Escapes within escapes, such as HTML in JSON in a URL, are looked through to this depth. */
+/** At the end of a text that was cut off, this many are enough: the rest of the secret may have followed. */
+const minFragmentAtEnd = 4
+
+/** A shorter secret is not searched for in base64 or hex, which would be in many texts by chance. */
+const minEncodedLength = 4
+
+/** Escapes within escapes, such as HTML in JSON in a URL, are undone to this depth. */
 const maxNesting = 8
 
 /**
- * The text, or a blank if a secret is in it, in whatever spelling: as it is, or escaped as in JSON, forms, URLs or
- * HTML, also several times over.
+ * The first {@link maxShownLength} characters of a text, or a blank if they show a secret: unchanged, in part, in
+ * base64 or hex, or escaped once or several times as in JSON, forms, URLs or HTML. Takes linear time.
  *
- * @param cutOff - whether the text broke off: then the beginning of a secret at its end counts, too
+ * @param cutOff - whether the text broke off
  */
 export function redact(text: string, secrets: readonly string[], { cutOff = false } = {}): string {
-  const sought = secrets.flatMap(readings).filter((secret) => secret.length >= minSecretLength)
-  if (sought.length === 0) return text
-  const shows = (reading: string) =>
-    sought.some((secret) => reading.includes(secret) || (cutOff && endsInside(reading, secret)))
-  return readings(text).some(shows) ? blankText : text
+  const shown = shownPartOf(text)
+  const given = secrets.filter((secret) => secret !== '')
+  if (given.length === 0 || shown === '') return shown
+  const sought = [...new Set(given.flatMap(spellings))]
+  const isCutOff = cutOff || shown.length < text.length
+  const texts = readings(shown)
+  const isSecretShown =
+    showsAny(texts, sought) || (isCutOff && texts.some((each) => endsInside(each, sought)))
+  return isSecretShown ? blankText : shown
 }
 
-/** Blanks whatever looks like a token in a token endpoint's answer, whole or broken, JSON or not. */
-export function redactTokens(text: string): string {
-  return text
-    .replace(/("(?:access|refresh|id)_token"\s*:\s*")(?:[^"\\]|\\.)*/g, `$1${blank}`)
-    .replace(/((?:access|refresh|id)_token=)[^&\s]*/g, `$1${blank}`)
-    .replace(/eyJ[\w-]*(?:\.[\w-]*){1,4}/g, blank)
+/** A copy, because a slice keeps the whole text in memory for as long as the error lives. */
+function shownPartOf(text: string): string {
+  if (text.length <= maxShownLength) return text
+  return Buffer.from(text.slice(0, maxShownLength), 'utf16le').toString('utf16le')
 }
 
-/** The text as it stands, and with one layer of escapes after the other undone. One character for each byte of UTF-8. */
+/** Whether a text holds a short secret, or {@link fragmentLength} characters in a row of a longer one. */
+function showsAny(texts: readonly string[], sought: readonly string[]): boolean {
+  const short = sought.filter((each) => each.length < fragmentLength)
+  if (texts.some((text) => short.some((each) => text.includes(each)))) return true
+  const fragments = new Set<string>()
+  for (const each of sought) for (const fragment of fragmentsOf(each)) fragments.add(fragment)
+  for (const text of texts) for (const fragment of fragmentsOf(text)) if (fragments.has(fragment)) return true
+  return false
+}
+
+function* fragmentsOf(text: string): Generator<string> {
+  for (let end = fragmentLength; end <= text.length; end++) yield text.slice(end - fragmentLength, end)
+}
+
+/** Whether a text ends with the beginning of a secret, also if half an escape follows that beginning. */
+function endsInside(text: string, sought: readonly string[]): boolean {
+  const brokenEscape = /(?:%[0-9a-f]?|&[#\w;]{0,9}|u[0-9a-f]{0,3})$/i.exec(text.slice(-16))?.[0].length ?? 0
+  const ends = [text, text.slice(0, text.length - brokenEscape)].map((each) => each.slice(-fragmentLength))
+  return sought.some((each) => {
+    for (let length = Math.min(each.length, fragmentLength) - 1; length >= minFragmentAtEnd; length--) {
+      const beginning = each.slice(0, length)
+      if (ends.some((end) => end.endsWith(beginning))) return true
+    }
+    return false
+  })
+}
+
+/** A secret in every way that {@link readings} does not undo. */
+function spellings(secret: string): string[] {
+  const asGiven = readings(secret).filter((reading) => reading.trim() !== '')
+  if (secret.length < minEncodedLength) return asGiven
+  const bytes = Buffer.from(secret)
+  const hex = bytes.toString('hex')
+  const base64 = [0, 1, 2].map((bytesBefore) => base64Within(bytes, bytesBefore))
+  const base64url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))
+  return [...asGiven, ...base64.flatMap(readings), ...base64url, hex, hex.toUpperCase()]
+}
+
+/** The base64 characters that depend on these bytes alone, if `bytesBefore` other bytes come first. */
+function base64Within(bytes: Uint8Array, bytesBefore: number): string {
+  const text = Buffer.concat([Buffer.alloc(bytesBefore), bytes]).toString('base64url')
+  const isLastShared = (bytesBefore + bytes.length) % 3 !== 0
+  const own = text.slice(Math.ceil((bytesBefore * 8) / 6), isLastShared ? -1 : undefined)
+  return own.replaceAll('-', '+').replaceAll('_', '/')
+}
+
+/** The text, and the text after undoing each further layer of escapes. One character for each byte of UTF-8. */
 function readings(text: string): string[] {
   const found = [bytesOf(text)]
   for (let depth = 0; depth < maxNesting; depth++) {
@@ -55,7 +110,8 @@ function charactersOf(escaped: string, ...groups: (string | undefined)[]): strin
   const [units, byte, decimal, hex, name] = groups
   if (units !== undefined) {
     const codes = units.match(/[0-9a-f]{4}/gi) ?? []
-    return bytesOf(String.fromCharCode(...codes.map((code) => Number.parseInt(code, 16))))
+    // Joined first, because two halves of a surrogate pair are one character.
+    return bytesOf(codes.map((code) => String.fromCharCode(Number.parseInt(code, 16))).join(''))
   }
   if (byte !== undefined) return String.fromCharCode(Number.parseInt(byte, 16))
   if (name !== undefined) return htmlCharacters[name.toLowerCase() as keyof typeof htmlCharacters]
@@ -68,13 +124,19 @@ function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-/** Whether a text ends with the beginning of a secret, also if an escape broke off behind that beginning. */
-function endsInside(text: string, secret: string): boolean {
-  const brokenEscape = /(?:%[0-9a-f]?|&[#\w;]{0,9}|u[0-9a-f]{0,3})$/i.exec(text)?.[0].length ?? 0
-  return [text.length, text.length - brokenEscape].some((end) => {
-    for (let count = Math.min(secret.length - 1, end); count >= minSecretLength; count--) {
-      if (text.endsWith(secret.slice(0, count), end)) return true
-    }
-    return false
-  })
+const blankToken = '[redacted]'
+
+/** Blanks whatever looks like a token in a token endpoint's answer, whole or broken, JSON or not. Takes linear time. */
+export function redactTokens(text: string): string {
+  return text
+    .slice(0, maxShownLength)
+    .replace(/("(?:access|refresh|id)_token"\s*:\s*")[^"\\]*(?:\\.[^"\\]*)*/gs, `$1${blankToken}`)
+    .replace(/((?:access|refresh|id)_token=)[^&\s]*/g, `$1${blankToken}`)
+    .replace(/[\w.-]+/g, withoutJwt)
+}
+
+/** Blanks a JSON Web Token, which begins with `eyJ` and has dots, in a text of characters that tokens consist of. */
+function withoutJwt(text: string): string {
+  const start = text.indexOf('eyJ')
+  return start !== -1 && text.includes('.', start) ? text.slice(0, start) + blankToken : text
 }

@@ -1,32 +1,34 @@
-/** One HTTP exchange: the seam between the client and undici or fetch. */
-import type { Address } from './address.js'
-import type { Deadline } from './deadline.js'
+/** One HTTP exchange: the interface that the undici and fetch transports implement. */
+import { BoundedBytes } from '../shared/bounded-bytes.js'
+import { withoutEndingSlashes } from '../shared/http-syntax.js'
+import { isSuccess } from '../shared/status.js'
+import type { Deadline, Progress, Tunnels } from './deadline.js'
 
+/** Where a request goes, parsed once: in the parts that undici, fetch, errors and logs ask for. */
+export interface Address {
+  /** The whole address, for fetch. */
+  readonly url: string
+  readonly origin: string
+  /** Path and query, as they are sent. */
+  readonly path: string
+  /** Host and port, for messages. */
+  readonly host: string
+  /** The address without its query, which may hold a secret: for errors and logs. */
+  readonly shown: string
+}
+
+/** A request as it is sent, with its Authorization header. */
 export interface HttpRequest {
   readonly method: 'POST' | 'PUT' | 'DELETE'
   readonly address: Address
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
-  /** Everything in the request that must not appear in what an error shows, should the server send it back. */
-  readonly secrets: () => readonly string[]
-}
-
-/** A subscription call before it has its Authorization header. */
-export interface UnauthorizedRequest {
-  readonly method: HttpRequest['method']
-  readonly address: Address
-  /** The body, in form encoding. */
-  readonly body?: string
-  /** Headers of the caller's. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** As in {@link HttpRequest}, but for the authorization. */
-  readonly secrets: readonly string[]
 }
 
 export interface HttpResponse {
   readonly status: number
-  /** The `Retry-After` header as it came. */
-  readonly retryAfter: string | undefined
+  /** The value of a header, by its lower-case name; the first one, if there are several. */
+  header(name: string): string | undefined
   /** The body as text, cut off at {@link maxBodyBytes}. */
   readonly body: string
   /** False when the body is longer than {@link maxBodyBytes}, or an error answer's body broke off. */
@@ -34,41 +36,60 @@ export interface HttpResponse {
 }
 
 export interface Transport {
+  /** The tunnels through a proxy, if the transport makes any. */
+  readonly tunnels?: Tunnels
   /**
-   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Calls
-   * `deadline.requestLeft` when the request leaves: until then the server has surely not seen it.
+   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Sets `progress.phase` to
+   * `answer` when the request is sent, or may have been: before that the server cannot have seen it.
    *
-   * @throws `ConnectionError` when there is no answer, or the deadline's reason as soon as the deadline is aborted
+   * @throws what the network throws, or the deadline's reason as soon as the deadline is aborted
    */
-  send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse>
+  send(request: HttpRequest, deadline: Deadline, progress: Progress): Promise<HttpResponse>
   /** Closes the connections that the transport opened itself. */
   close(): Promise<void>
 }
 
-/** Answers of this service are a few dozen bytes; 1 MiB is far beyond any and keeps memory bounded. */
+/**
+ * The address of a path under a base address.
+ *
+ * @param base - query, fragment and slashes at the end are left out
+ * @param path - begins with a slash; may have a query
+ */
+export function addressBelow(base: URL, path: string): Address {
+  const { host, origin } = base
+  const wholePath = withoutEndingSlashes(base.pathname) + path
+  const [pathWithoutQuery] = wholePath.split('?', 1)
+  return {
+    url: origin + wholePath,
+    origin,
+    path: wholePath,
+    host,
+    shown: `${origin}${pathWithoutQuery}`,
+  }
+}
+
+/** Keeps memory bounded: 1 MiB, while answers of this service have a few dozen bytes. */
 export const maxBodyBytes = 1024 * 1024
 
 /** The pieces of a body as they arrive, as UTF-8 text up to {@link maxBodyBytes}. */
 export class BodyText {
-  readonly #parts: Uint8Array[] = []
-  #remaining = maxBodyBytes
+  readonly #bytes = new BoundedBytes(maxBodyBytes)
 
   /** Keeps a piece; `false` once there is more than is kept. */
   add(piece: Uint8Array): boolean {
-    if (this.#remaining > 0) this.#parts.push(piece.subarray(0, this.#remaining))
-    this.#remaining -= piece.byteLength
-    return this.#remaining >= 0
+    if (this.#bytes.add(piece)) return true
+    this.#bytes.add(piece.subarray(0, maxBodyBytes - this.#bytes.size))
+    return false
   }
 
   toString(): string {
-    const parts = this.#parts
-    return utf8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts))
+    return utf8.decode(this.#bytes.bytes)
   }
 }
 
-/** Whether a body that breaks off is an error: after a success, whose content is needed. Else the status is enough. */
+/** Whether an incomplete body is an error: only after a success. For an error answer the status is enough. */
 export function isBodyNeeded(status: number): boolean {
-  return status >= 200 && status <= 299
+  return isSuccess(status)
 }
 
 /** Reads a body from a stream; see {@link BodyText} and {@link isBodyNeeded}. */
@@ -83,7 +104,7 @@ export async function readBody(
       const { done, value } = await iterator.next()
       if (done) return { body: text.toString(), bodyComplete: true }
       if (text.add(value)) continue
-      // Not waited for: a body whose sender hangs would hold up the answer, which is complete enough.
+      // Not awaited: if the sender hangs, waiting would only delay the answer.
       iterator.return?.().catch(() => {})
       return { body: text.toString(), bodyComplete: false }
     }

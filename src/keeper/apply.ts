@@ -1,273 +1,209 @@
-/** What a call and its answer mean for a user's record. No I/O and no clock of its own. */
-import type { Call, Facts, Learnt } from './decide.js'
-import type { KeeperGap } from './keeper-types.js'
-import { earlierStamp, pastStamp, restoreWaitMs, settlingMs } from './timing.js'
-import { isMet, mayBeUndone, newSlot, type Slot, slotOf, type UserRecord } from './user-record.js'
+/** What the answer to a call means: the next record, what was learnt, and what is to be reported. No I/O, no clock. */
+import { type Call, type Facts, hasSurplus, type Learnt } from './decide.js'
+import {
+  isThere,
+  overlaps,
+  type SubscriptionState,
+  stateOf,
+  type UserRecord,
+  union,
+  withoutState,
+  withState,
+} from './record.js'
+import type { KeeperGap } from './types.js'
 
-/** What came of a call. `lost`: it may have taken effect. `refused`: it surely had no effect, or can be repeated. */
+/** What the service answered. */
 export type Answer =
   | { readonly kind: 'created'; readonly id: number }
-  | { readonly kind: 'conflict' | 'ok' | 'not-found' | 'lost' | 'refused' }
+  | { readonly kind: 'ok' | 'conflict' | 'not-found' }
 
-/** When a call was made. */
 export interface CallTimes {
-  /** Monotonic. */
-  readonly sentSince: number
   /** Wall clock. */
   readonly sentAt: number
-  /** Monotonic. */
-  readonly answeredSince: number
   /** Wall clock. */
   readonly answeredAt: number
 }
 
-/** What others are to be told of. */
-export interface Effects {
+export interface Context {
+  readonly facts: Facts
+  readonly learnt: Learnt
+  readonly times: CallTimes
+}
+
+/** What is to be reported of an answer. */
+export interface Report {
+  /** Subscribed for the first time. */
+  readonly isCreated?: boolean
+  /** Had to be made anew. */
+  readonly isRestored?: boolean
   readonly gap?: KeeperGap
-  /** Whether the subscription was found to have ended. */
-  readonly foundEnd?: boolean
-  readonly created?: boolean
-  readonly restored?: boolean
-  /** Whether a subscription may have been replaced whose id was never known. */
-  readonly replacedUnknown?: boolean
-  /** Whether the store has to learn of it soon: an id or a doubt has changed. */
-  readonly mustSave: boolean
+  /** Found ended. `first`: the first end since a delivery; `again`: the user's receiver fails again and again. */
+  readonly end?: 'first' | 'again'
 }
 
-/** Notes in the record what a call might bring about, before it is sent. */
-export function prepare(record: UserRecord, call: Call, { generation }: Facts): void {
-  if (call.kind !== 'create') return
-  let slot = slotOf(record, call.target)
-  if (slot === undefined) {
-    slot = newSlot(call.target, generation)
-    record.slots.push(slot)
-  }
-  slot.isCreating = true
+export interface Applied {
+  readonly record: UserRecord
+  readonly learnt: Learnt
+  readonly report: Report
+  /** Whether the answer proves the wanted subscription: its proof was sent when the call was. */
+  readonly isProof: boolean
 }
 
-/** The call was not sent: nothing can come of it. */
-export function takeBack(record: UserRecord, { target }: Call): void {
-  const slot = slotOf(record, target)
-  if (slot !== undefined) slot.isCreating = false
-}
-
-/**
- * How the intent is to be stored before the call is sent. `read-back`: it must stand there for certain. `written`: as
- * well as the store can. Not at all for the probe of a recorded user who has parameters: should it create, and the
- * process crash, then the next process finds that out by the recorded id.
- */
-export function intentStorage(
-  record: UserRecord,
-  call: Call,
-  facts: Facts,
-): 'read-back' | 'written' | 'none' {
-  if (call.kind === 'update') return 'none'
-  if (call.kind === 'unsubscribe' || call.replaces) return 'read-back'
-  const slot = slotOf(record, call.target)
-  if (slot?.id === undefined || slot.isTaken) return 'read-back'
-  return facts.hasParameters ? 'none' : 'written'
-}
-
-/** Whether the store still says that a create is unanswered which has been answered now. */
-function hasStoredIntent(slot: Slot, { replaces }: { replaces: boolean }, facts: Facts): boolean {
-  return replaces || slot.id === undefined || slot.isTaken || !facts.hasParameters
-}
-
-export function apply(record: UserRecord, call: Call, answer: Answer, context: Context): Effects {
-  const { facts, times } = context
-  const slot = slotOf(record, call.target)
-  if (slot === undefined) return { mustSave: false }
-  if (call.kind === 'unsubscribe') return applyUnsubscribe(record, slot, answer, context)
-  if (call.kind === 'update') return applyUpdate(record, slot, answer, context)
-  slot.isCreating = false
-  switch (answer.kind) {
-    case 'created': {
-      const replacedUnknown = call.replaces && slot.doubt !== 'none'
-      return { ...applyCreated(record, slot, { ...call, id: answer.id }, context), replacedUnknown }
-    }
-    case 'conflict':
-      return applyConflict(record, slot, call, context)
-    case 'refused':
-      return { mustSave: hasStoredIntent(slot, call, facts) }
+/** @param record - as it was before the call */
+export function apply(record: UserRecord, call: Call, answer: Answer, context: Context): Applied {
+  if (answer.kind === 'created') return applyCreated(record, call, answer.id, context)
+  switch (call.kind) {
+    case 'unsubscribe':
+      return applyUnsubscribe(record, call.key, answer, context)
+    case 'update':
+      return applyUpdate(record, call.key, answer, context)
+    case 'create':
+      return applyConflict(record, call.key, context)
     default:
-      slot.doubt = 'unanswered'
-      slot.settledFrom = times.answeredSince + settlingMs
-      return { mustSave: true }
+      return applyOverlap(record, call, context)
   }
 }
 
-type Context = { readonly facts: Facts; readonly learnt: Learnt; readonly times: CallTimes }
+function applyCreated(record: UserRecord, call: Call, id: number, context: Context): Applied {
+  const { facts, learnt, times } = context
+  const { generation, names, spec } = facts
+  const before = stateOf(record, call.key)
+  const { types, callbackUrl } = before ?? spec
+  const state = { types, callbackUrl, generation, parameterNames: names, id, provenAt: times.sentAt }
+  const noted = noteReplacing(withState(record, state), call, times)
+  if (!isPresent(call.key, facts)) return unchanged(noted, context)
 
-function applyCreated(
-  record: UserRecord,
-  slot: Slot,
-  { id, replaces }: { id: number; replaces: boolean },
-  { facts, learnt, times }: Context,
-): Effects {
-  const { answeredAt, answeredSince, sentAt, sentSince } = times
-  const hadId = slot.id !== undefined
-  const mayHaveBeen = slot.doubt === 'unanswered'
-  const hadSurplus = facts.hasSurplus(slot.generation)
-  const { interruption } = record
-  const provenBefore = interruption ? earlierStamp(interruption.lastProvenAt, slot.provenAt) : slot.provenAt
-  const lastProvenAt = pastStamp(provenBefore, answeredAt)
-  if (!isMet(record) && interruption === undefined && !mayHaveBeen) record.metAt = sentAt
-  // A plain create leaves open what an earlier one, unanswered, may still do.
-  const isSettled = replaces || sentSince >= slot.settledFrom
-  if (isSettled) slot.doubt = 'none'
-  slot.id = id
-  slot.isGone = false
-  slot.isTaken = false
-  slot.generation = facts.generation
-  slot.lateUpdate = undefined
-  slot.provenAt = sentAt
-  if (record.isRemoved || slot.target !== facts.target) return { mustSave: true }
+  const { interruption, ...created } = noted
+  const proven = { learnt: { ...learnt, isProven: true }, isProof: true }
+  const gapOf = (cause: KeeperGap['cause'], lastProvenAt: number | undefined) =>
+    gapBetween(record.username, lastProvenAt, id, cause, times)
 
-  learnt.isProven = true
-  record.provenSince = sentSince
-  record.hasConflict = false
-  const gapOf = (cause: KeeperGap['cause'], provenAt: number | undefined): KeeperGap => ({
-    username: record.username,
-    subscriptionId: id,
-    lastProvenAt: provenAt,
-    restoredAt: answeredAt,
-    cause,
-  })
-  record.interruption = undefined
-  if (!hadId) {
-    if (interruption === undefined && !mayHaveBeen) return { created: true, mustSave: true }
-    // An unanswered create may have made one that ended since.
-    const provenAt = pastStamp(interruption?.lastProvenAt, answeredAt)
-    return { created: true, gap: gapOf(mayHaveBeen ? 'replaced' : 'changed', provenAt), mustSave: true }
+  if (before?.id === undefined) {
+    const isFirst = interruption === undefined && !before?.isOutcomeUnknown
+    const cause = before?.isOutcomeUnknown ? 'replaced' : 'changed'
+    const gap = isFirst ? {} : { gap: gapOf(cause, interruption?.lastProvenAt) }
+    return { ...proven, record: created, report: { isCreated: true, ...gap } }
   }
-  if (replaces) {
-    const cause = hadSurplus ? 'changed' : 'replaced'
-    return { restored: true, gap: gapOf(cause, lastProvenAt), mustSave: true }
+
+  const provenAt = interruption ? earlierStamp(interruption.lastProvenAt, before.provenAt) : before.provenAt
+  if (call.kind === 'recreate' || before.isEnding) {
+    const isOwnDoing = before.isEnding || (hasSurplus(before, facts) && !before.isOutcomeUnknown)
+    const gap = gapOf(isOwnDoing ? 'changed' : 'replaced', provenAt)
+    return { ...proven, record: created, report: { isRestored: true, gap } }
   }
-  record.restoredCount++
-  record.restoresSinceDelivery++
-  record.restoredAt = answeredAt
-  record.restorableFrom = answeredSince + restoreWaitMs(record.restoresSinceDelivery)
-  return { restored: true, foundEnd: true, gap: gapOf('ended', lastProvenAt), mustSave: true }
+  return {
+    ...proven,
+    record: {
+      ...created,
+      restoredCount: record.restoredCount + 1,
+      restoresSinceDelivery: record.restoresSinceDelivery + 1,
+      restoredAt: times.answeredAt,
+    },
+    report: { isRestored: true, gap: gapOf('ended', provenAt), end: endOf(record) },
+  }
 }
 
-function applyConflict(
-  record: UserRecord,
-  slot: Slot,
-  { replaces, target }: { replaces: boolean; target: number },
-  { facts, learnt, times }: Context,
-): Effects {
-  if (replaces) {
-    // An identical one would have been replaced: so none of ours is there.
-    slot.doubt = 'none'
-    slot.isGone = slot.id !== undefined
-    slot.isTaken = slot.isGone
-    slot.goneSince = times.answeredSince
-    learnt.overlappedTargets.add(target)
-    return { mustSave: true }
-  }
-  learnt.takenTargets.add(target)
-  const mustSave = hasStoredIntent(slot, { replaces }, facts)
-  // What stands in the place of one in doubt may be our own.
-  slot.isTaken = slot.isGone && slot.doubt === 'none'
-  record.takenSince = times.sentSince
-  // In doubt it may be another one that stands there: a proof by id tells, where there can be one.
-  const isDoubtful = slot.doubt === 'unanswered' || (slot.doubt === 'loaded' && facts.hasParameters)
-  const isProof = slot.id !== undefined && !slot.isGone && !isDoubtful
-  if (isProof && !record.isRemoved && target === facts.target) {
-    learnt.isProven = true
-    slot.provenAt = times.sentAt
-    record.provenSince = times.sentSince
-    record.hasConflict = false
-    const gap = gapBeforeProof(record, slot, times)
-    if (gap !== undefined) return { gap, mustSave: true }
-  }
-  return { mustSave: mustSave || slot.isTaken }
+/** A plain create was answered 409: something stands there. */
+function applyConflict(record: UserRecord, key: string, context: Context): Applied {
+  const { learnt } = context
+  const taken = { ...context, learnt: { ...learnt, taken: union(learnt.taken, [key]) } }
+  const state = stateOf(record, key)
+  const isOurs = isThere(state) && !state.isOutcomeUnknown
+  return isOurs ? proveExistence(record, state, key, taken) : unchanged(record, taken)
 }
 
-/** A subscription that another process had made was replaced by this one, which is proven now: that was a gap. */
-function gapBeforeProof(record: UserRecord, { id }: Slot, { answeredAt }: CallTimes): KeeperGap | undefined {
-  const { interruption, username } = record
-  if (interruption === undefined || id === undefined) return undefined
-  record.interruption = undefined
-  const lastProvenAt = pastStamp(interruption.lastProvenAt, answeredAt)
-  return { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause: 'replaced' }
+/** A recreate was answered 409. It would have replaced an identical subscription, so nothing of ours exists. */
+function applyOverlap(record: UserRecord, call: Call, context: Context): Applied {
+  const { learnt, times } = context
+  const { key } = call
+  const overlapped = { ...context, learnt: { ...learnt, overlapped: union(learnt.overlapped, [key]) } }
+  const tried = noteReplacing(record, call, times)
+  const state = stateOf(record, key)
+  if (state === undefined) return unchanged(tried, overlapped)
+  const { isOutcomeUnknown: _, ...known } = state
+  return unchanged(withState(tried, known.id === undefined ? known : { ...known, isGone: true }), overlapped)
 }
 
-function applyUpdate(
-  record: UserRecord,
-  slot: Slot,
-  answer: Answer,
-  { facts, learnt, times }: Context,
-): Effects {
+function applyUpdate(record: UserRecord, key: string, answer: Answer, context: Context): Applied {
+  const { facts, learnt } = context
+  const state = stateOf(record, key)
+  if (state === undefined) return unchanged(record, context)
   if (answer.kind === 'not-found') {
-    slot.isGone = true
-    slot.goneSince = times.answeredSince
-    learnt.isMissing = true
-    return { mustSave: true }
+    const missing = { ...context, learnt: { ...learnt, isMissing: true } }
+    return unchanged(withState(record, { ...state, isGone: true }), missing)
   }
-  if (answer.kind === 'lost') noteLateUpdate(slot, facts, times)
-  if (answer.kind !== 'ok') return { mustSave: false }
-  const isNews = slot.generation !== facts.generation || slot.doubt === 'unanswered'
-  slot.isGone = false
-  slot.provenAt = times.sentAt
-  const { generation } = facts
-  const isForGood = !mayBeUndone(slot, generation, times.sentSince)
-  // What had to vanish is still there.
-  if (isForGood && !facts.hasSurplus(slot.generation)) slot.generation = generation
-  if (slot.lateUpdate && times.sentSince >= slot.lateUpdate.settledFrom) slot.lateUpdate = undefined
-  if (times.sentSince >= slot.settledFrom) slot.doubt = 'none'
-  learnt.isProven = true
-  record.provenSince = times.sentSince
-  record.hasConflict = false
-  const gap = slot.target === facts.target ? gapBeforeProof(record, slot, times) : undefined
-  return gap === undefined ? { mustSave: isNews } : { gap, mustSave: true }
+  const { isGone: _, isOutcomeUnknown: __, isEnding: ___, ...present } = state
+  const parameterNames = union(present.parameterNames, facts.names)
+  return proveExistence(record, { ...present, parameterNames, generation: facts.generation }, key, context)
 }
 
-/** An update without an answer may still take effect. Two are noted as one, with the older parameters and the longer time. */
-function noteLateUpdate(slot: Slot, { generation }: Facts, { sentSince, answeredSince }: CallTimes): void {
-  const { lateUpdate } = slot
-  const isStillLate = lateUpdate !== undefined && sentSince < lateUpdate.settledFrom
-  slot.lateUpdate = {
-    generation: isStillLate ? Math.min(lateUpdate.generation, generation) : generation,
-    settledFrom: answeredSince + settlingMs,
-  }
-}
+function applyUnsubscribe(record: UserRecord, key: string, answer: Answer, context: Context): Applied {
+  const { facts, times } = context
+  const learnt = { ...context.learnt, taken: [] }
+  const state = stateOf(record, key)
+  if (state === undefined) return unchanged(record, { ...context, learnt })
+  const { id: _, isGone: __, ...unknown } = state
+  const ended = state.isOutcomeUnknown ? withState(record, unknown) : withoutState(record, key)
+  if (!facts.isWanted) return unchanged(ended, { ...context, learnt })
 
-function applyUnsubscribe(
-  record: UserRecord,
-  slot: Slot,
-  answer: Answer,
-  { facts, learnt, times }: Context,
-): Effects {
-  if (answer.kind !== 'ok' && answer.kind !== 'not-found') return { mustSave: false }
-  learnt.takenTargets.clear()
-  // The roster has brought the user back while the call was in flight.
-  const wasWanted = !record.isRemoved && slot.target === facts.target
-  const lastProvenAt = pastStamp(slot.provenAt, times.answeredAt)
-  const existedAfterAll = answer.kind === 'ok' && times.sentSince >= slot.settledFrom
-  if (slot.doubt === 'none' || existedAfterAll) {
-    record.slots = record.slots.filter((each) => each !== slot)
-  } else {
-    slot.id = undefined
-    slot.isGone = false
-    slot.isTaken = false
-    slot.doubt = 'unanswered'
+  if (isPresent(key, facts) || overlaps(state, facts.spec)) {
+    const interruption = record.interruption ?? { lastProvenAt: state.provenAt }
+    return unchanged({ ...ended, interruption }, { ...context, learnt })
   }
-  if (record.isRemoved) return { mustSave: true }
-  if (wasWanted || facts.isInTheWay(slot.target)) {
-    record.interruption ??= { lastProvenAt }
-    return { mustSave: true }
+  const successor = stateOf(record, facts.key)
+  if (answer.kind !== 'not-found' || successor?.id === undefined) {
+    return unchanged(ended, { ...context, learnt })
   }
-  const successor = slotOf(record, facts.target)
-  if (answer.kind === 'ok' || successor?.id === undefined) return { mustSave: true }
   // The subscription had ended before its successor was there.
-  const gap: KeeperGap = {
-    username: record.username,
-    subscriptionId: successor.id,
-    lastProvenAt,
-    restoredAt: times.answeredAt,
-    cause: 'ended',
-  }
-  return { gap, foundEnd: true, mustSave: true }
+  const gap = gapBetween(record.username, state.provenAt, successor.id, 'ended', times)
+  return { record: ended, learnt, report: { gap, end: endOf(record) }, isProof: false }
+}
+
+function proveExistence(
+  record: UserRecord,
+  state: SubscriptionState,
+  key: string,
+  { facts, learnt, times }: Context,
+): Applied {
+  const proven = withState(record, { ...state, provenAt: times.sentAt })
+  const isProof = isPresent(key, facts)
+  return { record: proven, learnt: isProof ? { ...learnt, isProven: true } : learnt, report: {}, isProof }
+}
+
+function unchanged(record: UserRecord, { learnt }: Context): Applied {
+  return { record, learnt, report: {}, isProof: false }
+}
+
+function isPresent(key: string, facts: Facts): boolean {
+  return facts.isWanted && key === facts.key
+}
+
+function endOf({ restoresSinceDelivery }: UserRecord): 'first' | 'again' {
+  return restoresSinceDelivery === 0 ? 'first' : 'again'
+}
+
+function noteReplacing(record: UserRecord, call: Call, { answeredAt }: CallTimes): UserRecord {
+  const isReplacing = call.kind === 'recreate' && !call.dropsParameters
+  return isReplacing ? { ...record, replacedAt: answeredAt } : record
+}
+
+function gapBetween(
+  username: string,
+  provenBefore: number | undefined,
+  subscriptionId: number,
+  cause: KeeperGap['cause'],
+  { answeredAt }: CallTimes,
+): KeeperGap {
+  const lastProvenAt = pastStamp(provenBefore, answeredAt)
+  return { username, subscriptionId, lastProvenAt, restoredAt: answeredAt, cause }
+}
+
+/** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and the stamp counts as none. */
+export function pastStamp(stamp: number | undefined, now: number): number | undefined {
+  return stamp !== undefined && stamp <= now ? stamp : undefined
+}
+
+/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
+function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }

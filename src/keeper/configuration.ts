@@ -1,133 +1,100 @@
-/** What every subscription is to look like, and how a configuration is told from another without storing a secret. */
-import { createHash, randomBytes, scrypt } from 'node:crypto'
+/**
+ * What every subscription is to look like, and whose configuration is the newest: this process's own, or that of another,
+ * after which this process sends nothing. The store holds no secret: it knows a configuration by a slow hash.
+ */
+import { randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import * as z from 'zod'
-import type { NotificationType } from '../notification-types.js'
-import type { AssociatedValues } from '../subscriptions/associated-values.js'
-import type { UpdateSubscriptionParametersInput } from '../subscriptions/update-input.js'
-import { type Instant, pastStamp, presentInstant } from './timing.js'
+import { type NotificationType, notificationTypes } from '../notification-types.js'
+import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { parseStored, type Spec, specKey } from './record.js'
+import type { Problems } from './reporter.js'
+import type { Users } from './users.js'
 
-/** What can exist once for a user: types and a callback URL. */
-export interface Target {
-  readonly types: readonly NotificationType[]
-  readonly callbackUrl: string
+const storedConfigurationSchema = z
+  .object({
+    /** When the configuration was announced, in ms since 1970, or one more than the highest generation known then. */
+    generation: z
+      .int()
+      .min(0)
+      .max(2 ** 48),
+    salt: z.string(),
+    /** Of parameters and headers. */
+    hash: z.string(),
+    types: z.array(z.enum(notificationTypes)).readonly(),
+    callbackUrl: z.string(),
+    parameterNames: z.array(z.string()).readonly(),
+  })
+  .readonly()
+
+/** The newest configuration, as the store holds it. */
+export type StoredConfiguration = z.output<typeof storedConfigurationSchema>
+
+const maxStoredLength = 2 ** 16
+
+/** @returns `undefined` for a text that is no configuration */
+export function parseConfiguration(text: string): StoredConfiguration | undefined {
+  return parseStored(storedConfigurationSchema, text, maxStoredLength)
 }
 
-export const targetSchema = z.object({
-  types: z.array(z.enum(['behavioral', 'call-score', 'conversation-ai'])).readonly(),
-  callbackUrl: z.string(),
-})
-
-/** What the store says of the newest configuration. Parameters stand there as a slow salted hash only. */
-export const generationSchema = z.object({
-  generation: z.int(),
-  /** All that any record can refer to, by number: see `numberOf`. */
-  targets: z.record(z.string(), targetSchema),
-  /** Which of them is the newest configuration's. */
-  target: z.int(),
-  /** When the process that announced it was given it; wall clock. */
-  givenAt: z.number(),
-  /** Of every store that was begun anew another one: generations that differ in it have nothing to do with each other. */
-  salt: z.string(),
-  hash: z.string(),
-  /** Names of parameters and headers, in lower case, by generation. */
-  names: z.record(z.string(), z.array(z.string())),
-})
-
-export type StoredGeneration = z.output<typeof generationSchema>
-
-/** So many generations back it is remembered which names their parameters had. */
-const rememberedGenerations = 50
-
 export class Configuration {
-  /** Its types are sorted. */
-  readonly target: Target
-  readonly #given: Instant
-  #values: UpdateSubscriptionParametersInput
+  readonly spec: Spec
+  /** Names the spec in a record. */
+  readonly key: string
+  /** Parameters and headers, as a create or an update takes them. */
+  readonly values: UpdateSubscriptionParametersInput
+  /** Names of parameters and headers, in lower case. */
+  readonly names: readonly string[]
   #hash: { readonly salt: string; readonly value: Promise<string> } | undefined
 
-  constructor(target: Target, values: UpdateSubscriptionParametersInput, given = presentInstant()) {
-    this.target = { types: [...target.types].sort(), callbackUrl: target.callbackUrl }
-    this.#given = given
-    this.#values = values
-  }
-
-  /** Parameters and headers, as a create or an update takes them. */
-  get values(): UpdateSubscriptionParametersInput {
-    return this.#values
-  }
-
-  get names(): string[] {
-    return Object.keys({ ...this.#values.parameters, ...this.#values.headers }).map((name) =>
-      name.toLowerCase(),
-    )
+  constructor(
+    {
+      types,
+      callbackUrl,
+    }: { readonly types: readonly NotificationType[]; readonly callbackUrl: string | URL },
+    values: UpdateSubscriptionParametersInput,
+  ) {
+    this.spec = { types: [...types].sort(), callbackUrl: String(callbackUrl) }
+    this.key = specKey(this.spec)
+    this.values = values
+    this.names = [...namesOf(values)].sort()
   }
 
   /** With these values besides, or in place of, those of the same names. */
-  with({ parameters, headers }: UpdateSubscriptionParametersInput): Configuration {
-    const given = new Set(Object.keys({ ...parameters, ...headers }).map((name) => name.toLowerCase()))
-    const merged = (present: AssociatedValues | undefined, changes: AssociatedValues | undefined) => {
-      const kept = Object.entries(present ?? {}).filter(([name]) => !given.has(name.toLowerCase()))
-      const all = { ...Object.fromEntries(kept), ...changes }
+  with(changes: UpdateSubscriptionParametersInput): Configuration {
+    const changed = namesOf(changes)
+    const merged = (present: AssociatedValues | undefined, news: AssociatedValues | undefined) => {
+      const kept = Object.entries(present ?? {}).filter(([name]) => !changed.has(name.toLowerCase()))
+      const all = { ...Object.fromEntries(kept), ...news }
       return Object.keys(all).length > 0 ? all : undefined
     }
-    const values = {
-      parameters: merged(this.#values.parameters, parameters),
-      headers: merged(this.#values.headers, headers),
-    }
-    return new Configuration(this.target, values, this.#given)
+    return new Configuration(this.spec, {
+      parameters: merged(this.values.parameters, changes.parameters),
+      headers: merged(this.values.headers, changes.headers),
+    })
   }
 
-  /**
-   * Whether the newest configuration in the store was given to its process after this one: two that are given while
-   * the store fails may come to it in any order. New values for an old configuration do not make it younger.
-   */
-  isOlderThan(stored: StoredGeneration): boolean {
-    return (this.#pastStampOf(stored) ?? 0) > this.#given.at
+  /** Whether the store holds this configuration. */
+  async isThat({ callbackUrl, hash, salt, types }: StoredConfiguration): Promise<boolean> {
+    return specKey({ types, callbackUrl }) === this.key && (await this.#hashWith(salt)) === hash
   }
 
-  /** A stamp of the future was made by a wrong clock. A jump of this process's own clock since makes none. */
-  #pastStampOf({ givenAt }: StoredGeneration): number | undefined {
-    return pastStamp(givenAt, this.#given.at + performance.now() - this.#given.since)
+  async toStored(generation: number, salt: string): Promise<StoredConfiguration> {
+    const { types, callbackUrl } = this.spec
+    const hash = await this.#hashWith(salt)
+    return { generation, salt, hash, types, callbackUrl, parameterNames: this.names }
   }
 
-  /** Whether the newest configuration in the store is this one. */
-  async isThat(stored: StoredGeneration): Promise<boolean> {
-    if (numberOf(this.target) !== stored.target) return false
-    return (await this.#hashWith(stored.salt)) === stored.hash
-  }
-
-  /** What the store is to say when this process was given the configuration anew that stands there already. */
-  confirming<T extends StoredGeneration>(stored: T): T {
-    return { ...stored, givenAt: this.#givenAtAfter(stored) }
-  }
-
-  /** What the store is to say when this configuration succeeds `earlier`. */
-  async succeeding(earlier: StoredGeneration | undefined): Promise<StoredGeneration> {
-    const salt = earlier?.salt ?? randomBytes(16).toString('base64url')
-    const generation = (earlier?.generation ?? 0) + 1
-    const target = numberOf(this.target)
-    const names = Object.entries(earlier?.names ?? {}).slice(-rememberedGenerations)
-    return {
-      generation,
-      targets: { ...earlier?.targets, [target]: this.target },
-      target,
-      givenAt: this.#givenAtAfter(earlier),
-      salt,
-      hash: await this.#hashWith(salt),
-      names: { ...Object.fromEntries(names), [generation]: this.names },
-    }
-  }
-
-  #givenAtAfter(earlier: StoredGeneration | undefined): number {
-    return Math.max(this.#given.at, (earlier && this.#pastStampOf(earlier)) ?? 0)
-  }
-
-  /** Slow, because names in the store must not help to guess a token. Once for each salt, which changes with the store. */
+  /** Slow, because a store that leaks must not help to guess a token; so once per salt, which only a new store changes. */
   #hashWith(salt: string): Promise<string> {
-    if (this.#hash?.salt !== salt) this.#hash = { salt, value: hashOf(this.#values, salt) }
+    if (this.#hash?.salt !== salt) this.#hash = { salt, value: hashOf(this.values, salt) }
     return this.#hash.value
   }
+}
+
+function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): Set<string> {
+  return new Set(Object.keys({ ...parameters, ...headers }).map((name) => name.toLowerCase()))
 }
 
 async function hashOf(
@@ -142,29 +109,146 @@ async function hashOf(
   return hash.toString('base64url')
 }
 
-/**
- * The number by which records refer to a target. It follows from the target, so that it means the same in every store:
- * what a process knows of one that was lost can be told to the process that began the next. 31 bits, which the engine
- * keeps in place: there is one in memory for each user.
- */
-function numberOf({ types, callbackUrl }: Target): number {
-  return (
-    createHash('sha256')
-      .update(JSON.stringify([types, callbackUrl]))
-      .digest()
-      .readUInt32BE() >>> 1
-  )
+const storeKey = 'configuration'
+
+export class NewestConfiguration {
+  readonly #store: KeeperStore
+  readonly #users: Users
+  readonly #problems: Problems
+  #own: Configuration
+  /** The own configuration, as the store held it when it was the newest; none before the store was first asked. */
+  #announced: StoredConfiguration | undefined
+  /** The configurations before each rotation that the store does not hold yet. */
+  #rotated: readonly Configuration[] = []
+  #isSuperseded = false
+  #refreshing: Promise<void> | undefined
+
+  constructor(own: Configuration, { store, users, problems }: NewestConfigurationParts) {
+    this.#own = own
+    this.#store = store
+    this.#users = users
+    this.#problems = problems
+  }
+
+  /** The configuration of this process. */
+  get own(): Configuration {
+    return this.#own
+  }
+
+  /** The generation of the own configuration; 0 before the store was first asked. */
+  get generation(): number {
+    return this.#announced?.generation ?? 0
+  }
+
+  /** Whether the store holds the own configuration as the newest. */
+  get isKnown(): boolean {
+    return this.#announced !== undefined && this.#rotated.length === 0
+  }
+
+  get isSuperseded(): boolean {
+    return this.#isSuperseded
+  }
+
+  /** New values for the own configuration, announced at the next {@link NewestConfiguration.refresh}. */
+  rotate(values: UpdateSubscriptionParametersInput): void {
+    this.#rotated = [...this.#rotated, this.#own]
+    this.#own = this.#own.with(values)
+  }
+
+  /** Asks the store, and announces the own configuration where this process may. @throws StoreUnavailable, KeyFailure */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#store
+      .untilStored(storeKey, () => this.#tryRefresh())
+      .finally(() => {
+        this.#refreshing = undefined
+      })
+    return this.#refreshing
+  }
+
+  /** Resolves when no reading is in progress. */
+  async settled(): Promise<void> {
+    await this.#refreshing?.catch(() => {})
+  }
+
+  /** @returns whether the store holds what this process goes by */
+  async #tryRefresh(): Promise<boolean> {
+    const own = this.#own
+    const announced = this.#announced
+    const { text, stored } = await this.#read()
+    // Lost, or of an older copy of the store.
+    const isBehind = stored === undefined || stored.generation < (announced?.generation ?? 0)
+    if (!isBehind && (await own.isThat(stored))) {
+      this.#follow(own, stored)
+      return true
+    }
+    const hasRotated = isBehind
+      ? this.#rotated.length > 0 && !this.#isSuperseded
+      : await this.#isRotated(stored)
+    const mayAnnounce = announced === undefined || hasRotated
+    if (!mayAnnounce && !isBehind) {
+      this.#supersede()
+      return true
+    }
+    const next =
+      mayAnnounce || announced === undefined ? await successorOf(own, stored, announced) : announced
+    if (!(await this.#store.compareAndSet(storeKey, text, JSON.stringify(next)))) return false
+    await this.#store.verify(storeKey)
+    if (stored === undefined && announced !== undefined) this.#store.reportLoss()
+    if (mayAnnounce) this.#follow(own, next)
+    return own === this.#own
+  }
+
+  /** Whether a rotation was called on this configuration: what another process has deployed meanwhile stays the newest. */
+  async #isRotated(stored: StoredConfiguration): Promise<boolean> {
+    const matches = await Promise.all(this.#rotated.map((before) => before.isThat(stored)))
+    return matches.includes(true)
+  }
+
+  /** A text that cannot be read is written again from memory. */
+  async #read(): Promise<{ text: string | undefined; stored: StoredConfiguration | undefined }> {
+    try {
+      const { text, value } = await this.#store.read(storeKey, parseConfiguration, { isExpected: true })
+      return { text, stored: value }
+    } catch (error) {
+      const isDamaged = error instanceof KeyFailure && error.text !== undefined
+      if (!isDamaged || this.#announced === undefined) throw error
+      return { text: error.text, stored: undefined }
+    }
+  }
+
+  #follow(configuration: Configuration, stored: StoredConfiguration): void {
+    if (configuration !== this.#own) return
+    const isNew = this.generation !== stored.generation
+    this.#announced = stored
+    this.#rotated = []
+    this.#isSuperseded = false
+    this.#problems.resolve('SUPERSEDED')
+    if (isNew) for (const user of this.#users) user.makeDue()
+  }
+
+  #supersede(): void {
+    this.#isSuperseded = true
+    this.#rotated = []
+    this.#problems.begin('SUPERSEDED', supersededMessage)
+  }
 }
 
-/** Whether subscriptions of both cannot exist side by side. */
-export function areInEachOthersWay(one: Target, other: Target): boolean {
-  return one.callbackUrl === other.callbackUrl && one.types.some((type) => other.types.includes(type))
+interface NewestConfigurationParts {
+  readonly store: KeeperStore
+  readonly users: Users
+  readonly problems: Problems
 }
 
-/** Whether a subscription of `generation` may have a parameter that the newest does not know. An update keeps it. */
-export function hasSurplus(stored: StoredGeneration, generation: number): boolean {
-  const wanted = new Set(stored.names[stored.generation])
-  return Object.entries(stored.names).some(
-    ([each, names]) => Number(each) >= generation && names.some((name) => !wanted.has(name)),
-  )
+/** What the store is to hold when this configuration succeeds the present one. */
+function successorOf(
+  own: Configuration,
+  ...known: readonly (StoredConfiguration | undefined)[]
+): Promise<StoredConfiguration> {
+  const after = known.map((each) => (each?.generation ?? 0) + 1)
+  const salt = known.find((each) => each !== undefined)?.salt ?? randomBytes(16).toString('base64url')
+  return own.toStored(Math.max(Date.now(), ...after), salt)
 }
+
+const supersededMessage =
+  'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
+  'Stop this process, or deploy it anew; after a rotation, call `rotateParameters` here, too.'

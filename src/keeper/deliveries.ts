@@ -1,81 +1,167 @@
-/** Deliveries as proofs. Noting one must cost next to nothing, so what follows from it is worked out when it matters. */
-import { markStale } from './chunk.js'
-import { deliveryLagMs } from './timing.js'
-import type { UserRecord } from './user-record.js'
+/** Deliveries: proof of the subscriptions that the keeper knows, and a problem for those that it does not. */
 
-export interface DeliveryFacts {
-  /** The target of the present configuration. */
-  readonly target: number | undefined
+import type { NewestConfiguration } from './configuration.js'
+import type { Incidents } from './incidents.js'
+import { KeyFailure } from './keeper-store.js'
+import type { CircuitBreaker } from './limiter.js'
+import { RecordChanged, type Records } from './records.js'
+import type { Problems } from './reporter.js'
+import type { Roster } from './roster.js'
+import { deliveryLagMs, type Instant, presentInstant } from './timing.js'
+import type { Delivery, User, Users } from './users.js'
+
+const minute = 60_000
+/** A delivery with an unknown id may be of a subscription whose create is in flight. */
+const patienceMs = minute
+/** How often the store is searched for unknown ids at most. */
+const searchPauseMs = minute
+/** Without a delivery for so long an unknown subscription is forgotten. */
+const memoryMs = 60 * minute
+/** So many ids are watched at most: a sender of more makes them up. */
+const maxWatched = 1_000
+/** So many records are read at the same time. */
+const readsAtOnce = 32
+/** A user who fails so often in a row may fail for ever. */
+const hopelessFailures = 3
+
+/** A subscription that the keeper does not know. */
+interface UnknownSubscription {
+  readonly firstSince: number
+  last: Instant
+  isReported: boolean
+}
+
+export interface DeliveriesParts {
+  readonly reportStrays: boolean
   readonly sweepIntervalMs: number
+  readonly users: Users
+  readonly newest: NewestConfiguration
+  readonly records: Records
+  readonly roster: Roster
+  readonly circuit: CircuitBreaker
+  readonly incidents: Incidents
+  readonly problems: Problems
 }
 
-/** Notes that a delivery of the recorded id has arrived. */
-export function noteDelivery(record: UserRecord, id: number): void {
-  record.deliveredId = id
-  record.deliveredSince = performance.now()
-  record.deliveredAt = Date.now()
-  markStale(record)
-}
+export class Deliveries {
+  readonly #parts: DeliveriesParts
+  readonly #unknown = new Map<number, UnknownSubscription>()
+  #searchedSince = Number.NEGATIVE_INFINITY
 
-/**
- * Draws the conclusions from the last delivery that was noted: the subscription existed a minute before, and its next
- * probe can wait.
- *
- * @returns whether it is the first delivery after a restore
- */
-export function absorbDelivery(record: UserRecord, { target, sweepIntervalMs }: DeliveryFacts): boolean {
-  const { deliveredId, deliveredSince, deliveredAt } = record
-  if (deliveredId === undefined) return false
-  record.deliveredId = undefined
-  record.deliveryAt = deliveredAt
-  const slot = record.slots.find(({ id }) => id === deliveredId)
-  const provenSince = deliveredSince - deliveryLagMs
-  // A late callback of a subscription that is gone proves nothing; one that comes later, that it was not gone.
-  if (slot === undefined || (slot.isGone && provenSince <= slot.goneSince)) return false
-  if (slot.isGone) {
-    slot.isGone = false
-    record.hasConflict = false
-    record.dueFrom = Math.min(record.dueFrom, deliveredSince)
+  constructor(parts: DeliveriesParts) {
+    this.#parts = parts
   }
-  const provenAt = deliveredAt - deliveryLagMs
-  if (slot.provenAt === undefined || slot.provenAt < provenAt) slot.provenAt = provenAt
-  if (!slot.isCreating && provenSince >= slot.settledFrom) slot.doubt = 'none'
-  if (slot.target !== target) return false
-  if (record.provenSince < provenSince) record.provenSince = provenSince
-  const nextProbeFrom = provenSince + sweepIntervalMs
-  if (record.isQuiet && record.dueFrom < nextProbeFrom) record.dueFrom = nextProbeFrom
-  if (!endRestoreWait(record)) return false
-  // Without parameters a probe, too, had to wait for the time of the next restore.
-  record.dueFrom = Math.min(record.dueFrom, nextProbeFrom)
-  return true
-}
 
-/**
- * Deliveries of an id that arrived in this process count for the record that was read anew, whoever was at work.
- *
- * @param earlier - the record in which they were noted
- */
-export function carryOver(earlier: UserRecord, record: UserRecord, id: number): void {
-  if (earlier.deliveredId === id) {
-    record.deliveredId = id
-    record.deliveredSince = earlier.deliveredSince
-    record.deliveredAt = earlier.deliveredAt
+  /** A delivery of this subscription has arrived. Costs next to nothing: what follows is left to the schedule. */
+  observe(id: number, { isWatching }: { isWatching: boolean }): void {
+    const user = this.#parts.users.withId(id)
+    if (user !== undefined) this.#count(user, { id, ...presentInstant() })
+    else if (isWatching) this.#observeUnknown(id)
   }
-  if (earlier.deliveryAt === undefined) return
-  if (record.deliveryAt !== undefined && record.deliveryAt >= earlier.deliveryAt) return
-  const slot = record.slots.find((each) => each.id === id)
-  const earlierSlot = earlier.slots.find((each) => each.id === id)
-  if (slot === undefined || earlierSlot === undefined) return
-  record.deliveryAt = earlier.deliveryAt
-  record.provenSince = earlier.provenSince
-  slot.provenAt = Math.max(slot.provenAt ?? 0, earlierSlot.provenAt ?? 0) || undefined
-  endRestoreWait(record)
+
+  #count(user: User, delivery: Delivery): void {
+    const { incidents, sweepIntervalMs } = this.#parts
+    user.lastDelivery = delivery
+    const { present, record } = user
+    if (present === undefined || record === undefined || user.proofByDelivery === undefined) return
+
+    const provenSince = delivery.since - deliveryLagMs
+    user.provenSince = Math.max(user.provenSince, provenSince)
+    user.provenId = delivery.id
+    if (user.isQuiet) user.dueFrom = Math.max(user.dueFrom, provenSince + sweepIntervalMs)
+    if (user.hasConflict || present.isGone) user.makeDue()
+    const wasRestored = record.restoresSinceDelivery > 0
+    if (wasRestored) {
+      incidents.delivered()
+      user.restorableFrom = 0
+    }
+    const newsMs = delivery.at - deliveryLagMs - (present.provenAt ?? Number.NEGATIVE_INFINITY)
+    if (wasRestored || newsMs >= sweepIntervalMs / 2) user.hasDeliveryNews = true
+  }
+
+  /** Reports unknown subscriptions, and those that are known now, or deliver no longer. @throws StoreUnavailable */
+  async review(): Promise<void> {
+    const { newest } = this.#parts
+    if (newest.isSuperseded) return
+    const now = performance.now()
+    const isCandidate = ([id, each]: [number, UnknownSubscription]) =>
+      !each.isReported && now - each.firstSince >= patienceMs && !this.#isExplained(id, each)
+    // Another process may have created the subscription.
+    if ([...this.#unknown].some(isCandidate) && now - this.#searchedSince >= searchPauseMs) {
+      this.#searchedSince = now
+      await this.#search()
+    }
+    const { problems } = this.#parts
+    const isSettling = this.#isSettling()
+    for (const [id, each] of this.#unknown) {
+      if (this.#isExplained(id, each)) {
+        this.#unknown.delete(id)
+        // Another process has made the subscription: its deliveries count from now on.
+        const user = this.#parts.users.withId(id)
+        if (user !== undefined && (user.lastDelivery?.since ?? 0) < each.last.since) {
+          this.#count(user, { id, ...each.last })
+        }
+        problems.resolve('STRAY', id)
+      } else if (isCandidate([id, each]) && !isSettling) {
+        each.isReported = true
+        problems.begin('STRAY', messageOf(id), { about: id, subscriptionId: id })
+      }
+    }
+  }
+
+  #observeUnknown(id: number): void {
+    const { reportStrays, users } = this.#parts
+    // The command line's `check` delivers under the id 0, which is no subscription's.
+    if (!reportStrays || !Number.isSafeInteger(id) || id <= 0 || users.hasEnded(id)) return
+    const last = presentInstant()
+    const known = this.#unknown.get(id)
+    if (known !== undefined) known.last = last
+    else if (this.#unknown.size < maxWatched) {
+      this.#unknown.set(id, { firstSince: last.since, last, isReported: false })
+    }
+  }
+
+  #isExplained(id: number, { isReported, last }: UnknownSubscription): boolean {
+    const { users } = this.#parts
+    if (users.withId(id) !== undefined || users.hasEnded(id)) return true
+    // If it was another one than that which was replaced, it delivers again.
+    const wasReplaced = !isReported && last.since <= users.unknownEndedSince
+    return wasReplaced || performance.now() - last.since > memoryMs
+  }
+
+  async #search(): Promise<void> {
+    const { records, roster, users } = this.#parts
+    await roster.read()
+    const all = [...users].values()
+    const work = async () => {
+      for (const user of all) if (user.reconciling === undefined) await readPatiently(records, user)
+    }
+    await Promise.all(Array.from({ length: readsAtOnce }, work))
+  }
+
+  /** Whether the outcome of a call is not known yet: the unknown subscription may be the keeper's own. */
+  #isSettling(): boolean {
+    const { circuit, users } = this.#parts
+    return [...users].some(({ failures, present, reconciling, record }) => {
+      if (failures >= hopelessFailures && !circuit.isOpen) return false
+      return present?.isOutcomeUnknown || (record?.claim !== undefined && reconciling === undefined)
+    })
+  }
 }
 
-/** The receiver works for this user: the next end is restored at once. @returns whether there was a restore before */
-function endRestoreWait(record: UserRecord): boolean {
-  const wasRestored = record.restoresSinceDelivery > 0
-  record.restoresSinceDelivery = 0
-  record.restorableFrom = 0
-  return wasRestored
+async function readPatiently(records: Records, user: User): Promise<void> {
+  try {
+    await records.read(user)
+  } catch (error) {
+    if (!(error instanceof RecordChanged) && !(error instanceof KeyFailure)) throw error
+  }
+}
+
+function messageOf(id: number): string {
+  return (
+    `Deliveries arrive of subscription ${id}, which this keeper does not know. The keeper may have made it all the same, ` +
+    'and lost the answer, or what was in its store. If nobody else needs the subscription, call ' +
+    `\`client.unsubscribe(${id})\` and then \`sweep()\`, which subscribes its user again if the roster has that user. ` +
+    'If several keepers share this receiver, set `reportStrays: false`.'
+  )
 }

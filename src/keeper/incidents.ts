@@ -1,44 +1,74 @@
-/** Ends that were found: an incident of the receiver, which probably concerns others, too. */
-import type { Problems } from './problems.js'
-import { incidentPauseMs } from './timing.js'
+/** Ends that were found: the receiver probably failed, and others may have ended with them. */
+import type { Problems } from './reporter.js'
 
-/** Without another end for this time, or an interval if that is longer, the receiver is believed to work. */
-const quietMs = 900_000
+const minute = 60_000
+/** Without another end for this time, or an interval if that is longer, the incident is over. */
+const quietMs = 15 * minute
+/** At most one sweep in this time because of ends that were found. */
+const sweepPauseMs = minute
 
 export class Incidents {
   readonly #problems: Problems
   readonly #quietMs: number
-  /** When the last end was found; monotonic. */
-  lastEndSince = Number.NEGATIVE_INFINITY
-  #isWorkingAgain = false
+  #lastEndSince = Number.NEGATIVE_INFINITY
+  #lastSweepSince = Number.NEGATIVE_INFINITY
+  #wantsSweep = false
+  /** Whether a restored subscription has delivered since the last end. */
+  #isReceiverWorking = false
 
   constructor(problems: Problems, sweepIntervalMs: number) {
     this.#problems = problems
     this.#quietMs = Math.max(quietMs, sweepIntervalMs)
   }
 
-  foundEnd(username: string): void {
-    this.lastEndSince = performance.now()
-    this.#isWorkingAgain = false
-    this.#problems.addUser(
-      'RECEIVER_SUSPECTED',
-      username,
-      (count) =>
-        `${count === 1 ? 'A subscription was found ended and is' : `${count} subscriptions were found ended and are`} ` +
-        'restored. The service ends a subscription after three failed callbacks in a row: the receiver was probably ' +
-        'down, slow or refusing. Look at its log, and at the log of what stands in front of it, since the last proof: ' +
-        '`lastProvenAt` of the gap, which `onGap` gets, or else a line of its own in the log.',
-    )
+  /** When the last end was found; monotonic. */
+  get lastEndSince(): number {
+    return this.#lastEndSince
   }
 
-  /** A delivery arrived for a user who had been restored. */
+  /** @param isFirst - whether the user has delivered since the last end: one that ends again says nothing of others */
+  foundEnd(username: string, isFirst: boolean): void {
+    const now = performance.now()
+    const isNewIncident = now - this.#lastEndSince >= this.#quietMs
+    this.#lastEndSince = now
+    this.#isReceiverWorking = false
+    if (isFirst || isNewIncident) this.#wantsSweep = true
+    this.#problems.addUser('RECEIVER_SUSPECTED', username, message)
+  }
+
+  /** A subscription that was restored has delivered. */
   delivered(): void {
-    this.#isWorkingAgain = true
+    this.#isReceiverWorking = true
   }
 
-  review(now: number): void {
-    // What ended with the one that was found first may still be found.
-    const waitMs = this.#isWorkingAgain ? incidentPauseMs : this.#quietMs
-    if (now - this.lastEndSince >= waitMs) this.#problems.endAll('RECEIVER_SUSPECTED')
+  /** Whether a sweep is to find what ended with the others; says so once. */
+  takeSweep(): boolean {
+    const now = performance.now()
+    if (!this.#wantsSweep || now - this.#lastSweepSince < sweepPauseMs) return false
+    this.#wantsSweep = false
+    this.#lastSweepSince = now
+    return true
   }
+
+  /** A sweep that begins now finds everything. */
+  forgetSweep(): void {
+    this.#wantsSweep = false
+  }
+
+  review(): void {
+    const waitMs = this.#isReceiverWorking ? minute : this.#quietMs
+    if (performance.now() - this.#lastEndSince >= waitMs) this.#problems.resolveOfUsers('RECEIVER_SUSPECTED')
+  }
+}
+
+function message(userCount: number): string {
+  const found =
+    userCount === 1
+      ? 'A subscription was found ended and is'
+      : `${userCount} subscriptions were found ended and are`
+  return (
+    `${found} restored. The service ends a subscription after three failed callbacks in a row: the receiver was probably ` +
+    'down, slow or refusing. Look at its log, and at the log of what stands in front of it, since `lastProvenAt` of the ' +
+    'gap, which `onGap` gets, or else the line `subscription.restored` in the log.'
+  )
 }

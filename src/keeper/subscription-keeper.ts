@@ -1,30 +1,20 @@
-/**
- * Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}.
- *
- * How to read this room: first `user-record.ts`, what is known of a user; then the rules, which are pure functions.
- * `decide.ts` says what to do next for a user, `apply.ts` what the answer means, `follow-up.ts` when to come back.
- * `keeping.ts` puts together what carries them out:
- *
- * - A pass: `sweep-queue` -> `pass` (asks `tenure` whether it is this process that works, and `membership` who is
- *   wanted) -> for each user `visit` -> for each call `caller`: `record-store` (what the call may bring about is written
- *   first), `gate` (waits for its turn), the client, `classify`.
- * - Between passes `watch` visits who is due, in the order of `due-queue`.
- * - A delivery: `observe` -> `intake` -> `deliveries`, or `strays` for an id that nobody knows.
- * - Every half a minute: `heartbeat` -> `keeping` -> `tenure`, which renews the `lease` and looks which configuration is
- *   the newest: `generation-in-force`.
- * - In the store: `stored-head`, and under it a `chunk` for each hundred of `stored-record`; all through `store-access`.
- *   What a process knows that may write no more: `handover`.
- * - What the user is told: `problems`, in the words of `telling`; `circuit` and `outages` of the service's trouble,
- *   `incidents` of the receiver's.
- */
-import { InvalidRequestError } from '../errors.js'
-import { validate } from '../shared/issues.js'
-import {
-  type UpdateSubscriptionParametersInput,
-  updateSubscriptionParametersInputSchema,
-} from '../subscriptions/update-input.js'
-import { Heartbeat } from './heartbeat.js'
-import { validateCallOptions, validateKeeperOptions } from './keeper-option-schema.js'
+/** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import { Conclusions } from './conclude.js'
+import { Configuration, NewestConfiguration } from './configuration.js'
+import { Deliveries } from './deliveries.js'
+import { Incidents } from './incidents.js'
+import { KeeperStore } from './keeper-store.js'
+import { CircuitBreaker, Limiter } from './limiter.js'
+import { Members } from './members.js'
+import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
+import { Reconciler } from './reconcile.js'
+import { Records } from './records.js'
+import { Reporter } from './reporter.js'
+import { Roster } from './roster.js'
+import { type QueuedRequest, Schedule } from './schedule.js'
+import { keptSubscriptionOf, rotationReportOf, statusOf } from './status.js'
 import type {
   KeeperStatus,
   KeptSubscription,
@@ -32,16 +22,13 @@ import type {
   SubscriptionKeeperOptions,
   SweepOptions,
   SweepReport,
-} from './keeper-types.js'
-import { Keeping } from './keeping.js'
-import { makePass, type PassRequest } from './pass.js'
-import { keptSubscriptionOf, rotationReportOf, statusOf } from './status.js'
-import { SweepQueue } from './sweep-queue.js'
-import { Watch } from './watch.js'
+} from './types.js'
+import { Users } from './users.js'
 
 /**
  * Keeps a roster of users subscribed, each with a subscription of their own: notices when the service has ended one,
- * restores it, and says how long the gap was (docs/keeper.md).
+ * restores it, and says how long the gap was (docs/keeper.md). Everything it does runs in the async context in which it
+ * was constructed.
  *
  * @example
  * ```ts
@@ -60,27 +47,53 @@ import { Watch } from './watch.js'
  * ```
  */
 export class SubscriptionKeeper implements AsyncDisposable {
-  readonly #keeping: Keeping
-  readonly #watch: Watch
-  readonly #sweeps: SweepQueue
-  readonly #heartbeat: Heartbeat
+  readonly #inOwnContext = AsyncLocalStorage.snapshot()
+  readonly #sweepIntervalMs: number
+  readonly #reporter: Reporter
+  readonly #store: KeeperStore
+  readonly #users = new Users()
+  readonly #newest: NewestConfiguration
+  readonly #deliveries: Deliveries
+  readonly #schedule: Schedule
   #stopping: Promise<void> | undefined
 
   /** @throws `ConfigurationError` that lists everything that is wrong with the options */
   constructor(options: SubscriptionKeeperOptions) {
-    validateKeeperOptions(options)
-    this.#keeping = new Keeping(options)
-    this.#heartbeat = new Heartbeat(
-      async () => {
-        await this.#keeping.beat()
-        this.#watch.look()
-      },
-      () => this.#watch.slept(),
-    )
-    this.#sweeps = new SweepQueue((request) => this.#makePass(request), this.#keeping.log)
-    this.#watch = new Watch(this.#keeping, (provenSince) =>
-      this.#sweeps.add({ provenSince, isOver: () => !this.#watch.isRunning }),
-    )
+    const resolved = resolveOptions(options)
+    const { callbackUrl, headers, notificationTypes: types, parameters, sweepIntervalMs } = resolved
+    const users = this.#users
+    const reporter = new Reporter(resolved)
+    const { problems } = reporter
+    const store = new KeeperStore(resolved.store, resolved.name, problems)
+    const own = new Configuration({ types, callbackUrl }, { parameters, headers })
+    const newest = new NewestConfiguration(own, { store, users, problems })
+    const members = new Members(store)
+    const roster = new Roster(resolved, { users, members, problems })
+    const records = new Records({ store, users, newest, reporter })
+    const circuit = new CircuitBreaker(problems, () => users.size)
+    const limiter = new Limiter(circuit, resolved)
+    const incidents = new Incidents(problems, sweepIntervalMs)
+    const shared = {
+      ...resolved,
+      store,
+      users,
+      newest,
+      members,
+      roster,
+      records,
+      circuit,
+      incidents,
+      reporter,
+      problems,
+    }
+    const conclusions = new Conclusions(shared)
+    const reconciler = new Reconciler({ ...shared, limiter, conclusions })
+    this.#deliveries = new Deliveries(shared)
+    this.#schedule = new Schedule({ ...shared, reconciler, deliveries: this.#deliveries })
+    this.#sweepIntervalMs = sweepIntervalMs
+    this.#reporter = reporter
+    this.#store = store
+    this.#newest = newest
   }
 
   /**
@@ -88,39 +101,36 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    this.#keeping.intake.deliver(context?.subscriptionId)
+    this.#deliveries.observe(context?.subscriptionId, this.#schedule)
   }
 
   /**
-   * Makes one pass over the roster at full rate: afterwards all that is wanted exists, but for what the report names.
-   * Calls with equal options share a pass that has not begun yet. Where another process keeps the roster, nothing is
-   * done. Users who fail are no rejection: the report has them in `failed`.
+   * Goes over the roster once, at full rate: afterwards everybody who is wanted is subscribed, but for the users in
+   * `failed` of the report. Works in every process. Calls with equal options share a sweep that has not begun yet. After
+   * a crash of a process it may take 130 seconds longer. Users who fail are no rejection.
    *
-   * @throws the reason of `signal`, which ends this wait and not the pass
+   * @throws `InvalidRequestError` for options that it does not know; the reason of `signal`, which ends this wait and not
+   * the sweep
    */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateCallOptions('sweep', options)
     const { allowRemovals = false, onProgress, signal } = options
     const sharedAs = allowRemovals ? 'sweep with removals' : 'sweep'
-    return untilAborted(this.#sweeps.add({ allowRemovals, onProgress, sharedAs }), signal)
+    return untilAborted(this.#sweep({ allowRemovals, onProgress, sharedAs }), signal)
   }
 
   /**
-   * Keeps watch from now on: a pass at once, then everybody once per `sweepIntervalMs`. A keeper on watch keeps the
-   * process running until {@link SubscriptionKeeper.stop}. Does nothing if the watch has begun already.
+   * Keeps watch from now on: a sweep at once, then everybody once per `sweepIntervalMs`. Users whom an earlier
+   * {@link SubscriptionKeeper.sweep} has proven are not proven again. A keeper on watch keeps the process running until
+   * {@link SubscriptionKeeper.stop}. Does nothing if the watch has begun already.
    */
   start(): void {
-    if (this.#watch.isRunning) return
-    this.#heartbeat.hold()
-    this.#watch.start()
+    this.#inOwnContext(() => this.#schedule.start())
   }
 
-  /**
-   * Ends the watch, and a sweep before its next user: finishes what is in flight, and lets another process take over.
-   * Subscriptions stay.
-   */
+  /** Ends the watch, and a sweep before its next user; resolves when nothing is in flight. Subscriptions stay. */
   stop(): Promise<void> {
-    this.#stopping ??= this.#stop().finally(() => {
+    this.#stopping ??= this.#inOwnContext(() => this.#schedule.stop()).finally(() => {
       this.#stopping = undefined
     })
     return this.#stopping
@@ -136,85 +146,76 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * forget the old secret when `pending` is empty. Deploy the new values before long: a process that starts with the
    * old ones brings them back (docs/keeper.md, Rotating the token).
    *
-   * With several processes, call the method in each of them: those in which it was not called stand aside for good.
+   * With several processes, call the method in each of them: those in which it was not called send nothing any more.
    *
-   * @throws `InvalidRequestError` before anything is sent; `Error` if the pass was not made and nobody is known; the
-   * reason of `signal`, which ends this wait and not the pass
+   * @throws `InvalidRequestError` before anything is sent; `Error` if nothing could be done and this process knows no
+   * user; the reason of `signal`, which ends this wait and not the sweep
    */
   async rotateParameters(
     values: UpdateSubscriptionParametersInput,
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
     validateCallOptions('rotateParameters', options)
-    const changes = validate(updateSubscriptionParametersInputSchema, values, (issues, text) => {
-      return new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
-    })
-    this.#keeping.tenure.reconfigure(changes)
+    const changes = validateRotation(values, (changed) => this.#newest.own.with(changed).values)
+    this.#newest.rotate(changes)
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweeps.add({ onProgress }), signal)
-    const rotation = rotationReportOf(this.#keeping, report)
-    if (rotation.pending.length === 0) this.#refuseIfNothingIsKnown('rotateParameters')
+    const report = await untilAborted(this.#sweep({ onProgress }), signal)
+    const rotation = rotationReportOf(this.#users, this.#newest, report)
+    if (rotation.pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
     return rotation
   }
 
   /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
   status(): KeeperStatus {
-    return statusOf(this.#keeping)
+    return statusOf(this.subscriptions(), this.#reporter.problems.list())
   }
 
   /** The subscription of one user, from memory; `undefined` for a user who is not kept. */
   subscription(username: string): KeptSubscription | undefined {
-    return keptSubscriptionOf(this.#keeping, username)
+    const user = this.#users.get(username)
+    return user?.isWanted ? keptSubscriptionOf(user, this.#sweepIntervalMs) : undefined
+  }
+
+  /** The subscriptions of all users who are kept, from memory. */
+  *subscriptions(): IterableIterator<
+    {
+      /** The user. */
+      readonly username: string
+    } & KeptSubscription
+  > {
+    for (const user of this.#users) {
+      if (user.isWanted) yield { username: user.username, ...keptSubscriptionOf(user, this.#sweepIntervalMs) }
+    }
   }
 
   /**
    * Ends the watch, and then every subscription that the keeper made. Users with whom that failed are in `failed` of the
-   * report: call the method again. Stop other processes first: one of them would subscribe everybody anew.
+   * report: call the method again. Stop other processes first: one of them would subscribe everybody again.
    *
-   * @throws `Error` if the pass was not made and nobody is known; the reason of `signal`, which ends this wait and not the pass
+   * @throws `Error` if nothing could be done and this process knows no user; the reason of `signal`, which ends this wait
+   * and not the sweep
    */
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweeps.add({ wanted: 'nobody', onProgress }), signal)
-    this.#refuseIfNothingIsKnown('unsubscribeAll')
+    const report = await untilAborted(this.#sweep({ wantsNobody: true, onProgress }), signal)
+    this.#refuseIfNothingWasDone('unsubscribeAll')
     return report
   }
 
+  #sweep(request: QueuedRequest): Promise<SweepReport> {
+    return this.#inOwnContext(() => this.#schedule.sweep(request))
+  }
+
   /** An empty report would say that nothing is left to do. */
-  #refuseIfNothingIsKnown(method: string): void {
-    const { tenure, records } = this.#keeping
-    const reason = { blind: 'the store cannot be read', superseded: 'a newer configuration is at work' }
-    const { standing } = tenure
-    if ((standing !== 'blind' && standing !== 'superseded') || records.users.size > 0) return
+  #refuseIfNothingWasDone(method: string): void {
+    const isSuperseded = this.#newest.isSuperseded
+    if (this.#users.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
+    const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
-      `${method} has done nothing, and this process knows of nobody: ${reason[standing]}. Call it again when that is over.`,
+      `${method} has done nothing, and this process knows no user: ${reason}. Call it again later.`,
     )
-  }
-
-  async #makePass(request: PassRequest): Promise<SweepReport> {
-    this.#heartbeat.hold()
-    try {
-      const startedSince = performance.now()
-      const isOver = () => request.isOver() || (this.#stopping !== undefined && !this.#watch.isRunning)
-      const report = await makePass(this.#keeping, { ...request, isOver })
-      this.#watch.spread(startedSince)
-      return report
-    } finally {
-      await this.#leaveIfLast()
-    }
-  }
-
-  async #stop(): Promise<void> {
-    const wasWatching = this.#watch.isRunning
-    if (wasWatching) await this.#watch.stop()
-    await this.#sweeps.inFlight
-    if (wasWatching) await this.#leaveIfLast()
-  }
-
-  async #leaveIfLast(): Promise<void> {
-    if (await this.#heartbeat.release()) await this.#keeping.tenure.leave()
   }
 }
 

@@ -1,68 +1,54 @@
 /**
- * The waits of the keeper, and the rules that give their length. Every time is told by its name: `…Since` is past and
- * `…From` the earliest at which something may happen, both monotonic; `…At` is of the wall clock, as what goes into the
- * store or to the user has to be.
+ * Time limits and waits of the keeper, in milliseconds. Names of times: `…At` is wall clock, `…Since` (past) and `…From`
+ * (earliest) are monotonic.
  */
-
-/** A create without an answer may still take effect for this long. */
-export const settlingMs = 120_000
-
-/** A callback may be the late third failure: a delivery proves the time of its receipt less this. */
-export const deliveryLagMs = 60_000
-
-/** Every so many probes of a user one goes by id. */
-export const probesPerIdProof = 4
-
-export const rosterTimeoutMs = 30_000
-export const storeTimeoutMs = 5_000
-
-/** A store that hung is not asked for records for this long. */
-export const storeRestMs = 10_000
-export const leaseMs = 60_000
-export const heartbeatMs = 30_000
-
-/** Proofs alone are written this rarely; they cost a longer gap in a report at most. */
-export const proofFlushMs = 300_000
-
-/** At most one pass in this time because of ends that were found. */
-export const incidentPauseMs = 60_000
-
-/** A delivery with an unknown id may be of a subscription whose create is still in flight. */
-export const strayPatienceMs = 60_000
-export const strayMemoryMs = 3_600_000
-
-/** Callbacks of a subscription that has just ended may arrive this late. */
-export const lateCallbacksMs = 300_000
-
-/** A subscription that only an update could prove is looked at again after this time, while no update may be sent. */
-export const unprovenPauseMs = 300_000
-
-/** In this time a process that takes over from another one has replaced what it cannot know. */
-export const replacingMs = 900_000
+import { backoffMs } from '../shared/backoff.js'
 
 const minute = 60_000
+const day = 24 * 60 * minute
 
-/** How long after a restore the next one has to wait: 1, 2, 4, 8, 15 minutes. */
+/** A store that takes longer fails; a store that fails is tried this often. */
+export const storeTimeoutMs = 5_000
+export const rosterTimeoutMs = 30_000
+export const callTimeoutMs = 30_000
+
+/** A call is sent within this time after its claim was written, or claimed again. */
+export const claimFreshMs = 10_000
+/** A claim that has not changed for this long was left behind: the outcome of its call is unknown. */
+export const claimStaleMs = 2 * minute
+/** How often the claim of another process is looked at. */
+export const claimLookMs = 10_000
+
+/** How often the newest configuration is read. */
+export const configurationReadMs = 30_000
+/** A delivery may be the late third failure: it proves the time of its receipt less this. */
+export const deliveryLagMs = minute
+/** Every so many probes one goes by id. */
+export const probesPerIdProof = 4
+
+/** How long a sweep waits for the service or the store. */
+export const sweepPatienceMs = minute
+/** How long a sweep waits for a claim: it is stale then, and one more look is needed. */
+export const claimPatienceMs = claimStaleMs + 10_000
+
+/** How long the record of a removed user stays in the store. */
+export const tombstoneMs = 1 * day
+/** In this time one subscription of somebody else is replaced per user. */
+export const replacePauseMs = 1 * day
+
+/** How long after a restore the next one waits: 1, 2, 4, 8, 15 minutes; nothing after a delivery. */
 export function restoreWaitMs(restoresSinceDelivery: number): number {
-  return restoresSinceDelivery === 0 ? 0 : Math.min(15, 2 ** (restoresSinceDelivery - 1)) * minute
+  if (restoresSinceDelivery === 0) return 0
+  return backoffMs(restoresSinceDelivery, { firstMs: minute, maxMs: 15 * minute })
 }
 
-/** How long after the `failures`-th failure in a row the next attempt waits: from 5 s to 5 min, also if asked for more. */
+/** How long after so many failures in a row the next attempt waits: 5 s to 5 min, also if the service asks for more. */
 export function retryWaitMs(failures: number, retryAfterMs = 0): number {
-  return Math.min(5 * minute, Math.max(5_000 * 2 ** Math.min(failures - 1, 10), retryAfterMs))
+  const waitMs = backoffMs(failures, { firstMs: 5_000, maxMs: 5 * minute })
+  return Math.min(5 * minute, Math.max(waitMs, retryAfterMs))
 }
 
-/** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and it counts as none. */
-export function pastStamp(stamp: number | undefined, now: number): number | undefined {
-  return stamp !== undefined && stamp <= now ? stamp : undefined
-}
-
-/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
-export function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : Math.min(one, other)
-}
-
-/** A time by the monotonic and by the wall clock. */
+/** A time by both clocks. */
 export interface Instant {
   readonly since: number
   readonly at: number
@@ -72,21 +58,9 @@ export function presentInstant(): Instant {
   return { since: performance.now(), at: Date.now() }
 }
 
-/**
- * What a function of the user's gives back, or the promise that it gives back.
- *
- * @throws what it throws, or what `late` makes when it has taken longer than `limitMs`
- */
-export async function inTime(limitMs: number, call: () => unknown, late: () => Error): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(late()), limitMs)
-  })
-  try {
-    return await Promise.race([(async () => call())(), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+/** Whether so much time has passed by either clock: the monotonic one may stand still while a machine sleeps. */
+export function hasPassed(ms: number, { since, at }: Instant): boolean {
+  return performance.now() - since >= ms || Date.now() - at >= ms
 }
 
 export function delay(ms: number): Promise<void> {

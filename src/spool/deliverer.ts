@@ -1,44 +1,58 @@
 /** Takes deliveries from the disk, a few at a time, and calls `deliver` until it has done its work. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setMaxListeners } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { InvalidDeliveryError } from '../errors.js'
-import type { Log } from '../logger.js'
-import type { Delivery, PayloadSchemas } from '../webhooks/delivery/delivery.js'
-import type { DeliveryParser, DeliveryResult } from '../webhooks/delivery/delivery-parser.js'
-import { Failure } from '../webhooks/delivery/failure.js'
-import { invalidDelivery } from '../webhooks/delivery/invalid-delivery.js'
-import { backoffMs, isReportDue, maxBackoffMs } from './backoff.js'
-import type { DeliverySpoolOptions, StuckDelivery } from './spool-options.js'
+import { type Backoff, backoffMs } from '../shared/backoff.js'
+import { excerpt, messageOf } from '../shared/text.js'
+import { channelFor, traced } from '../shared/tracing.js'
+import type { Delivery, PayloadSchemas } from '../webhooks/delivery.js'
+import type { DeliveryParser } from '../webhooks/parse.js'
+import type { LetterDetails } from './dead-letters.js'
+import type { DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
 import type { Entry, SpoolStore } from './spool-store.js'
-import { withTimeLimit } from './time-limit.js'
 
 /** How long to wait after the disk failed, in milliseconds. */
 const diskRetryMs = 1_000
 
-export interface DelivererOptions<Payloads extends PayloadSchemas> {
-  readonly deliver: DeliverySpoolOptions<Payloads>['deliver']
+/** 1 s, 2 s, 4 s and so on to 1 min. */
+export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
+
+const firstReportedAttempt = 10
+const reportIntervalMs = 3_600_000
+
+export interface DelivererOptions<Payloads extends PayloadSchemas>
+  extends Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'onStuck'> {
   readonly concurrency: number
   readonly deliverTimeoutMs: number
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
-  readonly onStuck: (stuck: StuckDelivery<Payloads>) => unknown
-  /** Gets a line for each failed attempt, and may leave some out. */
-  readonly log: Log
-  /** Gets a line for what somebody should look at. */
-  readonly lossLog: Log
+  readonly reports: SpoolReports
 }
+
+/** Whether a failure is to be reported to `onStuck`: the tenth, and then one an hour. `reportedAt` is 0 for never. */
+export function isReportDue(attempts: number, reportedAt: number, now: number): boolean {
+  return attempts >= firstReportedAttempt && (reportedAt === 0 || now - reportedAt >= reportIntervalMs)
+}
+
+const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
   readonly #options: DelivererOptions<Payloads>
-  /** The entries in flight, by id: at most `concurrency`. Each stays until what became of it is on the disk. */
-  readonly #running = new Map<number, Promise<void>>()
+  /** The attempts in flight: at most `concurrency`. Each stays until what became of its entry is on the disk. */
+  readonly #running = new Set<Promise<void>>()
   #repetitions = 0
   /** Half of `concurrency`: deliveries that fail again and again, even by never ending, must not hold up others. */
   readonly #maxRepetitions: number
   readonly #startedAt: number
+  /** Where everything runs: in the async context of `open`, and not in that of a delivery that came in. */
+  readonly #inContext = AsyncLocalStorage.snapshot()
   #timer: NodeJS.Timeout | undefined
-  #isAwake = false
+  #starting: Promise<void> | undefined
+  #hasWork = false
   #isStopped = false
+  /** Aborts the calls of `deliver` that are running. */
+  readonly #calls = new Set<AbortController>()
   readonly #ending = new AbortController()
 
   constructor(store: SpoolStore, options: DelivererOptions<Payloads>) {
@@ -47,9 +61,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#maxRepetitions = Math.max(1, Math.floor(options.concurrency / 2))
     // The deliverer's clock only goes forward, also from one process to the next. If the time of day was set back
     // meanwhile, no entry waits longer than the longest backoff.
-    const latest = Math.max(Date.now(), store.lastDueAt - maxBackoffMs)
+    const latest = Math.max(Date.now(), store.lastDueAt - backoff.maxMs)
     this.#startedAt = latest - performance.now()
-    // One listener for each delivery in flight: Node.js takes so many for a leak.
+    // One listener for each delivery that waits for the disk: Node.js takes so many for a leak.
     setMaxListeners(0, this.#ending.signal)
   }
 
@@ -59,142 +73,206 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** To be called when something was kept: looks for work soon, once for all that is kept in this turn. */
   wakeUp(): void {
-    if (this.#isAwake) return
-    this.#isAwake = true
-    setImmediate(() => {
-      this.#isAwake = false
-      this.#startAll()
-    })
+    this.#hasWork = true
+    this.#starting ??= this.#inContext(() => this.#startAll())
   }
 
-  #startAll(): void {
-    clearTimeout(this.#timer)
-    if (this.#isStopped) return
-    try {
+  async #startAll(): Promise<void> {
+    while (this.#hasWork && !this.#isStopped) {
+      await setImmediate()
+      this.#hasWork = false
+      clearTimeout(this.#timer)
       while (this.#running.size < this.#options.concurrency) {
-        const entry = this.#next()
-        if (entry === undefined) break
+        const entry = await this.#next()
+        // What was taken when the spool stopped stays on the disk.
+        if (entry === undefined || this.#isStopped) break
         this.#run(entry)
       }
-    } catch (err) {
-      this.#options.lossLog('error', { err }, 'Reading the spool failed')
-      this.#wakeUpIn(diskRetryMs)
     }
+    this.#starting = undefined
   }
 
   /** An entry that is due; if there is none, sets the timer for the next one. */
-  #next(): Entry | undefined {
+  async #next(): Promise<Entry | undefined> {
+    const now = this.#now()
     if (this.#repetitions < this.#maxRepetitions) {
-      const dueAt = this.#store.nextDueAt(this.#running)
-      if (dueAt !== undefined) {
-        const waitMs = dueAt - this.#now()
-        if (waitMs <= 0) return this.#store.firstToRepeat(this.#running)
-        this.#wakeUpIn(waitMs)
-      }
+      const entry = await this.#store.take('tried', now)
+      if (entry !== undefined) return entry
+      const { nextDueAt } = this.#store
+      if (nextDueAt !== undefined) this.#wakeUpIn(nextDueAt - now)
     }
-    return this.#store.firstNew(this.#running)
+    return this.#store.take('fresh', now)
   }
 
   #wakeUpIn(delayMs: number): void {
+    if (this.#isStopped) return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#startAll(), delayMs)
+    this.#timer = setTimeout(() => this.wakeUp(), delayMs)
   }
 
   #run(entry: Entry): void {
-    const isRepetition = entry.dueAt > 0
+    const isRepetition = entry.attempts > 0
     if (isRepetition) this.#repetitions += 1
-    const over = this.#attempt(entry).finally(() => {
+    const attempt = this.#attempt(entry).finally(() => {
       if (isRepetition) this.#repetitions -= 1
-      this.#running.delete(entry.id)
+      this.#running.delete(attempt)
       this.wakeUp()
     })
-    this.#running.set(entry.id, over)
+    this.#running.add(attempt)
   }
 
   /** Delivers an entry once. Never rejects: whatever happens, the entry is on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
-    const { data, error } = this.#read(entry.text)
-    if (error) return this.#setAside(entry, error)
+    const { data, error } = this.#options.parser.safeParse(entry.text)
+    if (error) return this.#rejectUnreadable(entry, error)
+    const attempt = entry.attempts + 1
+    const startedAt = performance.now()
     try {
-      await this.#limited((signal) => this.#options.deliver(data, { signal }))
+      const { id, type } = data.notification
+      await traced(
+        channel,
+        () => ({ notificationId: id, type, subscriptionId: data.subscriptionId, attempt }),
+        () => this.#limited((signal) => this.#options.deliver(data, { signal })),
+      )
     } catch (reason) {
       // `close` has ended the attempt: nothing is known of its outcome, so it does not count.
       if (this.#ending.signal.aborted) return
       return this.#fail(entry, data, reason)
     }
-    await this.#persist(() => this.#store.remove(entry))
-  }
-
-  #read(text: string): DeliveryResult<Payloads> {
-    try {
-      return this.#options.parser.safeParse(text)
-    } catch (thrown) {
-      // A parser that was not made by `createDeliveryParser` may throw.
-      return { success: false, error: invalidDelivery(text, Failure.of(thrown)) }
-    }
+    const durationMs = Math.round(performance.now() - startedAt)
+    const fields = { ...namesOf(data), attempt, durationMs, receivedAt: entry.receivedAt }
+    this.#options.reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
+    await this.#remove(entry)
   }
 
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const attempts = entry.history.attempts + 1
-    this.#options.log(
-      'warn',
-      { ...namesOf(delivery), attempts, err: error },
-      'Delivering failed, will be repeated',
-    )
-    let history = { ...entry.history, attempts }
-    if (isReportDue(attempts, history.reportedAt, this.#now())) {
-      history = { ...history, reportedAt: this.#now() }
-      const stuck = { delivery, attempts, sinceAt: history.keptAt, error }
-      if ((await this.#report(stuck)) === 'discard') return this.#persist(() => this.#store.remove(entry))
+    const { plain, sparse } = this.#options.reports
+    const attempts = entry.attempts + 1
+    const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
+    sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
+    let { reportedAt } = entry
+    if (isReportDue(attempts, reportedAt, this.#now())) {
+      reportedAt = this.#now()
+      const answer = await this.#report({ delivery, attempts, sinceAt: entry.receivedAt, error })
+      if (answer === 'discard') {
+        plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
+        return this.#remove(entry)
+      }
+      if (
+        answer === 'dead-letter' &&
+        (await this.#makeDeadLetter(entry, 'stuck', { error: causeOf(error) }))
+      ) {
+        const letter = { ...fields, letterId: entry.id }
+        plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
+        return
+      }
     }
-    await this.#persist(() => this.#store.postpone(entry, this.#now() + backoffMs(attempts), history))
+    await this.#postpone(entry, attempts, reportedAt)
+  }
+
+  async #postpone(entry: Entry, attempts: number, reportedAt: number): Promise<void> {
+    const dueAt = this.#now() + backoffMs(attempts, backoff)
+    const isToRemove = await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
+    if (isToRemove) await this.#remove(entry)
   }
 
   async #report(stuck: StuckDelivery<Payloads>): Promise<unknown> {
+    const { onStuck, reports } = this.#options
+    const { delivery, attempts, sinceAt, error: err } = stuck
+    const fields = { ...namesOf(delivery), attempts, receivedAt: sinceAt, err }
+    const log = onStuck ? reports.plain : reports.loss
+    log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
     try {
-      return await this.#limited(() => this.#options.onStuck(stuck))
+      return await this.#limited(() => onStuck?.(stuck))
     } catch (err) {
-      this.#options.lossLog('error', { ...namesOf(stuck.delivery), err }, 'onStuck failed')
+      reports.loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
       return undefined
     }
   }
 
-  async #setAside(entry: Entry, { issues, message }: InvalidDeliveryError): Promise<void> {
-    await this.#persist(() => this.#store.setAside(entry, issues))
-    this.#options.lossLog(
+  async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
+    if (!(await this.#makeDeadLetter(entry, 'unreadable', { issues }))) {
+      return this.#postpone(entry, entry.attempts + 1, entry.reportedAt)
+    }
+    this.#options.reports.loss(
       'error',
-      { id: entry.id, issues },
-      `A delivery that was kept cannot be read any more, and is among spool.invalid(): ${message}`,
+      { event: 'spool.unreadable', letterId: entry.id, receivedAt: entry.receivedAt, issues },
+      'A kept delivery cannot be read any more, and is now a dead letter',
     )
   }
 
-  #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
-    return withTimeLimit(this.#options.deliverTimeoutMs, this.#ending.signal, call)
+  /** Makes a dead letter of an entry, and resolves with whether the disk had room for it. */
+  async #makeDeadLetter(
+    entry: Entry,
+    kind: 'stuck' | 'unreadable',
+    details: LetterDetails,
+  ): Promise<boolean> {
+    try {
+      const isToRemove = await this.#store.makeDeadLetter(entry, kind, details)
+      if (isToRemove) await this.#remove(entry)
+      return true
+    } catch (err) {
+      this.#options.reports.sparse(
+        'error',
+        { event: 'spool.write-failed', err },
+        'Writing a dead letter failed, will be repeated',
+      )
+      return false
+    }
   }
 
-  /** Writes what became of an entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
-  async #persist(write: () => Promise<void>): Promise<void> {
-    for (let failures = 0; ; failures += 1) {
+  /** Removes an entry that is done. While the disk fails, the entry stays in flight, so it is not delivered again. */
+  async #remove(entry: Entry): Promise<void> {
+    for (let failures = 0; failures === 0 || !this.#ending.signal.aborted; failures += 1) {
       try {
-        return await write()
+        return await this.#store.remove(entry)
       } catch (err) {
-        if (failures === 0)
-          this.#options.lossLog('error', { err }, 'Writing to the spool failed, will be repeated')
+        const message = 'Removing a delivery that is done failed, will be repeated'
+        if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
       }
-      if (this.#ending.signal.aborted) return
       await sleep(diskRetryMs, undefined, { signal: this.#ending.signal }).catch(() => {})
     }
   }
 
-  /** Begins nothing more, and waits for the attempts in flight; after `timeoutMs` they are aborted. */
+  /**
+   * Calls a function with a signal, and settles as the function does, also if that ignores its signal.
+   *
+   * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
+   */
+  async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
+    this.#ending.signal.throwIfAborted()
+    const { deliverTimeoutMs } = this.#options
+    const controller = new AbortController()
+    const { signal } = controller
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+    })
+    // If the function throws at once, nothing waits for this promise, and its rejection must not end the process.
+    aborted.catch(() => {})
+    const timer = setTimeout(() => {
+      const message = `The call took longer than ${deliverTimeoutMs} ms.`
+      controller.abort(new DOMException(message, 'TimeoutError'))
+    }, deliverTimeoutMs)
+    this.#calls.add(controller)
+    try {
+      return await Promise.race([call(signal), aborted])
+    } finally {
+      clearTimeout(timer)
+      this.#calls.delete(controller)
+    }
+  }
+
+  /** Starts nothing more, and waits for the attempts in flight; after `timeoutMs` they are aborted. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    const timer = setTimeout(
-      () => this.#ending.abort(new DOMException('The spool is closed.', 'AbortError')),
-      timeoutMs,
-    )
-    await Promise.all(this.#running.values())
+    const timer = setTimeout(() => {
+      const reason = new DOMException('The spool is closed.', 'AbortError')
+      this.#ending.abort(reason)
+      for (const call of this.#calls) call.abort(reason)
+    }, timeoutMs)
+    await this.#starting
+    await Promise.all(this.#running)
     clearTimeout(timer)
   }
 }
@@ -203,6 +281,19 @@ function namesOf<Payloads extends PayloadSchemas>({
   subscriptionId,
   notification,
 }: Delivery<Payloads>): object {
-  const { id, type } = notification
-  return { subscriptionId, id, type }
+  return { subscriptionId, notificationId: notification.id, type: notification.type }
+}
+
+/** Name and message of what was thrown: what a dead letter keeps of it. */
+function causeOf(thrown: unknown): { name: string; message: string } {
+  return { name: nameOf(thrown), message: messageOf(thrown) }
+}
+
+/** The name of an error, or else the type. Anything can be thrown, also what throws when it is looked at. */
+function nameOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? excerpt(String(thrown.name), 100) : typeof thrown
+  } catch {
+    return typeof thrown
+  }
 }

@@ -1,28 +1,30 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
+import * as fs from 'node:fs/promises'
 import { ClosedError, ConfigurationError, type InvalidDeliveryError } from '../errors.js'
-import { type Log, lossLogOf, sparseLossLogOf } from '../logger.js'
-import { messageOf } from '../shared/excerpt.js'
-import { inFlight } from '../shared/in-flight.js'
-import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
-import { type DeliveryParser, defaultParser } from '../webhooks/delivery/delivery-parser.js'
+import { inFlight } from '../shared/calls.js'
+import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery.js'
+import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
+import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import type { SpoolLimits } from './disk-room.js'
-import { checkDataFile, finishFolder, prepareFolder, prepareLockFile, refuseDamaged } from './folder.js'
+import { jsonOf } from './file-format.js'
+import { failWith, prepareFolder, refusePath, type SpoolFiles } from './folder.js'
 import { lockFolder, type ReleaseFolder } from './folder-lock.js'
-import { refusePath } from './refuse-path.js'
 import {
   type DeliverySpoolOptions,
-  type StuckDelivery,
+  reportsOf,
+  type SpoolReports,
   validateCloseOptions,
   validateSpoolOptions,
 } from './spool-options.js'
-import { type InvalidBody, SpoolStore } from './spool-store.js'
+import { SpoolStore } from './spool-store.js'
 
 /** What a spool consists of when it is open. */
 interface Parts<Payloads extends PayloadSchemas> {
   readonly store: SpoolStore
   readonly deliverer: Deliverer<Payloads>
+  readonly parser: Pick<DeliveryParser<Payloads>, 'parse'>
   readonly releaseFolder: ReleaseFolder
+  readonly reports: SpoolReports
 }
 
 /**
@@ -55,112 +57,108 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
   /**
    * Opens the spool, and begins to deliver what an earlier process left in it. An open spool keeps the process running
-   * until {@link DeliverySpool.close}.
+   * until {@link DeliverySpool.close}. Damage in the folder is reported, and never refuses a start.
    *
-   * @throws `ConfigurationError` if the options cannot work, the package `lmdb` is missing, or the folder is open in
-   * another process, can be read by other users, or cannot be written or read
+   * @throws `ConfigurationError` if the options cannot work, or the folder is open in another process, belongs to or
+   * can be read by other users, or cannot be written or read
    */
   static async open<Payloads extends PayloadSchemas = NoPayloadSchemas>(
     options: DeliverySpoolOptions<Payloads>,
   ): Promise<DeliverySpool<Payloads>> {
-    validateSpoolOptions(options)
-    const { path, maxBytes = 2 ** 30, deliver, concurrency = 16, deliverTimeoutMs = 60_000 } = options
-    const lossLog = lossLogOf(options.logger)
-    // Without a parser of the user's there are no payload schemas, and then `defaultParser` has this type.
-    const {
-      parser = defaultParser as Pick<DeliveryParser, 'safeParse'> as Pick<
-        DeliveryParser<Payloads>,
-        'safeParse'
-      >,
-    } = options
-    const lmdb = await loadLmdb()
-    await prepareFolder(path)
-    const releaseFolder = await lockFolder(path)
-    if (releaseFolder === undefined) {
-      refusePath(
-        path,
-        'is open already, in this process or in another one: give each spool a folder of its own, or close the other one',
-      )
-    }
-    try {
-      const store = await openStore(lmdb, path, { maxBytes, concurrency })
-      const deliverer = new Deliverer(store, {
-        deliver,
-        concurrency,
-        deliverTimeoutMs,
-        parser,
-        onStuck: options.onStuck ?? ((stuck) => logStuck(stuck, lossLog)),
-        log: sparseLossLogOf(options.logger),
-        lossLog,
-      })
-      // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
-      deliverer.wakeUp()
-      return spoolOf({ store, deliverer, releaseFolder })
-    } catch (error) {
-      await releaseFolder()
-      throw error
-    }
+    return openSpool(options, fs)
   }
 
-  /** How many deliveries wait, those that are being delivered included. After `close`: how many were left. */
+  /**
+   * How many deliveries wait, those that are being delivered included. Soon after a start it may be higher, by deliveries
+   * that an earlier process had done. After `close`: how many were left.
+   */
   get size(): number {
     return this.#finalSize ?? this.#parts.store.count
+  }
+
+  /**
+   * When the oldest delivery that waits was received, in milliseconds since 1970; `undefined` if none waits. Deliveries
+   * that came within the same write to the disk count as one.
+   */
+  get oldestReceivedAt(): number | undefined {
+    return this.#parts.store.oldestReceivedAt
   }
 
   /**
    * Keeps a delivery; resolves when the delivery is on the disk. A handler for every notification, bound to its spool:
    * `receiver.onAny(spool.keep)`.
    *
-   * @throws `SpoolError` if the delivery could not be kept, `ClosedError` after `close`: the receiver hands both to its
-   * `onError`
+   * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
+   * `ClosedError` after `close`: the receiver hands them to its `onError`
    */
   readonly keep = async (_notification: unknown, context: { readonly delivery: object }): Promise<void> => {
-    await this.#beforeClose(() => this.#parts.store.add(JSON.stringify(context.delivery)))
+    await this.#beforeClose(() => this.#parts.store.add(jsonOf(context.delivery)))
     this.#parts.deliverer.wakeUp()
   }
 
   /**
-   * Keeps a body that is no delivery, to look at later; resolves when the body is on the disk. For the receiver's
-   * `onInvalid`, bound to its spool. Up to 16 MiB of bodies are kept: the oldest are dropped first.
+   * Keeps a body that is no delivery as a dead letter; resolves when the body is on the disk. For the receiver's
+   * `onInvalid`, bound to its spool. Up to 16 MiB of such bodies are kept: the oldest are dropped first.
    *
-   * @throws `SpoolError` if the body could not be kept, `ClosedError` after `close`
+   * @throws `SpoolError` if the body could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
+   * `ClosedError` after `close`
    */
   readonly keepInvalid = async (error: InvalidDeliveryError): Promise<void> => {
-    await this.#beforeClose(() => this.#parts.store.addInvalid(error.body, error.issues))
+    const { body, bodyText, issues } = error
+    await this.#beforeClose(() => this.#parts.store.addInvalid(body, Buffer.byteLength(bodyText), issues))
   }
 
   /**
-   * The bodies that are no deliveries, the oldest first: those of {@link DeliverySpool.keepInvalid}, and deliveries
-   * that were kept and that `parser` cannot read any more, which are never dropped for room.
+   * The dead letters, the oldest first: bodies that are no deliveries, deliveries that were kept and cannot be read any
+   * more, and those for which `onStuck` answered `'dead-letter'`. A letter whose file is damaged is reported and left
+   * out.
    *
-   * @throws `ClosedError` after `close`
+   * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
    *
    * @example
    * ```ts
-   * for await (const { id, body } of spool.invalid()) {
-   *   const { data } = parser.safeParse(body)
-   *   if (data) await spool.keep(data.notification, { delivery: data })
-   *   await spool.discardInvalid(id)
+   * for await (const { id, receivedAt, reason, issues, error } of spool.deadLetters()) {
+   *   console.log(id, new Date(receivedAt), reason, issues ?? error)
+   *   await spool.retry(id)
    * }
    * ```
    */
-  async *invalid(): AsyncGenerator<InvalidBody, void, undefined> {
-    for (let id = 0; ; ) {
+  async *deadLetters(): AsyncGenerator<DeadLetter, void, undefined> {
+    this.#requireOpen()
+    const { letters } = this.#parts.store
+    for (const id of letters.ids) {
       this.#requireOpen()
-      const found = this.#parts.store.invalidAfter(id)
-      if (found === undefined) return
-      yield found
-      id = found.id
+      const letter = await letters.read(id).catch(failRead)
+      if (letter !== undefined) yield letter
     }
   }
 
   /**
-   * Removes one of the bodies of {@link DeliverySpool.invalid}; does nothing if that is gone already.
+   * Reads a dead letter anew, and puts it back among the deliveries that wait, with no attempts counted.
    *
+   * @returns false if there is no dead letter with this id
+   * @throws `InvalidDeliveryError` if it still is no delivery, `SpoolError` if the disk fails, `ClosedError` after
+   * `close`: in all cases the dead letter stays
+   */
+  async retry(id: number): Promise<boolean> {
+    const { store, parser, deliverer } = this.#parts
+    return this.#beforeClose(async () => {
+      const letter = await store.letters.read(id).catch(failRead)
+      if (letter === undefined) return false
+      parser.parse(letter.body)
+      const retried = store.retry(id, jsonTextOf(letter.body)).catch(failWrite)
+      return retried.finally(() => deliverer.wakeUp())
+    })
+  }
+
+  /**
+   * Removes a dead letter.
+   *
+   * @returns false if there is no dead letter with this id
    * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
    */
-  async discardInvalid(id: number): Promise<void> {
-    await this.#beforeClose(() => this.#parts.store.removeInvalid(id))
+  discard(id: number): Promise<boolean> {
+    return this.#beforeClose(() => this.#parts.store.letters.remove(id).catch(failWrite))
   }
 
   /**
@@ -183,12 +181,13 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   async #close(timeoutMs: number): Promise<number> {
-    const { store, deliverer, releaseFolder } = this.#parts
+    const { store, deliverer, releaseFolder, reports } = this.#parts
     await deliverer.stop(timeoutMs)
-    await new Promise<void>((resolve) => this.#writes.whenOver(resolve))
+    await new Promise<void>((resolve) => this.#writes.whenIdle(resolve))
     this.#finalSize = store.count
     await store.close()
     await releaseFolder()
+    reports.plain('info', { event: 'spool.closed', size: this.#finalSize }, 'The spool is closed')
     return this.#finalSize
   }
 
@@ -198,11 +197,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /** Runs a write that `close` waits for. */
-  async #beforeClose(write: () => Promise<void>): Promise<void> {
+  async #beforeClose<T>(write: () => Promise<T>): Promise<T> {
     this.#requireOpen()
     this.#writes.begin()
     try {
-      await write()
+      return await write()
     } finally {
       this.#writes.end()
     }
@@ -213,46 +212,52 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 }
 
-async function loadLmdb(): Promise<typeof import('lmdb')> {
+/** {@link DeliverySpool.open}, on files that tests bring along. */
+export async function openSpool<Payloads extends PayloadSchemas = NoPayloadSchemas>(
+  options: DeliverySpoolOptions<Payloads>,
+  files: SpoolFiles,
+): Promise<DeliverySpool<Payloads>> {
+  validateSpoolOptions(options)
+  const { path, maxBytes = 2 ** 30, payloads } = options
+  const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
+  // Without schemas of the user's there are none in the type either, which the cast states.
+  const parser = createDeliveryParser({ payloads: payloads ?? ({} as Payloads) })
+  const reports = reportsOf(options)
+  await prepareFolder(path)
+  const releaseFolder = await lockFolder(path)
   try {
-    return await import('lmdb')
-  } catch (cause) {
-    const message = `the package lmdb cannot be loaded (${messageOf(cause)}): run "npm install lmdb"`
-    throw new ConfigurationError(
-      `The delivery spool cannot work: ${message}.`,
-      { issues: [{ path: [], message }] },
-      { cause },
+    const store = await SpoolStore.open({ path, maxBytes, reports }, files).catch((cause) =>
+      refusePath(path, 'cannot be written or read', cause),
     )
+    const deliverer = new Deliverer(store, {
+      deliver,
+      onStuck,
+      concurrency,
+      deliverTimeoutMs,
+      parser,
+      reports,
+    })
+    const fields = { path, size: store.count, deadLetters: store.letters.count }
+    reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
+    // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
+    deliverer.wakeUp()
+    return spoolOf({ store, deliverer, parser, releaseFolder, reports })
+  } catch (error) {
+    await releaseFolder()
+    throw error
   }
 }
 
-/** Not in the class: a build would rename a class that names itself, and its name is what logs show. */
+/** Outside the class: bundlers rename a class that names itself, which changes its name in logs. */
 function spoolOf<Payloads extends PayloadSchemas>(parts: Parts<Payloads>): DeliverySpool<Payloads> {
   return Reflect.construct(DeliverySpool, [parts])
 }
 
-async function openStore(
-  lmdb: typeof import('lmdb'),
-  path: string,
-  limits: SpoolLimits,
-): Promise<SpoolStore> {
-  const state = await checkDataFile(path)
-  try {
-    await prepareLockFile(path)
-    const store = await SpoolStore.open(lmdb, path, limits)
-    await finishFolder(path)
-    return store
-  } catch (cause) {
-    if (state === 'shortened') refuseDamaged(path, cause)
-    refusePath(path, 'cannot be written or read', cause)
-  }
-}
+const failRead = failWith('Reading the disk failed')
+const failWrite = failWith('Writing to the disk failed')
 
-function logStuck<Payloads extends PayloadSchemas>(
-  { delivery, attempts, sinceAt, error }: StuckDelivery<Payloads>,
-  lossLog: Log,
-): void {
-  const { subscriptionId, notification } = delivery
-  const { id, type } = notification
-  lossLog('error', { subscriptionId, id, type, attempts, sinceAt, err: error }, 'A delivery is stuck')
+/** A body that was parsed with success as JSON text on one line. Letters hold text, `Buffer`s or parsed values. */
+function jsonTextOf(body: unknown): string {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return JSON.stringify(body)
+  return JSON.stringify(JSON.parse(String(body).replace(/^\uFEFF/, '')))
 }

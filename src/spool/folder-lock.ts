@@ -1,17 +1,17 @@
 /**
- * One process at a time per folder. Whoever has the folder listens on a socket in it, and whoever can be connected to
- * is alive: the operating system closes the socket when the process ends, however it ends. Process ids would not
- * do, because they repeat in containers.
+ * One process at a time per folder. The process that has the folder listens on a socket in it, and a socket that
+ * accepts a connection belongs to a process that lives: the operating system closes the socket when the process ends,
+ * however it ends. Process ids would not do, because they repeat in containers.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdir, rename, rm } from 'node:fs/promises'
+import { readdir, realpath, rename, rm } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { refusePath } from './refuse-path.js'
+import { lockPattern } from './file-format.js'
+import { refusePath } from './folder.js'
 
-const suffix = '.lock'
 const attempts = 5
 
 /** The longest name of a socket on every system: one byte less than macOS has room for. */
@@ -21,26 +21,56 @@ const maxSocketNameBytes = 103
 export type ReleaseFolder = () => Promise<void>
 
 /**
- * Resolves with `undefined` if somebody else has the folder: another process, in whatever container, or another
- * part of this one.
+ * @throws `ConfigurationError` if the folder is open already: in another process, in whatever container, or in another
+ * part of this one
  */
-export async function lockFolder(folder: string): Promise<ReleaseFolder | undefined> {
+export async function lockFolder(folder: string): Promise<ReleaseFolder> {
+  const release = await (process.platform === 'win32' ? lockByPipe(folder) : lockBySocket(folder))
+  return (
+    release ??
+    refusePath(
+      folder,
+      'is open already, in this process or in another one: give each spool a folder of its own, or close the other one',
+    )
+  )
+}
+
+async function lockBySocket(folder: string): Promise<ReleaseFolder | undefined> {
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const name = `${randomBytes(8).toString('hex')}${suffix}`
+    const name = `${randomBytes(8).toString('hex')}.lock`
     const release = await announce(folder, name)
-    // First announced, then looked around: of two processes that come at the same time at least one sees the other.
-    const others = (await readdir(folder)).filter((file) => file.endsWith(suffix) && file !== name)
+    // Announce first, then look: of two processes that come at the same time at least one sees the other.
+    const others = (await readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
     const living = await Promise.all(others.map((file) => isAlive(folder, file)))
-    if (!living.includes(true)) return release
-    await release()
+    if (release && !living.includes(true)) return release
+    await release?.()
     // If both saw each other, a random wait lets one of them come first next time. A process that ends gets time to end.
     if (attempt < attempts) await sleep(50 + Math.random() * 200)
   }
   return undefined
 }
 
-/** Listens on a socket of that name in the folder. */
-async function announce(folder: string, name: string): Promise<ReleaseFolder> {
+/** Windows has no sockets in folders. A pipe ends with its process, too, and its name exists once on the machine. */
+async function lockByPipe(folder: string): Promise<ReleaseFolder | undefined> {
+  const server = createServer((socket) => socket.destroy())
+  try {
+    server.listen(pipeName(await realpath(folder)))
+    await once(server, 'listening')
+  } catch (cause) {
+    if (Object(cause).code === 'EADDRINUSE') return undefined
+    refusePath(folder, 'cannot be locked', cause)
+  }
+  return async () => void (await new Promise((resolve) => server.close(resolve)))
+}
+
+/** The name of the pipe that locks a folder. Names of folders differ in more than case on Windows. */
+export function pipeName(folder: string): string {
+  const hash = createHash('sha256').update(folder.toLowerCase()).digest('hex')
+  return `\\\\.\\pipe\\notification-subscriber-spool-${hash.slice(0, 32)}`
+}
+
+/** Listens on a socket of that name in the folder; `undefined` if another process took the socket for a dead one. */
+async function announce(folder: string, name: string): Promise<ReleaseFolder | undefined> {
   const server = createServer((socket) => socket.destroy())
   // Bound under another name: between binding and listening a socket looks like that of a dead process.
   const unfinished = `${name}.new`
@@ -51,6 +81,7 @@ async function announce(folder: string, name: string): Promise<ReleaseFolder> {
     await rename(join(folder, unfinished), join(folder, name))
   } catch (cause) {
     server.close()
+    if (Object(cause).code === 'ENOENT') return undefined
     refusePath(
       folder,
       'cannot hold a Unix socket, by which processes see each other: use a local disk',
@@ -65,7 +96,7 @@ async function leave(server: Server, path: string): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** Whether somebody listens on a socket. One that nobody will ever listen on again is removed. */
+/** Whether a process listens on a socket. The socket of a process that ended is removed. */
 async function isAlive(folder: string, name: string): Promise<boolean> {
   const socket = connect(socketName(folder, name))
   try {

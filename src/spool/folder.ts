@@ -1,141 +1,165 @@
-/** The folder of a spool: that it is there, that nobody else can read it, and that its data file is whole. */
-import { chmod, mkdir, open, stat } from 'node:fs/promises'
-import { endianness } from 'node:os'
+/** The folder of a spool: private, and synced after each write. */
+import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { refusePath } from './refuse-path.js'
+import { ConfigurationError, SpoolError } from '../errors.js'
+import { makeFolder } from '../shared/make-folder.js'
+import { messageOf } from '../shared/text.js'
+import { formatIssues } from '../shared/validation.js'
 
-/** The files that LMDB makes in the folder. */
-const files = ['data.mdb', 'lock.mdb']
-const lockFileBytes = 2 ** 14
+/** What the spool needs of `node:fs/promises`. Tests pass one that fails, waits or records calls. */
+export type SpoolFiles = Pick<typeof fs, 'open' | 'readFile' | 'readdir' | 'rename' | 'statfs' | 'unlink'>
+
+/** Windows syncs no folders, and knows no modes and owners. */
+const isWindows = process.platform === 'win32'
+
+/** The files in the folder. */
+export class SpoolFolder {
+  readonly path: string
+  readonly #files: SpoolFiles
+
+  constructor(path: string, files: SpoolFiles) {
+    this.path = path
+    this.#files = files
+  }
+
+  /** What is in the folder, sorted by name. */
+  async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
+    const found = await this.#files.readdir(this.path, { withFileTypes: true })
+    const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
+    return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** How many files the volume has room for; `Infinity` where the file system sets no limit. */
+  async maxFiles(): Promise<number> {
+    const { files } = await this.#files.statfs(this.path)
+    return files > 0 ? files : Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays.
+   *
+   * @throws `SpoolError` with what the system says as its cause
+   */
+  async write(name: string, content: Uint8Array): Promise<void> {
+    const unfinished = `${name}.new`
+    try {
+      const handle = await this.#files.open(join(this.path, unfinished), 'wx', 0o600)
+      try {
+        await handle.writeFile(content)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      // Under its name a file is always whole, so a file that is too short later was damaged.
+      await this.rename(unfinished, name)
+      await syncFolder(this.path, this.#files)
+    } catch (cause) {
+      for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
+      failWith('Writing to the disk failed')(cause)
+    }
+  }
+
+  read(name: string): Promise<Buffer> {
+    return this.#files.readFile(join(this.path, name))
+  }
+
+  openForMarks(name: string): Promise<fs.FileHandle> {
+    return this.#files.open(join(this.path, name), 'r+')
+  }
+
+  /** Not synced: a power failure may bring the old name back. */
+  rename(from: string, to: string): Promise<void> {
+    return this.#files.rename(join(this.path, from), join(this.path, to))
+  }
+
+  /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
+  remove(name: string): Promise<void> {
+    return this.#files.unlink(join(this.path, name)).catch(unlessGone)
+  }
+
+  /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
+  keepDamaged(name: string): Promise<void> {
+    return this.rename(name, `${name}.damaged`).catch(unlessGone)
+  }
+}
+
+/** To catch with: a file that is gone is no error. */
+export function unlessGone(error: unknown): undefined {
+  if (Object(error).code !== 'ENOENT') throw error
+}
+
+/** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
+export function failWith(what: string): (cause: unknown) => never {
+  return (cause) => {
+    if (cause instanceof SpoolError) throw cause
+    throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
+  }
+}
 
 /**
  * Creates the folder if it is not there.
  *
- * @throws `ConfigurationError` if that is impossible, or if others can read the folder
+ * @throws `ConfigurationError` if that is impossible, if other users can read the folder or own it, or if it holds a
+ * spool of an earlier version
  */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
-    const created = await makeFolder(folder)
-    // Until the folder's name is on the disk, too, a power failure would take the whole folder.
-    if (created !== undefined) await syncFolder(dirname(created))
+    const first = await makeFolder(folder)
+    // Until the names of new folders are on the disk, too, a power failure would take the whole spool.
+    const top = first === undefined ? folder : dirname(first)
+    for (let each = folder; each !== top; ) {
+      each = dirname(each)
+      await syncFolder(each, fs)
+    }
   } catch (cause) {
     refusePath(folder, 'cannot be created', cause)
   }
-  const status = await stat(folder).catch((cause) => refusePath(folder, 'cannot be read', cause))
+  const status = await fs.stat(folder).catch((cause) => refusePath(folder, 'cannot be read', cause))
   const mode = status.mode & 0o777
-  if ((mode & 0o077) !== 0) {
-    const octal = `0${mode.toString(8)}`
+  if (!isWindows && (mode & 0o077) !== 0) {
+    const shown = mode.toString(8)
     refusePath(
       folder,
-      `is open to other users (mode ${octal}): run "chmod 700" on it, or use a folder below it`,
+      `is open to other users (mode 0${shown}): run "chmod 700" on it, or use a folder below it`,
+    )
+  }
+  const uid = process.getuid?.()
+  if (uid !== undefined && status.uid !== uid) {
+    refusePath(
+      folder,
+      `belongs to another user (${status.uid}, and this process runs as ${uid}): run the app as that user, or use another folder`,
+    )
+  }
+  await fs
+    .access(folder, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
+    .catch((cause) => refusePath(folder, 'cannot be written or read', cause))
+  const hasDatabase = await fs.stat(join(folder, 'data.mdb')).then(Boolean, () => false)
+  if (hasDatabase) {
+    refusePath(
+      folder,
+      'holds a spool of version 0.2 (data.mdb): let 0.2 deliver what is in it, and use another folder',
     )
   }
 }
 
-/**
- * Creates a folder and those above it, and returns the first of them. Not with `recursive`: Node.js would try for ever
- * where a folder that exists answers "no such file or directory", as `/proc` does.
- */
-async function makeFolder(folder: string): Promise<string | undefined> {
-  try {
-    return await makeOne(folder)
-  } catch (error) {
-    const parent = dirname(folder)
-    if (Object(error).code !== 'ENOENT' || parent === folder) throw error
-    const first = await makeFolder(parent)
-    const made = await makeOne(folder)
-    return first ?? made
-  }
+/** @throws `ConfigurationError` that names the folder, and what the system says */
+export function refusePath(folder: string, problem: string, cause?: unknown): never {
+  const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
+  const issues = [{ path: ['path'], message }]
+  throw new ConfigurationError(
+    `The delivery spool cannot work: ${formatIssues(issues)}.`,
+    { issues },
+    cause === undefined ? undefined : { cause },
+  )
 }
 
-/** Creates a folder in one that exists; nothing if it is there already. */
-async function makeOne(folder: string): Promise<string | undefined> {
-  try {
-    await mkdir(folder, { mode: 0o700 })
-    return folder
-  } catch (error) {
-    const status = await stat(folder).catch(() => undefined)
-    if (status?.isDirectory()) return undefined
-    throw error
-  }
-}
-
-/**
- * Writes the file by which LMDB keeps threads apart, as far as it is not there. LMDB would make room for this file only
- * at its first use, and on a full disk that ends the process.
- */
-export async function prepareLockFile(folder: string): Promise<void> {
-  const handle = await open(join(folder, 'lock.mdb'), 'a', 0o600)
-  try {
-    const { size } = await handle.stat()
-    if (size < lockFileBytes) await handle.appendFile(Buffer.alloc(lockFileBytes - size))
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Makes the files private, and writes their names to the disk, so that a power failure does not take them. */
-export async function finishFolder(folder: string): Promise<void> {
-  for (const file of files) await chmod(join(folder, file), 0o600)
-  await syncFolder(folder)
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
+/** Brings the names in a folder to the disk. */
+async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
+  if (isWindows) return
+  const handle = await files.open(folder)
   try {
     await handle.sync()
   } finally {
     await handle.close()
   }
-}
-
-/** Where in each of the two header pages of an LMDB file (data version 2, 64 bits) stands what is looked at here. */
-const headerBytes = 0xa0
-const offsets = { magic: 0x18, pageSize: 0x30, lastPage: 0x90, transaction: 0x98 }
-const magic = 0xbeefc0de
-
-/**
- * Looks at the data file before LMDB maps it into memory: a damaged header, or pages beyond the end of the file, would
- * end the process with a signal.
- *
- * @returns `shortened` for a file that ended before its last page. Zeros were appended, which LMDB reports as damage
- * when it comes to them; pages that are missing may also be unused
- * @throws `ConfigurationError` if the data file is not one of LMDB
- */
-export async function checkDataFile(folder: string): Promise<'whole' | 'shortened'> {
-  // The header looks different on 32 bits.
-  if (!/64|s390x/.test(process.arch)) return 'whole'
-  const handle = await open(join(folder, 'data.mdb'), 'r+').catch((cause) => {
-    if (Object(cause).code === 'ENOENT') return undefined
-    return refusePath(folder, 'has a data file that cannot be opened', cause)
-  })
-  if (handle === undefined) return 'whole'
-  try {
-    const { size } = await handle.stat()
-    if (size === 0) return 'whole'
-    const read = async (position: number) => {
-      const { buffer } = await handle.read(Buffer.alloc(headerBytes), 0, headerBytes, position)
-      return new DataView(buffer.buffer, buffer.byteOffset, headerBytes)
-    }
-    const isLittleEndian = endianness() === 'LE'
-    const first = await read(0)
-    const pageSize = first.getUint32(offsets.pageSize, isLittleEndian)
-    const headers = [first, await read(pageSize)]
-    if (headers.some((header) => header.getUint32(offsets.magic, isLittleEndian) !== magic)) {
-      refuseDamaged(folder)
-    }
-    const lastPages = headers.map((header) => header.getBigUint64(offsets.lastPage, isLittleEndian))
-    const expectedSize = (Number(lastPages.reduce((a, b) => (a > b ? a : b))) + 1) * pageSize
-    if (size >= expectedSize) return 'whole'
-    // Sparse: takes no room on the disk.
-    await handle.truncate(expectedSize)
-    return 'shortened'
-  } finally {
-    await handle.close()
-  }
-}
-
-/** @throws `ConfigurationError` that says what to do about a damaged data file */
-export function refuseDamaged(folder: string, cause?: unknown): never {
-  refusePath(folder, 'has a damaged data file: move the folder away to start with an empty one', cause)
 }

@@ -1,18 +1,18 @@
 /**
- * Deliveries kept on disk before their callbacks are answered. Needs the package `lmdb`.
+ * Deliveries kept on disk before their callbacks are answered.
  *
  * @module notification-subscriber/spool
  */
 export {
+  ClosedError,
   ConfigurationError,
+  InvalidDeliveryError,
   type Issue,
   NotificationError,
   SpoolError,
-  type SpoolErrorReason,
 } from '../errors.js'
 export type { Logger } from '../logger.js'
-export type { Delivery, PayloadSchemas } from '../webhooks/delivery/delivery.js'
-export type { DeliveryParser } from '../webhooks/delivery/delivery-parser.js'
+export type { Delivery, PayloadSchemas } from '../webhooks/delivery.js'
+export type { DeadLetter } from './dead-letters.js'
 export { DeliverySpool } from './delivery-spool.js'
-export type { DeliveryAttempt, DeliverySpoolOptions, StuckDelivery } from './spool-options.js'
-export type { InvalidBody } from './spool-store.js'
+export type { DeliveryAttempt, DeliverySpoolOptions, SpoolDamage, StuckDelivery } from './spool-options.js'

@@ -1,12 +1,12 @@
-/** How a spool is configured: the options and their validation. */
+/** How a spool is configured: the options, their validation, and where the spool reports by them. */
+import { join } from 'node:path'
 import * as z from 'zod'
-import type { Logger } from '../logger.js'
-import { validate } from '../shared/issues.js'
-import { maxDelayMs } from '../shared/max-delay.js'
-import { loggerSchema, objectWith } from '../shared/object-schemas.js'
-import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery/delivery.js'
-import type { DeliveryParser } from '../webhooks/delivery/delivery-parser.js'
-import { refuseOptions } from '../webhooks/delivery/refuse-options.js'
+import { ConfigurationError } from '../errors.js'
+import { type Log, type Logger, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
+import { callSafely } from '../shared/calls.js'
+import { maxDelayMs } from '../shared/time-limit.js'
+import { loggerSchema, validate } from '../shared/validation.js'
+import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery.js'
 
 /** What a `DeliverySpool` needs: `path` and `deliver`, the rest has defaults. */
 export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> {
@@ -19,35 +19,45 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
    * What is to be done with a delivery: the work itself, or handing it to a queue. The delivery leaves the spool when
    * the function has returned, or its promise has resolved; when the function throws or rejects, it is called again,
    * after 1 second at first and 1 minute at most. A delivery can come twice: the process may die between the end of
-   * the call and the removal from the disk.
+   * the call and the removal from the disk. Runs in the async context in which `open` was called.
    */
   readonly deliver: (delivery: Delivery<Payloads>, attempt: DeliveryAttempt) => unknown
   /**
-   * From `createDeliveryParser`: reads each entry when it is delivered. A payload schema that changes what it reads
-   * belongs here and not into the receiver, because the disk holds what the receiver made of the body. Default: one
-   * that knows the documented payload.
+   * Payload schemas by `notification.type`, as `createDeliveryParser` takes them: each entry is read with them when it
+   * is delivered. Give the receiver the same ones. A schema that changes what it reads belongs to the spool alone,
+   * because the disk holds what the receiver made of the body. Default: only the documented payload is checked.
    */
-  readonly parser?: DeliveryParser<Payloads> | undefined
+  readonly payloads?: Payloads | undefined
   /** How many calls of `deliver` run at a time, 1 to 1,000; at most half of them are repetitions. Default: 16. */
   readonly concurrency?: number | undefined
   /** How long one call of `deliver` may take, in milliseconds, before it counts as failed. Default: 60,000. */
   readonly deliverTimeoutMs?: number | undefined
   /**
    * Gets a delivery that has failed ten times, and then once an hour for as long as it fails. The function may be
-   * asynchronous, for up to `deliverTimeoutMs`. Its result `'discard'` gives the delivery up; after any other the
-   * delivery is tried again. Default: a line to the logger, or to `console.error` if there is none.
+   * asynchronous, for up to `deliverTimeoutMs`. With `'dead-letter'` as its result the delivery becomes a dead
+   * letter (`DeliverySpool.deadLetters`), with `'discard'` it is given up; after any other result it is tried again. Default:
+   * a line to the logger, or to `console.error` if there is none.
    */
   readonly onStuck?: ((stuck: StuckDelivery<Payloads>) => unknown) | undefined
-  /** How much the waiting deliveries may take of the disk, in bytes. Default: 1,073,741,824 (1 GiB). */
+  /**
+   * Gets each damaged place that is found in the folder, besides the `error` line of the log. Other deliveries are not
+   * affected (docs/spool.md, What can go wrong).
+   */
+  readonly onDamaged?: ((damage: SpoolDamage) => unknown) | undefined
+  /**
+   * How much the waiting deliveries and the dead letters of kept deliveries may take of the disk, in bytes; each file
+   * counts as whole blocks of 4,096 bytes. Default: 1,073,741,824 (1 GiB).
+   */
   readonly maxBytes?: number | undefined
   /**
-   * Gets a `warn` line for each failed attempt, and an `error` line for what somebody should look at; `false` silences
-   * the spool. Default: both go to `console.error`, of the failed attempts at most one a minute.
+   * Gets a `warn` line for each failed attempt, an `error` line for what somebody should look at, and a `debug` line
+   * for each delivery that is done (docs/observability.md, Spool); `false` silences the spool. Default: `warn` and
+   * `error` go to `console.error`, of the failed attempts at most one a minute.
    */
   readonly logger?: Logger | false | undefined
 }
 
-/** What `deliver` learns besides the delivery. */
+/** What `deliver` gets besides the delivery. */
 export interface DeliveryAttempt {
   /**
    * Aborted when the call has taken `deliverTimeoutMs`, or when `close` waits no longer. Pass it on to what can be
@@ -62,26 +72,36 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
   readonly delivery: Delivery<Payloads>
   /** How often it has failed, in this process and earlier ones. */
   readonly attempts: number
-  /** When it was kept, in milliseconds since 1970. */
+  /** When it was received, in milliseconds since 1970. */
   readonly sinceAt: number
   /** What `deliver` threw or rejected with at last. */
   readonly error: unknown
 }
 
+/** A place in the folder that is damaged. */
+export interface SpoolDamage {
+  /** The file, with its path. */
+  readonly file: string
+  /** Where in the file, in bytes. Missing if the name of the file is damaged, or the file is gone. */
+  readonly offset?: number
+}
+
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {
-  validate(optionsSchema(), options, (issues) => refuseOptions(subject, issues))
+  validate(optionsSchema(), options, refuse)
 }
 
 /** @throws `ConfigurationError` about options of `close` that are unknown, or no time that a timer can wait for */
 export function validateCloseOptions(options: unknown): void {
   const schema = z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() })
-  validate(schema, options, (issues) => refuseOptions(subject, issues))
+  validate(schema, options, refuse)
 }
 
-const subject = 'The delivery spool'
+function refuse(issues: ConfigurationError['issues'], text: string): ConfigurationError {
+  return new ConfigurationError(`The delivery spool cannot work: ${text}.`, { issues })
+}
 
-// Made when a spool is opened, as a rule once per process.
+// Made when a spool is opened, usually once per process.
 const optionsSchema = () =>
   z.strictObject({
     path: z
@@ -89,14 +109,49 @@ const optionsSchema = () =>
       .min(1, 'is empty: name a folder')
       .refine(isWithoutNul, 'must not contain a NUL character'),
     deliver: z.function(),
-    parser: objectWith(['safeParse'], 'a parser from createDeliveryParser').optional(),
+    // Checked by `createDeliveryParser`.
+    payloads: z.unknown().optional(),
     concurrency: z.int().min(1).max(1_000).optional(),
     deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),
     onStuck: z.function().optional(),
+    onDamaged: z.function().optional(),
     maxBytes: z.int().min(0).optional(),
     logger: loggerSchema().optional(),
   })
 
 function isWithoutNul(text: string): boolean {
   return !text.includes('\0')
+}
+
+/** Where a spool reports what happens. */
+export interface SpoolReports {
+  /** To the logger alone. */
+  readonly plain: Log
+  /** Also to `console.error`, at most once a minute: what an outage can cause any number of times. */
+  readonly sparse: Log
+  /** Also to `console.error`: what somebody should look at. */
+  readonly loss: Log
+  /** A file is damaged at this offset, is gone, or has a name that cannot be read. */
+  damaged(name: string, offset?: number): void
+}
+
+export function reportsOf({
+  path,
+  logger,
+  onDamaged,
+}: Pick<DeliverySpoolOptions, 'path' | 'logger' | 'onDamaged'>): SpoolReports {
+  const loss = lossLogOf(logger)
+  return {
+    plain: logOf(logger),
+    sparse: sparseLossLogOf(logger),
+    loss,
+    damaged(name, offset) {
+      const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }
+      loss('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
+      const report = () => onDamaged?.(damage)
+      void callSafely(report, (err) => {
+        loss('error', { event: 'spool.callback-failed', callback: 'onDamaged', err }, 'onDamaged failed')
+      })
+    },
+  }
 }

@@ -1,255 +1,479 @@
 /**
- * What is on the disk: the deliveries that wait, in the order in which they are due, and the bodies that could not be
- * read. Memory holds none of them.
+ * The deliveries on disk. Those that are kept at the same time become one file; one that fails gets a file of its own,
+ * whose name says when it is due. Memory holds the names, and the text of the files that are being delivered.
  */
-import type { Database, RangeOptions, RootDatabase } from 'lmdb'
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
-import { messageOf } from '../shared/excerpt.js'
-import { DataFile } from './data-file.js'
-import { DiskRoom, type SpoolLimits } from './disk-room.js'
-import { bytesOf, countOf, measure } from './measures.js'
+import { DeadLetters, type LetterDetails } from './dead-letters.js'
+import {
+  type BatchFields,
+  batchName,
+  contentOf,
+  doneMark,
+  type LetterFields,
+  type Line,
+  lineOf,
+  parseName,
+  receivedAtOf,
+  roomOf,
+} from './file-format.js'
+import { type SpoolFiles, SpoolFolder } from './folder.js'
+import type { SpoolReports } from './spool-options.js'
 
-/** A delivery that waits. */
-export interface Entry {
-  /** Grows with every delivery, over all processes: the order in which deliveries were kept. */
-  readonly id: number
-  /** When it is to be tried again, on the clock of the deliverer; 0 if it has never been tried. */
-  readonly dueAt: number
-  readonly history: History
-  /** The delivery as JSON. */
-  readonly text: string
-}
+/** What becomes one file at most, in bytes. */
+const maxBatchBytes = 2 ** 20
 
-/** What has become of a delivery until now. */
-export interface History {
-  /** When it was kept, in milliseconds since 1970. */
-  readonly keptAt: number
-  /** How often it has failed. */
-  readonly attempts: number
-  /** When it was last reported as stuck, on the clock of the deliverer; missing if never. */
-  readonly reportedAt?: number
-}
+/** What may wait in memory for a slow disk, in bytes. */
+const maxUnwrittenBytes = 64 * 2 ** 20
 
-/** A body that a spool keeps although it is no delivery, or none that this process can read. */
-export interface InvalidBody {
-  /** What `discardInvalid` takes. */
-  readonly id: number
+/** The part of the volume's files that new deliveries may fill; the rest is for repetitions. */
+const shareOfFiles = 0.75
+
+/** How long a file that cannot be read is left alone, in milliseconds. */
+const rereadMs = 10_000
+
+/** A delivery that was taken, to be delivered. */
+export interface Entry extends Line {
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
-  /** What was received: text, bytes or a parsed value; of a delivery that `keep` had kept, its JSON text. */
-  readonly body: unknown
-  /** Why it is no delivery. */
-  readonly issues: readonly Issue[]
+  /** How often it has failed. */
+  readonly attempts: number
+  /** When `onStuck` was called last, on the clock of the deliverer; 0 if never. */
+  readonly reportedAt: number
+  /** For the store alone. */
+  readonly file: WaitingFile
 }
 
-type StoredBody = Omit<InvalidBody, 'id'>
-type EntryKey = [dueAt: number, id: number]
-type Ids = Pick<ReadonlySet<number>, 'has'>
+/** What becomes of an entry that failed. */
+export type NextAttempt = Pick<BatchFields, 'dueAt' | 'attempts' | 'reportedAt'>
 
-/** The entries that were tried. */
-const tried: RangeOptions = { start: [1, 0] }
+/** A file of deliveries. */
+interface WaitingFile {
+  /** Its name on the disk, which is older than `fields` if a rename failed. */
+  name: string
+  fields: BatchFields
+  /** How many of its entries wait. Until the file is read, those that are marked as done count, too. */
+  waiting: number
+  /** How many of its entries are in memory. */
+  inMemory: number
+  /** For marks in a shared file, while entries are in memory. */
+  handle?: FileHandle | undefined
+  content?: Buffer | undefined
+  /** Entries that are done, and are to be removed next. */
+  readonly done: Line[]
+  /** Settles when what is being removed is gone. */
+  removal?: Promise<void>
+  isDamaged: boolean
+}
 
-/** How much is kept of bodies that are no deliveries, in bytes. */
-const maxInvalidBytes = 16 * 2 ** 20
+/** Files whose entries are to be taken, and the entries of the file that was read last. The next one comes last. */
+interface Queue {
+  readonly files: WaitingFile[]
+  entries: Entry[]
+}
+
+/** A delivery that waits for the disk. */
+interface Unwritten {
+  readonly text: string
+  readonly bytes: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface StoreOptions {
+  readonly path: string
+  readonly maxBytes: number
+  readonly reports: SpoolReports
+}
 
 export class SpoolStore {
-  readonly #root: RootDatabase
-  /** Values are a line with the history, then the delivery. */
-  readonly #entries: Database<string, EntryKey>
-  /** Bodies that the receiver could not read. */
-  readonly #invalid: Database<StoredBody, number>
-  /** Deliveries that the receiver could read and this process cannot: they are never dropped for room. */
-  readonly #unreadable: Database<StoredBody, number>
-  readonly #file: DataFile
-  readonly #room: DiskRoom
+  readonly letters: DeadLetters
+  readonly #folder: SpoolFolder
+  readonly #reports: SpoolReports
+  readonly #maxBytes: number
+  readonly #maxFiles: number
+  readonly #files = new Set<WaitingFile>()
+  readonly #queues: Readonly<Record<'fresh' | 'tried', Queue>> = {
+    fresh: { files: [], entries: [] },
+    tried: { files: [], entries: [] },
+  }
+  /** Entries of shared files that had a file of their own, or were dead letters, when the folder was opened. */
+  readonly #movedBefore: ReadonlySet<number>
+  #unwritten: Unwritten[] = []
+  #flushing: Promise<void> | undefined
+  #unwrittenBytes = 0
   #lastId: number
+  #count = 0
+  #bytes = 0
 
-  private constructor(root: RootDatabase, file: DataFile, limits: SpoolLimits) {
-    this.#root = root
-    this.#entries = root.openDB('entries', { encoding: 'string' })
-    this.#invalid = root.openDB('invalid', { encoding: 'msgpack' })
-    this.#unreadable = root.openDB('unreadable', { encoding: 'msgpack' })
-    this.#file = file
-    this.#room = new DiskRoom(file, () => measure([this.#entries, this.#unreadable], [this.#invalid]), limits)
-    // Above all ids that were ever given, whatever the clock says: an id belongs to one delivery for good.
-    this.#lastId = Math.max(Date.now() * 1_000, this.lastDueAt * 1_000, ...this.#lastIds())
+  /** Opens a folder by its names alone. @throws what the system says; damage is reported, and never refuses to open */
+  static async open(options: StoreOptions, files: SpoolFiles): Promise<SpoolStore> {
+    const folder = new SpoolFolder(options.path, files)
+    const names = await namesIn(folder, options.reports)
+    return new SpoolStore(options, folder, names, await folder.maxFiles())
   }
 
-  /** @throws what the system or LMDB throws, if the files cannot be opened or written */
-  static async open(lmdb: typeof import('lmdb'), folder: string, limits: SpoolLimits): Promise<SpoolStore> {
-    const file = await DataFile.open(folder)
-    let root: RootDatabase | undefined
-    try {
-      root = lmdb.open({
-        path: folder,
-        maxDbs: 3,
-        // By default a write counts as done before it has reached the disk.
-        overlappingSync: false,
-        // With batches of its own lmdb makes a promise that nobody sees, whose rejection ends the process.
-        eventTurnBatching: false,
-        // The name of a folder may look like that of a file.
-        noSubdir: false,
-      })
-      return new SpoolStore(root, file, limits)
-    } catch (error) {
-      await root?.close()
-      await file.close()
-      throw error
-    }
+  private constructor(options: StoreOptions, folder: SpoolFolder, names: Names, volumeFiles: number) {
+    const { batches, letters } = names
+    this.#folder = folder
+    this.#reports = options.reports
+    this.#maxBytes = options.maxBytes
+    this.#maxFiles = Math.floor(volumeFiles * shareOfFiles)
+    this.#lastId = letters.reduce((last, { id }) => Math.max(last, id), 0)
+    this.letters = new DeadLetters(folder, letters, options.reports)
+    const single = batches.map(({ fields }) => fields).filter(({ count }) => count === 1)
+    this.#movedBefore = new Set([...single, ...letters].map(({ id }) => id))
+    // The names are sorted: each file comes before those that are in its queue already.
+    for (const { name, fields } of batches.reverse()) this.#add(name, fields)
   }
 
-  /** How many entries there are. */
+  /** How many entries wait; before all files are read also those that were done when an earlier process ended. */
   get count(): number {
-    return countOf(this.#entries)
+    return this.#count
   }
 
-  /** Resolves when the entry is on the disk. */
-  async add(text: string): Promise<void> {
-    const value = storedValue({ keptAt: Date.now(), attempts: 0 }, text)
-    await this.#room.take(Buffer.byteLength(value), () =>
-      this.#write(() => this.#entries.put([0, this.#nextId()], value)),
-    )
+  /** When the oldest entry that waits was received. */
+  get oldestReceivedAt(): number | undefined {
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { fields } of this.#files) oldest = Math.min(oldest, fields.id)
+    return this.#files.size === 0 ? undefined : receivedAtOf(oldest)
   }
 
-  /** The first entry that was never tried, without those of `taken`. */
-  firstNew(taken: Ids): Entry | undefined {
-    return this.#entryAt(this.#firstKey({ start: [0, 0], end: [0, Number.POSITIVE_INFINITY] }, taken))
+  /** When the next file of entries that failed is due; `undefined` if there is none. */
+  get nextDueAt(): number | undefined {
+    return this.#queues.tried.files.at(-1)?.fields.dueAt
   }
 
-  /** The entry that is to be repeated first, without those of `taken`. */
-  firstToRepeat(taken: Ids): Entry | undefined {
-    return this.#entryAt(this.#firstKey(tried, taken))
-  }
-
-  /** When {@link firstToRepeat} is to be repeated. */
-  nextDueAt(taken: Ids): number | undefined {
-    return this.#firstKey(tried, taken)?.[0]
-  }
-
-  /** When the last of the entries is to be repeated; 0 if none is. */
+  /** When the last one of the entries that failed is due; 0 if there is none. */
   get lastDueAt(): number {
-    for (const [dueAt] of this.#entries.getKeys({ reverse: true, limit: 1 })) return dueAt
-    return 0
+    return this.#queues.tried.files[0]?.fields.dueAt ?? 0
   }
 
-  #firstKey(range: RangeOptions, taken: Ids): EntryKey | undefined {
-    for (const key of this.#entries.getKeys(range)) if (!taken.has(key[1])) return key
-    return undefined
+  /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
+  add(text: string): Promise<void> {
+    const bytes = Buffer.byteLength(text)
+    return this.#whileUnwritten(bytes, () => {
+      this.#requireRoom()
+      return new Promise<void>((resolve, reject) => {
+        this.#unwritten.push({ text, bytes, resolve, reject })
+        this.#flushing ??= this.#flush()
+      })
+    })
   }
 
-  #entryAt(key: EntryKey | undefined): Entry | undefined {
-    if (key === undefined) return undefined
-    const [dueAt, id] = key
-    const value = this.#entries.get(key)
-    return value === undefined ? undefined : { dueAt, id, ...partsOfValue(value) }
+  /** Keeps a body that is no delivery. @throws `SpoolError` */
+  addInvalid(body: unknown, bytes: number, issues: readonly Issue[]): Promise<void> {
+    return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#newId(), body, issues))
   }
 
-  remove({ dueAt, id }: Entry): Promise<void> {
-    return this.#write(() => this.#entries.remove([dueAt, id]))
+  /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
+  retry(id: number, text: string): Promise<boolean> {
+    // With its id: if the process dies before the letter is removed, the next one finds both, and keeps the letter.
+    return this.letters.remove(id, () => this.#write([text], id))
   }
 
-  /** Puts an entry off until `dueAt`. */
-  postpone(entry: Entry, dueAt: number, history: History): Promise<void> {
-    return this.#write(() =>
-      this.#entries.batch(() => {
-        this.#entries.remove([entry.dueAt, entry.id])
-        this.#entries.put([dueAt, entry.id], storedValue(history, entry.text))
-      }),
-    )
-  }
-
-  /** Puts an entry aside, which no parser here can read. */
-  setAside(entry: Entry, issues: readonly Issue[]): Promise<void> {
-    const body = { receivedAt: entry.history.keptAt, body: entry.text, issues }
-    return this.#write(() =>
-      this.#entries.batch(() => {
-        this.#entries.remove([entry.dueAt, entry.id])
-        this.#unreadable.put(entry.id, body)
-      }),
-    )
-  }
-
-  /** Keeps a body; the oldest make room for it. */
-  async addInvalid(body: unknown, issues: readonly Issue[]): Promise<void> {
-    const bytes = sizeOf(body)
-    if (bytes > maxInvalidBytes) throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
-    const stored = { receivedAt: Date.now(), body, issues }
-    await this.#room.take(bytes, () => this.#write(() => this.#invalid.put(this.#nextId(), stored)))
-    while (bytesOf(this.#invalid) > maxInvalidBytes) {
-      for (const oldest of this.#invalid.getKeys({ limit: 1 })) await this.removeInvalid(oldest)
+  async #whileUnwritten(bytes: number, write: () => Promise<void>): Promise<void> {
+    // Counted before the first `await`: what is added meanwhile needs room besides these bytes.
+    this.#unwrittenBytes += bytes
+    try {
+      if (this.#unwrittenBytes > maxUnwrittenBytes) {
+        const message = `The disk is too slow: ${this.#unwrittenBytes} bytes wait for it.`
+        throw new SpoolError(message, { reason: 'disk' })
+      }
+      await write()
+    } finally {
+      this.#unwrittenBytes -= bytes
     }
   }
 
-  /** The oldest of the bodies whose id is larger. */
-  invalidAfter(id: number): InvalidBody | undefined {
-    const start = id + 1
-    const candidates = [this.#invalid, this.#unreadable].flatMap((db) => [
-      ...db.getRange({ start, limit: 1 }),
-    ])
-    const [oldest] = candidates.sort((a, b) => a.key - b.key)
-    return oldest && { id: oldest.key, ...oldest.value }
+  #requireRoom(): void {
+    const bytes = this.#bytes + this.letters.keptBytes
+    const files = this.#files.size + this.letters.count
+    const isOver = bytes + roomOf(this.#unwrittenBytes) > this.#maxBytes
+    if (!isOver && files < this.#maxFiles) return
+    const what = isOver
+      ? `${bytes} bytes wait, and maxBytes is ${this.#maxBytes}`
+      : `${files} files wait, and the volume has room for few more`
+    throw new SpoolError(`The spool is full: ${what}.`, { reason: 'full' })
   }
 
-  removeInvalid(id: number): Promise<void> {
-    return this.#write(() =>
-      this.#root.batch(() => {
-        this.#invalid.remove(id)
-        this.#unreadable.remove(id)
-      }),
-    )
+  /** Writes what waits for the disk, file by file. What is added while the disk syncs becomes the next file. */
+  async #flush(): Promise<void> {
+    for (;;) {
+      // What is added in the same turn shares the sync.
+      await setImmediate()
+      let bytes = 0
+      let count = 0
+      while (count < this.#unwritten.length && bytes < maxBatchBytes) {
+        bytes += this.#unwritten[count++]?.bytes ?? 0
+      }
+      if (count === 0) break
+      const group = this.#unwritten.splice(0, count)
+      const texts = group.map(({ text }) => text)
+      try {
+        await this.#write(texts, this.#newId(count))
+        for (const { resolve } of group) resolve()
+      } catch (error) {
+        for (const { reject } of group) reject(error)
+      }
+    }
+    this.#flushing = undefined
+  }
+
+  /** The first of so many ids. An id is the time in microseconds, and above all ids before, whatever the clock says. */
+  #newId(count = 1): number {
+    const id = Math.max(this.#lastId + 1, Date.now() * 1_000)
+    this.#lastId = id + count - 1
+    return id
+  }
+
+  /** Writes a file. @param next - if its entries have failed. @throws `SpoolError` */
+  async #write(texts: readonly string[], id: number, next: NextAttempt = untried): Promise<void> {
+    const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
+    const fields = { ...next, id, count: texts.length, bytes: content.length }
+    const name = batchName(fields)
+    await this.#folder.write(name, content)
+    this.#add(name, fields)
+  }
+
+  #add(name: string, fields: BatchFields): void {
+    const { count } = fields
+    const file = { name, fields, waiting: count, inMemory: 0, done: [], isDamaged: false }
+    this.#files.add(file)
+    this.#lastId = Math.max(this.#lastId, fields.id + count - 1)
+    this.#count += count
+    this.#bytes += roomOf(fields.bytes)
+    this.#enqueue(file)
+  }
+
+  /** Puts a file where it is in turn: by when it is due, then by age. */
+  #enqueue(file: WaitingFile): void {
+    const { files } = this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried']
+    let from = 0
+    let to = files.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      const other = files[middle]
+      if (other && isBefore(file.fields, other.fields)) from = middle + 1
+      else to = middle
+    }
+    files.splice(from, 0, file)
+  }
+
+  /**
+   * The next entry of those that were never tried, or of those that failed and are due now. Only one call may run at a
+   * time.
+   */
+  async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
+    const queue = this.#queues[which]
+    while (queue.entries.length === 0) {
+      const file = queue.files.at(-1)
+      if (file === undefined || file.fields.dueAt > now) return undefined
+      queue.files.pop()
+      queue.entries = await this.#read(file, now)
+    }
+    return queue.entries.pop()
+  }
+
+  /** The entries of a file that wait, the first one last; none if the file cannot be read now. */
+  async #read(file: WaitingFile, now: number): Promise<Entry[]> {
+    const { attempts, reportedAt } = file.fields
+    try {
+      const lines = await this.#linesOf(file)
+      this.#setWaiting(file, lines.length)
+      if (lines.length === 0) await this.#drop(file)
+      file.inMemory = lines.length
+      return lines
+        .reverse()
+        .map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
+    } catch (error) {
+      await closeFile(file)
+      if (Object(error).code === 'ENOENT') {
+        this.#reports.damaged(file.name)
+        this.#forget(file)
+        return []
+      }
+      const fields = { event: 'spool.read-failed', file: join(this.#folder.path, file.name), err: error }
+      this.#reports.sparse('error', fields, 'Reading a file failed, will be repeated')
+      file.fields = { ...file.fields, dueAt: now + rereadMs }
+      this.#enqueue(file)
+      return []
+    }
+  }
+
+  async #linesOf(file: WaitingFile): Promise<Line[]> {
+    const { name, fields } = file
+    if (fields.count > 1) file.handle = await this.#folder.openForMarks(name)
+    const content = await (file.handle?.readFile() ?? this.#folder.read(name))
+    const { lines, damagedAt } = contentOf(content, fields)
+    if (!file.isDamaged) for (const offset of damagedAt) this.#reports.damaged(name, offset)
+    file.isDamaged ||= damagedAt.length > 0
+    if (file.handle === undefined) return [...lines]
+    file.content = content
+    // The process before may have ended between writing an entry elsewhere and marking it here.
+    const moved = lines.filter(({ id }) => this.#movedBefore.has(id))
+    if (moved.length > 0) await mark(file, moved)
+    return lines.filter(({ id }) => !this.#movedBefore.has(id))
+  }
+
+  /** Removes an entry that is done. May be repeated after a failure. @throws what the disk says */
+  async remove(entry: Entry): Promise<void> {
+    const { file } = entry
+    file.done.push(entry)
+    // Entries that are done in the same turn share one write: 114 instead of 159 µs of CPU for keeping and delivering 1 KB.
+    if (file.done.length === 1) file.removal = this.#removeDone(file, file.removal)
+    await file.removal
+  }
+
+  async #removeDone(file: WaitingFile, earlier: Promise<void> | undefined): Promise<void> {
+    await Promise.allSettled([earlier, setImmediate()])
+    const done = file.done.splice(0)
+    // The last entries take their file with them, and need no marks.
+    if (done.length === file.waiting) return this.#drop(file)
+    await mark(file, done)
+    this.#setWaiting(file, file.waiting - done.length)
+    await this.#release(file, done.length)
+  }
+
+  /**
+   * Puts an entry off: into a file of its own, or, if the disk has no room for that, with its file as a whole.
+   *
+   * @returns whether the entry has a new file, and so is to be removed from the old one
+   */
+  async postpone({ id, file, text }: Entry, next: NextAttempt): Promise<boolean> {
+    if (file.fields.count > 1) {
+      try {
+        await this.#write([text], id, next)
+        return true
+      } catch (error) {
+        this.#reportWrite(error)
+      }
+    }
+    file.fields = { ...file.fields, ...next }
+    await this.#release(file, 1)
+    return false
+  }
+
+  /**
+   * Makes a dead letter of an entry. On a full disk an entry that has a file of its own loses the details.
+   *
+   * @returns whether the entry is to be removed from its file; else the file has become the letter
+   * @throws `SpoolError` if the disk fails, or is full and the entry shares its file with others
+   */
+  async makeDeadLetter(
+    { id, text, file }: Entry,
+    kind: 'stuck' | 'unreadable',
+    details: LetterDetails,
+  ): Promise<boolean> {
+    try {
+      await this.letters.add({ id, kind }, text, details)
+      return true
+    } catch (error) {
+      if (file.fields.count > 1) throw error
+      await this.letters.adopt(file.name, { id, kind, bytes: file.fields.bytes })
+      this.#forget(file)
+      return false
+    }
   }
 
   /** Waits for what is being written, and closes the files. No method may be called afterwards. */
   async close(): Promise<void> {
-    await this.#root.close()
-    await this.#file.close()
+    await this.#flushing
+    for (const file of this.#files) await closeFile(file)
   }
 
-  /** @throws `SpoolError` with what LMDB says as its cause */
-  async #write(write: () => Promise<unknown>): Promise<void> {
+  #setWaiting(file: WaitingFile, waiting: number): void {
+    this.#count += waiting - file.waiting
+    file.waiting = waiting
+  }
+
+  /** Entries leave the memory. After the last one, what still waits in its file is to be read again. */
+  async #release(file: WaitingFile, count: number): Promise<void> {
+    file.inMemory -= count
+    if (file.inMemory > 0) return
+    await closeFile(file)
+    const name = batchName(file.fields)
     try {
-      await write()
-      this.#room.changed()
+      await this.#folder.rename(file.name, name)
+      file.name = name
     } catch (error) {
-      const { commitError } = Object(error)
-      // Without `commitError` not the disk failed: the value cannot be stored.
-      if (commitError === undefined) throw error
-      const cause = await Promise.resolve(commitError).catch((reason) => reason)
-      const message = `Writing to the disk failed (${messageOf(cause)}).`
-      throw new SpoolError(message, { reason: 'disk' }, { cause })
+      this.#reportWrite(error)
     }
+    this.#enqueue(file)
   }
 
-  #nextId(): number {
-    this.#lastId += 1
-    return this.#lastId
+  /** Removes a file; one that was damaged is kept for a person to look at. */
+  async #drop(file: WaitingFile): Promise<void> {
+    await closeFile(file)
+    if (file.isDamaged) await this.#folder.keepDamaged(file.name)
+    else await this.#folder.remove(file.name)
+    this.#forget(file)
   }
 
-  /** The last ids of all but the entries that were tried: {@link lastDueAt} is later than the ids of those. */
-  #lastIds(): number[] {
-    const untried = { start: [0, Number.POSITIVE_INFINITY] as EntryKey, end: [0, 0] as EntryKey }
-    const last = { reverse: true, limit: 1 }
-    return [
-      ...this.#entries.getKeys({ ...untried, ...last }).map(([, id]) => id),
-      ...this.#invalid.getKeys(last),
-      ...this.#unreadable.getKeys(last),
-    ]
+  /** Forgets a file that is gone, with what waits in it. */
+  #forget(file: WaitingFile): void {
+    this.#files.delete(file)
+    this.#bytes -= roomOf(file.fields.bytes)
+    this.#setWaiting(file, 0)
+  }
+
+  #reportWrite(err: unknown): void {
+    const message = 'Writing when to repeat a delivery failed: its file is repeated as a whole'
+    this.#reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
 }
 
-function storedValue(history: History, text: string): string {
-  return `${JSON.stringify(history)}\n${text}`
+const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
+
+function isBefore(a: BatchFields, b: BatchFields): boolean {
+  return a.dueAt === b.dueAt ? a.id < b.id : a.dueAt < b.dueAt
 }
 
-/** JSON has no line break of its own, so the first one ends the history. */
-function partsOfValue(value: string): Pick<Entry, 'history' | 'text'> {
-  const end = value.indexOf('\n')
-  return { history: JSON.parse(value.slice(0, end)), text: value.slice(end + 1) }
+/** Marks entries of a shared file as done, by one write from the first of them to the last. */
+async function mark({ handle, content }: WaitingFile, lines: readonly Line[]): Promise<void> {
+  if (!handle || !content) return
+  const offsets = lines.map(({ offset }) => offset).sort((a, b) => a - b)
+  for (const offset of offsets) doneMark.copy(content, offset)
+  const [from = 0] = offsets
+  await handle.write(content, from, (offsets.at(-1) ?? 0) + doneMark.length - from, from)
 }
 
-/** About how many bytes a body takes. */
-function sizeOf(body: unknown): number {
-  if (typeof body === 'string') return Buffer.byteLength(body)
-  if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return body.byteLength
-  return Buffer.byteLength(JSON.stringify(body) ?? '')
+/** Forgets the content of a file. */
+async function closeFile(file: WaitingFile): Promise<void> {
+  const { handle } = file
+  file.handle = undefined
+  file.content = undefined
+  await handle?.close().catch(() => {})
+}
+
+type NamedBatch = Pick<WaitingFile, 'name' | 'fields'>
+
+/** What the names in a folder say. */
+interface Names {
+  /** In the order in which they are due. */
+  readonly batches: NamedBatch[]
+  readonly letters: readonly LetterFields[]
+}
+
+/** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
+async function namesIn(folder: SpoolFolder, reports: SpoolReports): Promise<Names> {
+  const batches: NamedBatch[] = []
+  const letters: LetterFields[] = []
+  for (const [index, { name, isFile }] of (await folder.list()).entries()) {
+    // The process has other work while it opens a folder of 100,000 files.
+    if (index % 1_000 === 0) await setImmediate()
+    const parsed = parseName(name)
+    if (parsed.type === 'unknown' ? isFile : 'fields' in parsed && !isFile) reports.damaged(name)
+    if (!isFile) continue
+    if (parsed.type === 'batch') batches.push({ name, fields: parsed.fields })
+    if (parsed.type === 'letter') letters.push(parsed.fields)
+    if (parsed.type === 'unfinished') await folder.remove(name).catch(() => {})
+  }
+  // The process before may have ended between writing a letter and removing its delivery, or the other way round.
+  const letterIds = new Set(letters.map(({ id }) => id))
+  const isLetter = ({ fields }: NamedBatch) => fields.count === 1 && letterIds.has(fields.id)
+  for (const { name } of batches.filter(isLetter)) await folder.remove(name).catch(() => {})
+  return { batches: batches.filter((batch) => !isLetter(batch)), letters }
 }

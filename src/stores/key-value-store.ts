@@ -1,7 +1,7 @@
 /** Where processes keep what they share: access tokens, and the records of a keeper. */
 
 /**
- * A key-value store, sync or async, for text. A `Map` and a Keyv instance fit as they are; `redisStore` of
+ * A key-value store for text, sync or async. A `Map` and a Keyv instance are stores; `redisStore` of
  * `notification-subscriber/redis` has all four methods (docs/stores.md).
  */
 export interface KeyValueStore {
@@ -10,16 +10,16 @@ export interface KeyValueStore {
   /**
    * Stores a value.
    *
-   * @param ttlMs - how long the value is to be kept, a whole number of milliseconds. Default: for good
+   * @param ttlMs - how long to keep the value, a whole number of milliseconds. Default: without limit
    */
   set(key: string, value: string, ttlMs?: number): unknown
   /** Removes a value. */
   delete(key: string): unknown
   /**
-   * Stores a value if the present one is `expected`, in one step that no other process can come between.
+   * Atomically stores a value if the present one is `expected`. Needed only by a keeper in several processes.
    *
    * @param expected - the value that must be there; `undefined`: there must be none
-   * @param ttlMs - how long the value is to be kept, a whole number of milliseconds. Default: for good
+   * @param ttlMs - how long to keep the value, a whole number of milliseconds. Default: without limit
    * @returns whether the value was stored
    */
   compareAndSet?(

@@ -24,7 +24,7 @@ export interface IoredisLike {
   del(key: string): Promise<unknown>
   /** Runs a script in one step. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
-  /** Tells an ioredis client from one of node-redis. */
+  /** Only ioredis has this method: by it `redisStore` recognizes the library. */
   defineCommand(name: string, definition: { lua: string; numberOfKeys?: number }): void
 }
 
@@ -32,28 +32,14 @@ export interface IoredisLike {
 export interface NodeRedisLike {
   /** Reads a value; `null` if there is none. */
   get(key: string): Promise<unknown>
-  /** Writes a value. */
-  set(key: string, value: string, options?: NodeRedisSetOptions): Promise<unknown>
+  /** Writes a value: `PX` keeps it for so many milliseconds, `NX` writes only if there is none. */
+  set(key: string, value: string, options?: { PX?: number; NX?: true }): Promise<unknown>
   /** Removes a value. */
   del(key: string): Promise<unknown>
   /** Runs a script in one step. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
-  /** Tells a node-redis client from one of ioredis, and from node-redis 3, which calls back. */
+  /** Only node-redis 4 and later has this method: by it `redisStore` recognizes the library. */
   pExpire(key: string, milliseconds: number): Promise<unknown>
-}
-
-/** The options of node-redis' `set` that {@link redisStore} uses. */
-export interface NodeRedisSetOptions {
-  /** How long to keep the value, in milliseconds. */
-  PX?: number
-  /** Write only if there is no value. */
-  NX?: true
-}
-
-/** How {@link redisStore} uses the database. */
-export interface RedisStoreOptions {
-  /** Stands before every key, to keep apart what shares a database. Default: `''`. */
-  readonly prefix?: string | undefined
 }
 
 /** A {@link KeyValueStore} with all four methods. */
@@ -61,10 +47,11 @@ export type RedisStore = Required<KeyValueStore>
 
 /**
  * A store on a Redis client that the app has already (docs/stores.md, Redis). Every operation has one key, so that the
- * store works on a cluster, too. The client stays the app's: the store neither connects nor closes it. The app must
- * listen to the client's `error` events: of node-redis, one that nobody listens to ends the process.
+ * store works on a cluster, too. The store neither connects nor closes the client. The app must listen to the client's
+ * `error` events: in node-redis, an `error` event without a listener ends the process.
  *
  * @param redis - a client of ioredis (5 or 6) or of node-redis (4, 5 or 6)
+ * @param options.prefix - begins every key, so that several programs can share a database. Default: `''`
  * @throws `ConfigurationError` for anything else, or for a `prefix` that is no text
  *
  * @example
@@ -74,7 +61,10 @@ export type RedisStore = Required<KeyValueStore>
  * const store = redisStore(redis, { prefix: 'coaching:' })
  * ```
  */
-export function redisStore(redis: IoredisLike | NodeRedisLike, options: RedisStoreOptions = {}): RedisStore {
+export function redisStore(
+  redis: IoredisLike | NodeRedisLike,
+  options: { readonly prefix?: string | undefined } = {},
+): RedisStore {
   const { prefix = '' } = options
   if (typeof prefix !== 'string') throw configurationError('prefix', 'must be text, such as `coaching:`')
   const commands = commandsOf(redis)
@@ -92,7 +82,7 @@ export function redisStore(redis: IoredisLike | NodeRedisLike, options: RedisSto
   }
 }
 
-/** The commands that both libraries have, each in a spelling of its own. */
+/** The commands that the store needs; each library spells them differently. */
 interface Commands {
   get(key: string): Promise<unknown>
   set(key: string, value: string, ttlMs: number | undefined): Promise<unknown>

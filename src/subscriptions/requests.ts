@@ -1,8 +1,11 @@
 /** The wire form of the subscription calls (docs/service.md, Endpoints; update and unsubscribe: see `Routes`). */
-import { type Address, addressBelow } from '../http/address.js'
-import type { UnauthorizedRequest } from '../http/transport.js'
-import type { CreateSubscriptionInput } from './create-input.js'
-import type { UpdateSubscriptionParametersInput } from './update-input.js'
+import type { UnauthorizedRequest } from '../http/send.js'
+import { type Address, addressBelow } from '../http/transport.js'
+import type {
+  AssociatedValues,
+  CreateSubscriptionInput,
+  UpdateSubscriptionParametersInput,
+} from './schemas.js'
 
 /** Method and path of one operation. */
 export interface Route {
@@ -31,12 +34,23 @@ export function createAddress(baseUrl: URL): Address {
 }
 
 export function createRequest(address: Address, input: CreateSubscriptionInput): UnauthorizedRequest {
+  const { callbackUrl, notificationTypes, recreateIfExists, usernames } = input
   const form = new URLSearchParams()
-  form.append('notification_type', input.notificationTypes.join(','))
-  form.append('username', input.usernames.join(','))
-  form.append('callback_url', String(input.callbackUrl))
-  if (input.recreateIfExists !== undefined) form.append('recreateIfExists', String(input.recreateIfExists))
-  return formRequest('POST', address, input, form)
+  form.append('notification_type', notificationTypes.join(','))
+  form.append('username', usernames.join(','))
+  form.append('callback_url', String(callbackUrl))
+  if (recreateIfExists !== undefined) form.append('recreateIfExists', String(recreateIfExists))
+  const { secrets, ...parts } = formParts(form, input)
+  const [, query = ''] = String(callbackUrl).split('?', 2)
+  return {
+    method: 'POST',
+    address,
+    ...parts,
+    secrets: [...secrets, query],
+    // Without `recreateIfExists`, repeating a create whose answer was lost would be answered 409.
+    isRepeatable: recreateIfExists === true,
+    purpose: 'create the subscription',
+  }
 }
 
 export function updateRequest(
@@ -45,12 +59,13 @@ export function updateRequest(
   subscriptionId: number,
   input: UpdateSubscriptionParametersInput,
 ): UnauthorizedRequest {
-  return formRequest(
-    route?.method ?? 'PUT',
-    subscriptionAddress(baseUrl, route, subscriptionId),
-    input,
-    new URLSearchParams(),
-  )
+  return {
+    method: route?.method ?? 'PUT',
+    address: subscriptionAddress(baseUrl, route, subscriptionId),
+    ...formParts(new URLSearchParams(), input),
+    isRepeatable: true,
+    purpose: 'update the subscription',
+  }
 }
 
 export function unsubscribeRequest(
@@ -62,6 +77,8 @@ export function unsubscribeRequest(
     method: route?.method ?? 'DELETE',
     address: subscriptionAddress(baseUrl, route, subscriptionId),
     secrets: [],
+    isRepeatable: true,
+    purpose: 'unsubscribe',
   }
 }
 
@@ -70,12 +87,14 @@ function subscriptionAddress(baseUrl: URL, route: Route | undefined, subscriptio
   return addressBelow(baseUrl, path.replaceAll('{subscriptionId}', String(subscriptionId)))
 }
 
-function formRequest(
-  method: UnauthorizedRequest['method'],
-  address: Address,
-  { parameters, headers }: UpdateSubscriptionParametersInput,
+/** The parts of a request that carry associated values; each value may be a secret. */
+function formParts(
   form: URLSearchParams,
-): UnauthorizedRequest {
+  {
+    parameters,
+    headers,
+  }: { parameters?: AssociatedValues | undefined; headers?: AssociatedValues | undefined },
+): Pick<UnauthorizedRequest, 'body' | 'headers' | 'secrets'> {
   // A copy, because the caller may change its own object while the call is in flight.
   const copiedHeaders = headers && { ...headers }
   const secrets = Object.values(copiedHeaders ?? {})
@@ -83,5 +102,5 @@ function formRequest(
     form.append(name, value)
     secrets.push(value)
   }
-  return { method, address, headers: copiedHeaders, body: form.toString(), secrets }
+  return { headers: copiedHeaders, body: form.toString(), secrets }
 }

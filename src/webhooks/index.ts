@@ -16,7 +16,11 @@ export type {
   LowEnergyAgentOpenedPayload,
   Notification,
   PayloadSchemas,
-} from './delivery/delivery.js'
+} from './delivery.js'
+export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
+export type { DeliveryContext, NotificationHandler } from './handlers.js'
+export { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
+export type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
 export {
   createDeliveryParser,
   type DeliveryParser,
@@ -24,21 +28,9 @@ export {
   type DeliveryResult,
   parseDelivery,
   safeParseDelivery,
-} from './delivery/delivery-parser.js'
-export { lowEnergyAgentOpenedPayloadSchema } from './delivery/payload-schemas.js'
-export { deliverySchema, notificationSchema } from './delivery/schemas.js'
-export type { CallbackAnswer } from './receiver/delivery-core.js'
-export { type CallbackRequest, DeliveryReceiver } from './receiver/delivery-receiver.js'
-export {
-  type FastifyInstanceLike,
-  type FastifyPluginOptions,
-  type FastifyReplyLike,
-  type FastifyRequestLike,
-  toFastifyPlugin,
-} from './receiver/fastify-plugin.js'
-export type { DeliveryContext, NotificationHandler } from './receiver/handlers.js'
-export { toNodeHandler } from './receiver/node-handler.js'
-export type { NodeRequest, NodeResponse } from './receiver/node-messages.js'
-export type { DeliveryReceiverOptions } from './receiver/receiver-options.js'
-export type { RefusedCallback } from './receiver/refusal.js'
-export { toWebHandler, type WebHandlerOptions } from './receiver/web-handler.js'
+} from './parse.js'
+export { type CallbackAnswer, type CallbackRequest, DeliveryReceiver } from './receiver.js'
+export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } from './sample.js'
+export { deliverySchema, lowEnergyAgentOpenedPayloadSchema, notificationSchema } from './schemas.js'
+export { verifySecrets } from './verify.js'
+export { toWebHandler, type WebHandlerOptions } from './web.js'

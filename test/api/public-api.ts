@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const doors = new Map([
   ['notification-subscriber', 'src/index'],
+  ['notification-subscriber/keeper', 'src/keeper/index'],
   ['notification-subscriber/webhooks', 'src/webhooks/index'],
   ['notification-subscriber/redis', 'src/stores/redis'],
   ['notification-subscriber/spool', 'src/spool/index'],

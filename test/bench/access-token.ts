@@ -2,21 +2,21 @@
 import { inTurns, type Settings, shorter } from './measure.js'
 import type { AccessTokenFunctions, TokenHolder } from './processes/access-token.js'
 import { withEach } from './processes.js'
-import { comparisons, type Limit, type Row, timePerCall } from './report.js'
+import { comparisons, type Row, timePerCall } from './report.js'
 
-const limits: Readonly<Record<Exclude<TokenHolder, 'ours'>, Limit>> = {
-  'google-auth-library': { atMost: 1 },
-  openai: { atMost: 1 },
-  '@twurple/auth': { atMost: 1 },
-  'p-memoize': { atMost: 1 },
-}
-const holders = ['ours', ...Object.keys(limits)] as TokenHolder[]
+const peers: readonly Exclude<TokenHolder, 'ours'>[] = [
+  'google-auth-library',
+  'openai',
+  '@twurple/auth',
+  'p-memoize',
+]
+const holders = ['ours', ...peers] as const
 
 export function accessTokenRows(settings: Settings): Promise<Row[]> {
   return withEach<TokenHolder, AccessTokenFunctions, Row[]>('access-token', holders, {}, async (remotes) => {
     const measured = await inTurns(shorter(settings), holders, (name, runMs) =>
       remotes[name].call('run', runMs),
     )
-    return comparisons('get a held access token', measured, limits, [timePerCall])
+    return comparisons('get a held access token', measured, peers, [timePerCall])
   })
 }

@@ -3,26 +3,20 @@ import { inTurns, oftener, type Settings } from './measure.js'
 import type { CreateFunctions, Creator } from './processes/create.js'
 import type { SubscriptionServerFunctions } from './processes/subscription-server.js'
 import { type Remote, withEach, withProcess } from './processes.js'
-import { comparisons, cpuPerCall, fact, type Limit, type Row, speed, units } from './report.js'
+import { comparisons, cpuPerCall, fact, type Row, speed, units } from './report.js'
 
 /** Connections of the client by default, and so of every peer. */
 const connections = 32
 
 /** By HTTPS, as the service has it (docs/service.md, Authentication). */
-const limits = {
-  'undici pool.request': { atLeast: 0.85 },
-  'ours on fetch': { atLeast: 4 },
-  got: {},
-  axios: {},
-  ky: {},
-} as const
+const peers = ['undici pool.request', 'ours on fetch', 'got', 'axios', 'ky'] as const
 /** By plain HTTP, where no encryption hides what the client itself costs. */
-const limitsWithoutTls = { 'undici pool.request': { atLeast: 0.85 } } as const
+const peersWithoutTls = ['undici pool.request'] as const
 
 export async function createRows(settings: Settings): Promise<Row[]> {
   return [
-    ...(await speedRows(settings, 'https', limits)),
-    ...(await speedRows(settings, 'http', limitsWithoutTls)),
+    ...(await speedRows(settings, 'https', peers)),
+    ...(await speedRows(settings, 'http', peersWithoutTls)),
     // A server of its own, whose sockets are all of this client.
     ...(await withCreators('https', ['ours'], connections, ({ ours }, server) =>
       memoryRows(settings, ours, server),
@@ -33,9 +27,9 @@ export async function createRows(settings: Settings): Promise<Row[]> {
 function speedRows<Name extends Exclude<Creator, 'ours'>>(
   settings: Settings,
   scheme: 'http' | 'https',
-  limits: Readonly<Record<Name, Limit>>,
+  peers: readonly Name[],
 ): Promise<Row[]> {
-  const names: ('ours' | Name)[] = ['ours', ...(Object.keys(limits) as Name[])]
+  const names: ('ours' | Name)[] = ['ours', ...peers]
   return withCreators(scheme, names, connections, async (remotes) => {
     const rows: Row[] = []
     for (const concurrency of [64, 256]) {
@@ -43,7 +37,7 @@ function speedRows<Name extends Exclude<Creator, 'ours'>>(
         remotes[name].call('run', { runMs, concurrency }),
       )
       const what = `create by ${scheme}, ${concurrency} at once`
-      rows.push(...comparisons(what, measured, limits, [speed, cpuPerCall]))
+      rows.push(...comparisons(what, measured, peers, [speed, cpuPerCall]))
     }
     return rows
   })
@@ -82,9 +76,9 @@ async function memoryRows(
   const half = { count: manyCalls / 2, concurrency }
   await server.call('counts')
   const start = await client.call('heap')
-  const first = await client.call('runTimes', half)
+  await client.call('runTimes', half)
   const middle = await client.call('heap')
-  const second = await client.call('runTimes', half)
+  await client.call('runTimes', half)
   const end = await client.call('heap')
   const { subscriptions, maxSockets } = await server.call('counts')
   const what = `${manyCalls.toLocaleString('en')} creates by one client`
@@ -92,20 +86,8 @@ async function memoryRows(
     fact(
       `${what}: heap at the start, half way, at the end`,
       [start, middle, end].map(units.bytes).join(', '),
-      'end ≤ half way + 1 MB',
-      end - middle <= 2 ** 20,
     ),
-    fact(
-      `${what}: answered with 201`,
-      subscriptions.toLocaleString('en'),
-      'all',
-      subscriptions === manyCalls && first.calls + second.calls === manyCalls,
-    ),
-    fact(
-      `${what}: sockets that the server saw at once`,
-      `${maxSockets}`,
-      `≤ ${connections}`,
-      maxSockets <= connections,
-    ),
+    fact(`${what}: answered with 201`, subscriptions.toLocaleString('en')),
+    fact(`${what}: sockets that the server saw at once`, `${maxSockets}`),
   ]
 }

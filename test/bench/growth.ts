@@ -35,7 +35,7 @@ function createRows({ manyCalls, ...settings }: Settings): Promise<Row[]> {
         clients[name].call('run', { runMs, concurrency }),
       )
       const what = `create after ${shown(manyCalls)} creates`
-      return comparisons(what, measured, { 'a new client': {} }, [cpuPerCall])
+      return comparisons(what, measured, ['a new client'], [cpuPerCall])
     }),
   )
 }
@@ -68,7 +68,7 @@ function againstOne(
     comparisons(
       what(shown(Number(count))),
       { ours: measured[count], 'with one': measured[one] },
-      { 'with one': {} },
+      ['with one'],
       [timePerCall],
     ),
   )
@@ -85,7 +85,7 @@ async function clientConnectionRows(settings: Settings): Promise<Row[]> {
       return comparisons(
         `create over ${shown(connections)} connections`,
         { ...measured, ours: measured['ours on an Agent'] },
-        { 'undici pool.request': {} },
+        ['undici pool.request'],
         [cpuPerCall, speed],
       )
     })
@@ -103,7 +103,7 @@ function serverConnectionRows(settings: Settings): Promise<Row[]> {
         costOfReceiving(load, remotes[name], connections, runMs),
       )
       const what = `receive over ${shown(connections)} connections`
-      rows.push(...comparisons(what, measured, { 'bare node:http': {} }, [cpuPerCall, speed]))
+      rows.push(...comparisons(what, measured, ['bare node:http'], [cpuPerCall, speed]))
     }
     return rows
   })

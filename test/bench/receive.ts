@@ -3,17 +3,17 @@ import { type Cost, inTurns, oftener, type Settings } from './measure.js'
 import type { CallbackLoadFunctions } from './processes/callback-load.js'
 import type { ReceiveFunctions, ReceivingServer } from './processes/receive.js'
 import { type Remote, withEach, withProcess } from './processes.js'
-import { comparisons, cpuPerCall, fact, type Limit, type Row, speed, units } from './report.js'
+import { comparisons, cpuPerCall, fact, type Row, speed, units } from './report.js'
 
 const connections = 64
 
-const limits: Readonly<Record<Exclude<ReceivingServer, 'ours'>, Limit>> = {
-  'bare node:http': { atLeast: 0.8 },
-  '@octokit/webhooks': { atLeast: 1.5 },
-  'Express + zod': { atLeast: 1 },
-  'Fastify + Ajv': { atLeast: 1 },
-}
-const servers = ['ours', ...Object.keys(limits)] as ReceivingServer[]
+const peers: readonly Exclude<ReceivingServer, 'ours'>[] = [
+  'bare node:http',
+  '@octokit/webhooks',
+  'Express + zod',
+  'Fastify + Ajv',
+]
+const servers = ['ours', ...peers] as const
 
 type Load = Remote<CallbackLoadFunctions>
 type Server = Remote<ReceiveFunctions>
@@ -24,7 +24,7 @@ export function receiveRows(settings: Settings): Promise<Row[]> {
       costOfReceiving(load, remotes[name], connections, runMs),
     )
     return [
-      ...comparisons(`receive over ${connections} connections`, measured, limits, [speed, cpuPerCall]),
+      ...comparisons(`receive over ${connections} connections`, measured, peers, [speed, cpuPerCall]),
       ...(await manyRows(settings, load, remotes.ours)),
     ]
   })
@@ -75,13 +75,8 @@ async function manyRows({ manyCalls }: Settings, load: Load, server: Server): Pr
   const { lost, doubled } = await server.call('account')
   const what = `${manyCalls.toLocaleString('en')} deliveries`
   return [
-    fact(`${what}: lost, doubled`, `${lost}, ${doubled}`, '0, 0', lost === 0 && doubled === 0),
-    fact(
-      `${what}: heap before and after`,
-      `${units.bytes(before)}, ${units.bytes(after)}`,
-      '± 10 MB',
-      Math.abs(after - before) <= 10 * 2 ** 20,
-    ),
-    fact(`${what}: drain() afterwards`, isDrained ? 'resolves' : 'does not resolve', 'resolves', isDrained),
+    fact(`${what}: lost, doubled`, `${lost}, ${doubled}`),
+    fact(`${what}: heap before and after`, `${units.bytes(before)}, ${units.bytes(after)}`),
+    fact(`${what}: drain() afterwards`, isDrained ? 'resolves' : 'does not resolve'),
   ]
 }

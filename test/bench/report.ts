@@ -15,16 +15,8 @@ export interface Row {
   readonly ours: string
   readonly peer: string
   readonly ratio: string
-  readonly limit: string
-  readonly ok: string
   /** How many times as fast as the peer ours is, of a comparison. */
   readonly timesAsFast?: Ratio
-}
-
-/** The bound of a ratio, ours to the peer's. */
-export interface Limit {
-  readonly atLeast?: number
-  readonly atMost?: number
 }
 
 /** A unit that figures are shown in. */
@@ -65,21 +57,20 @@ export const cpuPerCall: Aspect<Cost> = {
 export function comparisons<Peer extends string, T>(
   what: string,
   measured: Readonly<Record<'ours' | NoInfer<Peer>, readonly T[]>>,
-  limits: Readonly<Record<Peer, Limit>>,
+  peers: readonly Peer[],
   [compared, ...shown]: readonly [Aspect<T>, ...Aspect<T>[]],
 ): Row[] {
   const figures = (measurements: readonly T[]) =>
     [compared, ...shown]
       .map(({ figureOf, unit, name = '' }) => `${unit(median(measurements.map(figureOf)))}${name}`)
       .join(', ')
-  return (Object.keys(limits) as Peer[]).map((peer) => {
+  return peers.map((peer) => {
     const ratio = ratioOf(measured.ours.map(compared.figureOf), measured[peer].map(compared.figureOf))
     return {
       what,
       ours: figures(measured.ours),
       peer: `${peer} ${figures(measured[peer])}`,
       ratio: `${significant(ratio.median)} (${significant(ratio.min)}..${significant(ratio.max)})`,
-      ...verdict(limits[peer], ratio),
       timesAsFast: compared.isTime
         ? { median: 1 / ratio.median, min: 1 / ratio.max, max: 1 / ratio.min }
         : ratio,
@@ -87,15 +78,9 @@ export function comparisons<Peer extends string, T>(
   })
 }
 
-/** States a figure of ours that has no peer, and whether it is as it must be. */
-export function fact(what: string, ours: string, limit: string, isOk: boolean): Row {
-  return { what, ours, peer: '', ratio: '', limit, ok: isOk ? 'yes' : 'NO' }
-}
-
-function verdict({ atLeast, atMost }: Limit, { median }: Ratio): Pick<Row, 'limit' | 'ok'> {
-  if (atLeast !== undefined) return { limit: `≥ ${atLeast}`, ok: median >= atLeast ? 'yes' : 'NO' }
-  if (atMost !== undefined) return { limit: `≤ ${atMost}`, ok: median <= atMost ? 'yes' : 'NO' }
-  return { limit: '', ok: '' }
+/** States a figure of ours that has no peer. */
+export function fact(what: string, ours: string): Row {
+  return { what, ours, peer: '', ratio: '' }
 }
 
 export function significant(figure: number): string {
@@ -107,8 +92,6 @@ const titles = {
   ours: 'ours',
   peer: 'peer',
   ratio: 'ratio (min..max)',
-  limit: 'limit',
-  ok: 'ok',
 } satisfies Row
 const columns = Object.keys(titles) as (keyof typeof titles)[]
 

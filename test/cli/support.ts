@@ -1,14 +1,18 @@
-/** The command line as a process: built once for all tests of a worker, and run as a user would. */
+/** Runs commands: in this process, or as processes of their own, built once for all tests of a worker. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { vi } from 'vitest'
-import { inlinePage } from '../../scripts/inline-page.js'
+import { writePage } from '../../scripts/build-page.js'
+import { type Command, UsageError } from '../../src/cli/command.js'
+import { Terminal } from '../../src/cli/terminal.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const builds = fileURLToPath(new URL('.built', import.meta.url))
@@ -38,8 +42,8 @@ async function buildProgram(): Promise<string> {
     format: 'esm',
     target: 'node20',
     logLevel: 'error',
-    plugins: [inlinePage],
   })
+  await writePage(join(folder, 'emulator/page.html'))
   return join(folder, 'cli/index.mjs')
 }
 
@@ -74,9 +78,44 @@ export interface RunOptions {
   env?: Record<string, string>
 }
 
+/** A terminal that keeps what was printed. */
+export function recordingTerminal(json = false): { terminal: Terminal; lines: string[] } {
+  const lines: string[] = []
+  const output = { write: (text: string) => lines.push(text.replace(/\n$/, '')) } as never
+  return { terminal: new Terminal({ json, output, env: {} }), lines }
+}
+
+/** Runs a command in this process, with the exit codes of the command line: much faster than a process of its own. */
+export async function call(
+  command: Command,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Finished> {
+  const { terminal, lines } = recordingTerminal(args.includes('--json'))
+  try {
+    const code = await command.run([...args], { terminal, env })
+    return { code, stdout: lines.join('\n'), stderr: '' }
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    return { code: 2, stdout: lines.join('\n'), stderr: error.message }
+  }
+}
+
 /** Runs a command to its end. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return (await start(args, options)).finished
+}
+
+/** Runs a command to its end with what a shell makes of its standard output and standard error. */
+export async function runInShell(args: readonly string[], redirection: string): Promise<Finished> {
+  const command = `"$0" "$@" ${redirection}`
+  const shell = spawn('/bin/sh', ['-c', command, process.execPath, await program(), ...args])
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(shell.stdout),
+    text(shell.stderr),
+    once(shell, 'close'),
+  ])
+  return { code, stdout, stderr }
 }
 
 /** A command that runs. */
@@ -123,6 +162,7 @@ export interface Listening {
   clientId: string
   clientSecret: string
   caFile: string
+  callbackToken: string
   pageUrl: string
 }
 
@@ -148,6 +188,7 @@ export async function startEmulatorCommand(...flags: string[]): Promise<RunningE
       NOTIFICATION_CLIENT_ID: listening.clientId,
       NOTIFICATION_CLIENT_SECRET: listening.clientSecret,
       NOTIFICATION_CA_FILE: listening.caFile,
+      CALLBACK_TOKEN: listening.callbackToken,
     },
     events: () => running.lines.slice(1).map((text) => JSON.parse(text)),
     async [Symbol.asyncDispose]() {

@@ -2,7 +2,7 @@
 import { getEventListeners } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { ClosedError, NotificationClient } from 'notification-subscriber'
+import { ClosedError, ConnectionError, NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
@@ -161,28 +161,29 @@ describe('the logger (default: silent)', () => {
     const request = { method: 'DELETE', url, attempt: 1 }
     const tokenRequested = [
       [
-        { method: 'POST', url: service.tokenRequests[0]?.url, attempt: 1, status: 200, durationMs },
-        'Request answered',
+        {
+          event: 'request.answered',
+          method: 'POST',
+          url: service.tokenRequests[0]?.url,
+          attempt: 1,
+          status: 200,
+          durationMs,
+        },
+        expect.any(String),
       ],
-      [{ expiresInMs: expect.any(Number) }, 'Access token obtained'],
+      [{ event: 'token.obtained', expiresInMs: expect.any(Number) }, expect.any(String)],
     ]
     expect(lines).toEqual([
       ...tokenRequested,
       [
-        {
-          ...request,
-          durationMs,
-          error:
-            'Could not reach notifications.example.com: the connection was refused. ' +
-            'Is the address right, and is the service running? (connect)',
-        },
-        'Request got no answer',
+        { event: 'request.failed', ...request, durationMs, err: expect.any(ConnectionError) },
+        expect.any(String),
       ],
-      [{ ...request, delayMs: 0 }, 'Request will be repeated'],
-      [{ ...request, attempt: 2, status: 401, durationMs }, 'Request answered'],
+      [{ event: 'request.retried', ...request, delayMs: 0 }, expect.any(String)],
+      [{ event: 'request.answered', ...request, attempt: 2, status: 401, durationMs }, expect.any(String)],
       ...tokenRequested,
-      [{ method: 'DELETE' }, 'Access token rejected; repeating with a new one'],
-      [{ ...request, status: 204, durationMs }, 'Request answered'],
+      [{ event: 'token.rejected', method: 'DELETE', url }, expect.any(String)],
+      [{ event: 'request.answered', ...request, attempt: 3, status: 204, durationMs }, expect.any(String)],
     ])
   })
 

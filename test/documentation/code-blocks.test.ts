@@ -28,9 +28,9 @@ describe('the code blocks of README.md, of docs/ and of docstrings', () => {
     expect(blocks.length).toBeGreaterThan(20)
     // What is neither a command nor output is code, and checked.
     const languages = allBlocks.map(({ language }) => language)
-    expect(languages.filter((language) => !['ts', 'sh', 'text', 'json', 'ini'].includes(language))).toEqual(
-      [],
-    )
+    expect(
+      languages.filter((language) => !['ts', 'sh', 'text', 'json', 'ini', 'yaml'].includes(language)),
+    ).toEqual([])
     expect(examplesWithoutBlock()).toEqual([])
   })
 

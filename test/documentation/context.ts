@@ -1,9 +1,11 @@
+/// <reference path="./lmdb.d.ts" />
 /**
  * What a reader of a code block has already: a client, a server, a request. A block gets nothing from here but
  * the names that `context` lists for it, so that a block which does not compile for its reader does not compile in
  * the tests. Types only: nothing of this is ever run.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { NestExpressApplication } from '@nestjs/platform-express'
 import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
 import type { Hono } from 'hono'
@@ -14,14 +16,15 @@ import type {
   CreateSubscriptionInput,
   KeyValueStore,
   NotificationClient,
-  SubscriptionKeeper,
 } from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
+import type { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import type { DeliverySpool } from 'notification-subscriber/spool'
-import type { DeliveryParser, DeliveryReceiver, Notification } from 'notification-subscriber/webhooks'
+import type { DeliveryReceiver, Notification, NotificationHandler } from 'notification-subscriber/webhooks'
 
 export { createServer } from 'node:http'
 export { Redis } from 'ioredis'
+export type { Notification } from 'notification-subscriber/webhooks'
 
 // Of the client.
 export declare const client: NotificationClient
@@ -41,17 +44,16 @@ export declare const current: string
 export declare const token: string
 export declare const secrets: { token: string }
 export declare const next: string
+export declare const onLowEnergy: NotificationHandler<'lowEnergyAgentOpened'>
 export declare const queue: { add(item: object): Promise<void> }
 
 // Of the keeper.
-export { open as lmdbOpen } from 'lmdb'
 export declare const keeper: SubscriptionKeeper
 export declare const redisClient: Redis
 export declare const crm: { agents(): Promise<string[]> }
 
 // Of the spool.
 export declare const spool: DeliverySpool
-export declare const parser: DeliveryParser
 export declare const work: (notification: Notification) => Promise<void>
 
 // Of servers and platforms.
@@ -61,6 +63,7 @@ export declare const response: ServerResponse
 export declare const webRequest: Request
 export declare const express: Express
 export declare const fastify: FastifyInstance
+export declare const nest: NestExpressApplication
 export declare const hono: Hono
 export declare const waitUntil: (promise: Promise<unknown>) => void
 export type Env = Record<string, unknown>
@@ -83,11 +86,10 @@ export const context: Readonly<Record<string, readonly string[]>> = {
     'subscriptionId',
     'next as newToken',
   ],
-  'src/emulator/callbacks/sample-notification.ts: sampleNotification': ['emulator'],
   'src/emulator/emulator.ts: injectFault': ['emulator'],
   'src/emulator/emulator.ts: injectFault (2)': ['emulator', 'subscriptionId'],
   'src/emulator/emulator.ts: on': ['emulator'],
-  'src/emulator/msw-handlers.ts: emulatorHandlers': ['emulator'],
+  'src/emulator/msw.ts: emulatorHandlers': ['emulator'],
   'src/errors.ts: NotificationError': ['client', 'wanted as input'],
   'src/keeper/subscription-keeper.ts: SubscriptionKeeper': [
     'client',
@@ -97,28 +99,25 @@ export const context: Readonly<Record<string, readonly string[]>> = {
     'redisClient as redis',
   ],
   'src/spool/delivery-spool.ts: DeliverySpool': ['current as token', 'work'],
-  'src/spool/delivery-spool.ts: invalid': ['parser', 'spool'],
+  'src/spool/delivery-spool.ts: deadLetters': ['spool'],
   'src/stores/redis.ts: redisStore': ['Redis'],
-  'src/webhooks/delivery/delivery-parser.ts: createDeliveryParser': ['body'],
-  'src/webhooks/delivery/delivery-parser.ts: parseDelivery': ['webRequest as request'],
-  'src/webhooks/receiver/delivery-receiver.ts: DeliveryReceiver': [
+  'src/webhooks/parse.ts: createDeliveryParser': ['body'],
+  'src/webhooks/parse.ts: parseDelivery': ['webRequest as request'],
+  'src/webhooks/receiver.ts: DeliveryReceiver': [
     'createServer',
     'current as currentToken',
     'next as previousToken',
     'queue',
   ],
-  'src/webhooks/receiver/delivery-receiver.ts: drain': ['receiver', 'server'],
-  'src/webhooks/receiver/delivery-receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
-  'src/webhooks/receiver/fastify-plugin.ts: toFastifyPlugin': ['receiver', 'fastify'],
-  'src/webhooks/receiver/handlers.ts: header': ['receiver'],
-  'src/webhooks/receiver/node-handler.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
-  'src/webhooks/receiver/receiver-options.ts: payloads': ['current as currentToken'],
-  'src/webhooks/receiver/receiver-options.ts: secrets': ['current as currentToken', 'next as previousToken'],
-  'src/webhooks/receiver/web-handler.ts: toWebHandler': ['receiver', 'hono as app'],
-  'src/webhooks/receiver/web-handler.ts: waitUntil': [
-    'receiver',
-    'waitUntil',
-    'type Env',
-    'type ExecutionContext',
-  ],
+  'src/webhooks/receiver.ts: drain': ['receiver', 'server'],
+  'src/webhooks/receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
+  'src/webhooks/fastify.ts: toFastifyPlugin': ['receiver', 'fastify'],
+  'src/webhooks/handlers.ts: header': ['receiver'],
+  'src/webhooks/node.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
+  'src/webhooks/options.ts: payloads': ['current as currentToken'],
+  'src/webhooks/options.ts: secrets': ['current as currentToken', 'next as previousToken'],
+  'src/webhooks/sample.ts: sampleDelivery': ['onLowEnergy'],
+  'src/webhooks/verify.ts: verifySecrets': ['current as currentToken'],
+  'src/webhooks/web.ts: toWebHandler': ['receiver', 'hono as app'],
+  'src/webhooks/web.ts: waitUntil': ['receiver', 'waitUntil', 'type Env', 'type ExecutionContext'],
 }

@@ -7,7 +7,7 @@ import { strictest } from '../support/strictest.js'
 import { root } from './code-blocks.js'
 
 const files = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
-  .filter((path) => /\.tsx?$/.test(path))
+  .filter((path) => path.endsWith('.mts'))
   .map((path) => join(root, 'examples', path))
 
 test('every example compiles under the strictest settings', () => {

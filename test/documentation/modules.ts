@@ -1,6 +1,7 @@
 /** From a code block to a module: what it imports by itself, and nothing else but what is listed for it. */
 import * as client from 'notification-subscriber'
 import * as emulator from 'notification-subscriber/emulator'
+import * as keeper from 'notification-subscriber/keeper'
 import * as redis from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import type { CodeBlock } from './code-blocks.js'
@@ -37,6 +38,7 @@ export function uses(block: CodeBlock, name: string): boolean {
 function exportsUsedBy(block: CodeBlock): string[] {
   const doors = {
     'notification-subscriber': client,
+    'notification-subscriber/keeper': { SubscriptionKeeper: keeper.SubscriptionKeeper },
     'notification-subscriber/redis': redis,
     // Its errors are those of the first door.
     'notification-subscriber/spool': { DeliverySpool },

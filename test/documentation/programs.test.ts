@@ -5,16 +5,11 @@
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventually } from '../support/eventually.js'
 import { docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
 import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
 
-const documentedTests = [
-  'README.md: Test your app',
-  'docs/emulator.md: A test that receives',
-  'docs/emulator.md: With msw',
-]
+const documentedTests = ['docs/emulator.md: A test that receives', 'docs/emulator.md: With msw']
 
 /** A block that gets nothing from the context says all that it needs: it is a program. */
 const programs = [...pages.flatMap(markdownBlocks), ...docstringBlocks()].filter(
@@ -39,63 +34,67 @@ afterAll(() => folder?.[Symbol.asyncDispose]())
 describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('are those that are run here', () => {
     expect(programs.map(({ name }) => name)).toEqual([
-      'README.md: Subscribe and receive',
-      'README.md: Test your app',
+      'README.md: Create a subscription',
+      'README.md: Receive notifications',
       'docs/emulator.md: A test that receives',
       'docs/emulator.md: With msw',
       'docs/keeper.md: A program',
-      'docs/receiver.md: Types and payloads',
-      'src/emulator/start-emulator.ts: startEmulator',
+      'docs/observability.md: Observability',
+      'docs/receiver.md: Payloads of other types',
+      'src/emulator/emulator.ts: startEmulator',
+      'src/webhooks/schemas.ts: deliverySchema',
     ])
   })
 
-  test('Subscribe and receive subscribes, handles a callback with the token, and refuses one with another', async () => {
-    await using emulator = await startEmulator({ allowInsecureLoopback: true })
-    await using client = new NotificationClient({ ...emulator.clientOptions, allowInsecureLoopback: true })
-    await using server = await folder.startServer('README.md: Subscribe and receive', {
+  test('Create a subscription creates one, with what stands in the environment', async () => {
+    await using emulator = await startEmulator()
+    const { stdout } = await folder.run('README.md: Create a subscription', {
       NOTIFICATION_BASE_URL: emulator.baseUrl,
       NOTIFICATION_AUTH_URL: emulator.authUrl,
       NOTIFICATION_DOMAIN: emulator.domain,
       NOTIFICATION_CLIENT_ID: emulator.clientId,
       NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-      CALLBACK_TOKEN: 'callback-token',
       NO_PROXY: '127.0.0.1',
       no_proxy: '127.0.0.1',
       // The emulator's authority is not among those that Node.js trusts.
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
     })
-    await eventually(() =>
-      expect(emulator.subscriptions).toEqual([
-        expect.objectContaining({
-          notificationTypes: ['behavioral', 'call-score'],
-          usernames: ['alice', 'bob'],
-          callbackUrl: 'https://app.example.com/notifications',
-          parameters: { token: 'callback-token' },
-        }),
-      ]),
-    )
-    // Where the app's own address would lead.
+    expect(stdout).toBe('Subscription 1 is active\n')
+    expect(emulator.subscriptions).toEqual([
+      expect.objectContaining({
+        notificationTypes: ['behavioral', 'call-score'],
+        usernames: ['alice', 'bob'],
+        callbackUrl: 'https://app.example.com/notifications',
+        parameters: { token: 'a-long-random-value' },
+      }),
+    ])
+  })
+
+  test('Receive notifications handles a callback with the token, and refuses one with another', async () => {
+    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    await using client = new NotificationClient(emulator.clientOptions)
+    await using server = await folder.startServer('README.md: Receive notifications', {})
     const { subscriptionId } = await client.createSubscription({
       notificationTypes: ['behavioral'],
       usernames: ['carol'],
       callbackUrl: `http://127.0.0.1:${server.port}/notifications`,
-      parameters: { token: 'callback-token' },
+      parameters: { token: 'a-long-random-value' },
     })
-    const notification = {
-      type: 'lowEnergyAgentOpened',
-      category: 'behavioral',
-      username: 'carol',
-      payload: { callId: 'call-1', username: 'carol', bTime: 21648, nTime: 35912, idx: 0 },
-    } as const
+    const notification = { type: 'lowEnergyAgentOpened', username: 'carol' }
     const [accepted] = await emulator.notify(notification)
     await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: 'another' } })
     const [refused] = await emulator.notify(notification)
     expect([accepted?.status, refused?.status]).toEqual([204, 401])
-    expect(await server.stop()).toBe('Subscription 1 is active\ncarol on call call-1\n')
+    expect(await server.stop()).toBe('carol on call call-1\n')
   })
 
-  test('Types and payloads prints a typed payload, and what was answered', async () => {
-    const { stdout } = await folder.run('docs/receiver.md: Types and payloads')
+  test('Observability counts events', async () => {
+    const { stdout } = await folder.run('docs/observability.md: Observability')
+    expect(stdout).toBe("Map(2) { 'request.answered' => 1, 'token.obtained' => 1 }\n")
+  })
+
+  test('Payloads of other types prints a typed payload, and what was answered', async () => {
+    const { stdout } = await folder.run('docs/receiver.md: Payloads of other types')
     expect(stdout).toBe('4.3\n{ status: 204, headers: {} }\n')
   })
 
@@ -115,7 +114,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   })
 
   test('startEmulator tells what became of a callback that nobody receives', async () => {
-    const { stdout } = await folder.run('src/emulator/start-emulator.ts: startEmulator')
+    const { stdout } = await folder.run('src/emulator/emulator.ts: startEmulator')
     expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
   })
 

@@ -131,8 +131,7 @@ async function install(folder: string): Promise<void> {
   await mkdir(installed, { recursive: true })
   await cp(join(root, 'package.json'), join(installed, 'package.json'))
   await cp(join(root, 'dist'), join(installed, 'dist'), { recursive: true })
-  const { dependencies, peerDependencies } = manifest
-  const others = [...Object.keys({ ...dependencies, ...peerDependencies }), 'msw', '@types/node']
+  const others = [...Object.keys(manifest.dependencies), 'msw', '@types/node']
   for (const name of others) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(root, 'node_modules', name), join(modules, name), 'junction')

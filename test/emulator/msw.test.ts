@@ -129,6 +129,6 @@ describe('emulatorHandlers', () => {
   ])('are refused %s', (_, args, sentence) => {
     const make = () => Reflect.apply(emulatorHandlers, undefined, [emulator, ...args])
     expect(make).toThrow(ConfigurationError)
-    expect(make).toThrow(`The emulator cannot answer on msw: ${sentence}`)
+    expect(make).toThrow(`emulatorHandlers cannot be made: ${sentence}`)
   })
 })

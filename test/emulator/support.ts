@@ -101,7 +101,15 @@ export interface ReceivedCallback {
 }
 
 /** How the receiver treats a callback: a status to answer with, no answer at all, half of one, or a broken connection. */
-export type Reaction = number | 'hang' | 'half' | 'break' | 'large' | { redirectTo: string }
+export type Reaction =
+  | number
+  | 'hang'
+  | 'half'
+  | 'break'
+  | 'cut'
+  | 'endless'
+  | 'large'
+  | { redirectTo: string }
 
 /** A receiver of callbacks; it answers 204 unless `reactions` has something else for the next ones. */
 export class Receiver {
@@ -134,7 +142,16 @@ export class Receiver {
       await this.onCallback()
       if (reaction === 'break') request.socket.destroy()
       else if (reaction === 'half') response.writeHead(200).write('{')
-      else if (reaction === 'large') response.writeHead(200).end(Buffer.alloc(2_000_000))
+      else if (reaction === 'cut') {
+        response.writeHead(200, { 'content-length': 10 }).write('abc', () => request.socket.destroy())
+      } else if (reaction === 'endless') {
+        response.writeHead(200)
+        const more = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+        }
+        response.on('drain', more)
+        more()
+      } else if (reaction === 'large') response.writeHead(200).end(Buffer.alloc(2_000_000))
       else if (typeof reaction === 'object') response.writeHead(307, { location: reaction.redirectTo }).end()
       else if (reaction !== 'hang') response.writeHead(reaction).end()
     })

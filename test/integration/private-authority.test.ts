@@ -6,7 +6,7 @@ import { rootCertificates } from 'node:tls'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { trustedWith } from '../../src/http/authorities.js'
+import { trustedWith } from '../../src/http/undici.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
 

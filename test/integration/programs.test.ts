@@ -23,7 +23,7 @@ describe('programs that end by themselves', () => {
     ['as it is', []],
     ['where code generation from strings is disallowed', ['--disallow-code-generation-from-strings']],
   ])('the quick start tells the whole story %s', async (_name, nodeOptions) => {
-    const { stdout, stderr } = await program('examples/quickstart.ts', nodeOptions)
+    const { stdout, stderr } = await program('examples/quickstart.mts', nodeOptions)
     expect(stderr).toBe('')
     for (const words of [
       'grant_type = client_credentials',

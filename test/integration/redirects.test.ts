@@ -3,8 +3,8 @@ import { NotificationClient } from 'notification-subscriber'
 import { Agent, fetch } from 'undici'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { operations } from '../faults/operations.js'
-import { ScriptedServer } from '../faults/scripted-server.js'
+import { operations } from '../support/operations.js'
+import { ScriptedServer } from '../support/scripted-server.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'
 
 const { ca, tls } = createLoopbackCertificate()

@@ -4,8 +4,8 @@ import { Agent, fetch } from 'undici'
 import { Agent as Agent6 } from 'undici6'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { ScriptedServer } from '../faults/scripted-server.js'
 import { subscription } from '../support/fake-service.js'
+import { ScriptedServer } from '../support/scripted-server.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'
 
 const dayMs = 24 * 60 * 60 * 1000

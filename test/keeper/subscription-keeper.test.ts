@@ -1,14 +1,17 @@
 /** The keeper on the emulator: what a user sees of it. */
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { inspect } from 'node:util'
+import { ConfigurationError, InvalidRequestError, NotificationClient } from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import {
-  ConfigurationError,
-  InvalidRequestError,
+  type KeeperClient,
   type KeeperGap,
   type KeeperProblem,
-  NotificationClient,
   SubscriptionKeeper,
   type SubscriptionKeeperOptions,
-} from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+} from 'notification-subscriber/keeper'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
 const callbackUrl = 'https://app.example.com/notifications'
@@ -182,6 +185,8 @@ describe('a roster that is not believed', () => {
     ['is empty', () => []],
     ['cannot be read', () => Promise.reject(new Error('the CRM is down'))],
     ['is no list of names', () => 'alice' as unknown as string[]],
+    ['is a list with holes', () => new Array<string>(3)],
+    ['cannot be read, for a reason that is no text', () => Promise.reject(Object.create(null))],
   ])('because it %s removes nobody, and those who are recorded are kept', async (_what, wrong) => {
     await using bench = await Bench.start()
     let ask: () => readonly string[] | Promise<readonly string[]> = () => agents
@@ -211,7 +216,7 @@ describe('a change of the configuration', () => {
     expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
   })
 
-  test('is not taken for that of another process if the answer of the store to an earlier one was lost', async () => {
+  test('is not taken for that of another process if every answer of the store is lost', async () => {
     await using bench = await Bench.start()
     const values = new Map<string, string>()
     let losesAnswers = false
@@ -230,8 +235,7 @@ describe('a change of the configuration', () => {
     })
     await keeper.sweep()
     losesAnswers = true
-    const { pending } = await keeper.rotateParameters({ parameters: { token: 'second' } })
-    expect(pending).toEqual(['alice', 'bob', 'carol'])
+    expect(await keeper.rotateParameters({ parameters: { token: 'second' } })).toMatchObject({ pending: [] })
     losesAnswers = false
     expect(await keeper.rotateParameters({ parameters: { token: 'third' } })).toMatchObject({ pending: [] })
     expect(bench.subscribed).toEqual({ alice: 'third', bob: 'third', carol: 'third' })
@@ -246,7 +250,10 @@ describe('a change of the configuration', () => {
     bench.emulator.on('ended', ({ usernames }) => kinds.push(`ended ${usernames}`))
     const moved = bench.keeper({ callbackUrl: 'https://new.example.com/', concurrency: 1 })
     expect(await moved.sweep()).toMatchObject({ active: 3, failed: [] })
-    expect(kinds).toEqual(['alice', 'bob', 'carol'].flatMap((name) => [`created ${name}`, `ended ${name}`]))
+    expect(kinds).toHaveLength(6)
+    for (const name of ['alice', 'bob', 'carol']) {
+      expect(kinds.indexOf(`created ${name}`)).toBeLessThan(kinds.indexOf(`ended ${name}`))
+    }
     expect(bench.gaps).toEqual([])
   })
 
@@ -295,11 +302,30 @@ test('options that cannot work are refused together, each with what would do', a
     client:
       'must be a `NotificationClient`, or have its tryCreateSubscription, unsubscribe and updateSubscriptionParameters',
     store: 'must be a store with get, set and delete, such as `new Map()`',
-    'notificationTypes.0': 'is delivered, not subscribed to: the type that brings it is `behavioral`',
+    'notificationTypes.0': 'is the type of a delivered notification: to get it, subscribe to `behavioral`',
     sweepIntervalMs: 'must be more than 0',
     logger: 'must be a logger with debug, info, warn and error, or false',
     '': expect.stringContaining('there is no `username`'),
   })
+})
+
+test.each([null, 'compare'])('a store whose compareAndSet is %j is refused', async (compareAndSet) => {
+  await using bench = await Bench.start()
+  const store: unknown = Object.assign(new Map(), { compareAndSet })
+  expect(() => bench.keeper({ store: store as Map<string, string> })).toThrow(ConfigurationError)
+})
+
+test('as many requests at once as there are numbers are no more than there are users', async () => {
+  await using bench = await Bench.start()
+  const keeper = bench.keeper({ concurrency: Number.MAX_SAFE_INTEGER })
+  expect(await keeper.sweep()).toMatchObject({ created: 3, failed: [] })
+})
+
+test('two names that differ in half a surrogate pair only have a record each', async () => {
+  await using bench = await Bench.start()
+  const keeper = bench.keeper({ usernames: ['\ud800', '\ud801', 'alice'] })
+  expect(await keeper.sweep()).toMatchObject({ active: 1, failed: [{}, {}] })
+  expect(bench.problems.map(({ code }) => code)).toEqual(['ROSTER', 'ROSTER'])
 })
 
 describe('what the client would refuse', () => {
@@ -317,17 +343,19 @@ describe('what the client would refuse', () => {
     },
   )
 
-  test('for everybody is a problem: http: on loopback, which the options of the client do not allow', async () => {
+  test('for every user is a problem, where a client of the user’s own decides that when it is called', async () => {
     await using bench = await Bench.start()
-    const keeper = bench.keeper({ callbackUrl: 'http://127.0.0.1:3011/n' })
+    const { client } = bench
+    const own: KeeperClient = {
+      tryCreateSubscription: (...call) => client.tryCreateSubscription(...call),
+      unsubscribe: (...call) => client.unsubscribe(...call),
+      updateSubscriptionParameters: (...call) => client.updateSubscriptionParameters(...call),
+    }
+    const keeper = bench.keeper({ client: own, callbackUrl: 'http://127.0.0.1:3011/n' })
     const { failed } = await keeper.sweep()
     expect(failed).toHaveLength(3)
     expect(bench.problems).toMatchObject([
-      {
-        code: 'ROSTER',
-        error: expect.any(InvalidRequestError),
-        message: expect.stringContaining('`allowInsecureLoopback`'),
-      },
+      { code: 'ROSTER', error: expect.any(InvalidRequestError) },
       { code: 'ROSTER' },
     ])
     expect(keeper.status().problems).toMatchObject([
@@ -351,16 +379,35 @@ describe('without callbacks, or with callbacks that fail', () => {
     const err = new Error('no database')
     expect(written.mock.calls).toEqual([
       [
-        'notification-subscriber: onGap failed',
-        expect.objectContaining({ keeper: 'coaching', username: 'bob', cause: 'ended', err }),
+        expect.any(String),
+        expect.objectContaining({ event: 'listener.failed', listener: 'onGap', username: 'bob', err }),
       ],
       [
-        expect.stringMatching(
-          /^notification-subscriber: onProblem failed. It was told: RECEIVER_SUSPECTED: A/,
-        ),
-        { keeper: 'coaching', code: 'RECEIVER_SUSPECTED', err },
+        expect.any(String),
+        expect.objectContaining({
+          event: 'listener.failed',
+          listener: 'onProblem',
+          code: 'RECEIVER_SUSPECTED',
+          err,
+        }),
       ],
     ])
+  })
+
+  test('what cannot be shown on the console ends no process', async () => {
+    await using bench = await Bench.start()
+    const fail = () => {
+      throw Object.assign(new Error('no database'), {
+        [inspect.custom]() {
+          throw new Error('no text')
+        },
+      })
+    }
+    const keeper = bench.keeper({ onGap: fail, onProblem: fail, logger: undefined })
+    await keeper.sweep()
+    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+    // Vitest fails a test that leaves an unhandled rejection.
+    expect(await keeper.sweep()).toMatchObject({ restored: 1 })
   })
 
   test('gaps and problems are lines on the console, with the name of the keeper and times to read', async () => {
@@ -374,8 +421,9 @@ describe('without callbacks, or with callbacks that fail', () => {
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(written.mock.calls).toEqual([
       [
-        expect.stringMatching(/^notification-subscriber: A subscription was restored/),
+        expect.any(String),
         {
+          event: 'subscription.restored',
           keeper: 'coaching',
           username: 'bob',
           subscriptionId: bench.idOf('bob'),
@@ -385,13 +433,14 @@ describe('without callbacks, or with callbacks that fail', () => {
         },
       ],
       [
-        expect.stringMatching(/^notification-subscriber: RECEIVER_SUSPECTED: A subscription was found ended/),
+        expect.any(String),
         {
+          event: 'problem.began',
+          description: expect.any(String),
           keeper: 'coaching',
           code: 'RECEIVER_SUSPECTED',
           sinceAt: time,
           usernames: ['bob'],
-          resolved: false,
         },
       ],
     ])
@@ -436,3 +485,105 @@ test('the store holds no secret, and no key a username', async () => {
   expect([...bench.store.keys()].join()).not.toMatch(/alice|bob|carol/)
   expect([...bench.store.values()].join()).not.toContain('sesame')
 })
+
+describe('the keeper', () => {
+  test('runs in the context in which it was constructed, and never in that of a request', async () => {
+    await using bench = await Bench.start()
+    const context = new AsyncLocalStorage<string>()
+    const seen = new Set<string | undefined>()
+    const see = () => seen.add(context.getStore())
+    const usernames = () => {
+      see()
+      return ['alice', 'bob']
+    }
+    const keeper = context.run('own', () =>
+      bench.keeper({
+        usernames,
+        onGap: see,
+        onProblem: see,
+        logger: { debug: see, info: see, warn: see, error: see },
+      }),
+    )
+    await context.run('of a request', async () => {
+      await keeper.sweep({ onProgress: see })
+      bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+      keeper.observe({}, { subscriptionId: bench.idOf('alice') ?? 0 })
+      keeper.start()
+      await keeper.rotateParameters({ parameters: { token: 'second' } })
+      await keeper.unsubscribeAll()
+    })
+    expect([...seen]).toEqual(['own'])
+  })
+
+  test('publishes each sweep on a tracing channel', async () => {
+    await using bench = await Bench.start()
+    const contexts: unknown[] = []
+    const channel = tracingChannel('notification-subscriber:sweep')
+    const handlers = { asyncEnd: (context: unknown) => contexts.push(context) }
+    channel.asyncEnd.subscribe(handlers.asyncEnd)
+    onTestFinished(() => {
+      channel.asyncEnd.unsubscribe(handlers.asyncEnd)
+    })
+    await bench.keeper().sweep()
+    expect(contexts).toEqual([
+      { name: 'coaching', wanted: 3, created: 3, restored: 0, removed: 0, failed: 0 },
+    ])
+  })
+
+  test('shows all subscriptions from memory', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper()
+    expect([...keeper.subscriptions()]).toEqual([])
+    await keeper.sweep()
+    expect(
+      [...keeper.subscriptions()].map(({ username, subscriptionId, state }) => [
+        username,
+        subscriptionId,
+        state,
+      ]),
+    ).toEqual(['alice', 'bob', 'carol'].map((name) => [name, bench.idOf(name), 'active']))
+  })
+
+  test('names a user whom the client refuses to subscribe, and subscribes the others', async () => {
+    await using bench = await Bench.start()
+    let usernames = ['alice', 'no,body']
+    const keeper = bench.keeper({ usernames: () => usernames })
+    const { active, failed } = await keeper.sweep()
+    expect([active, failed.map(({ username }) => username)]).toEqual([1, ['no,body']])
+    expect(keeper.status().problems).toMatchObject([{ code: 'ROSTER', usernames: ['no,body'] }])
+    usernames = ['alice']
+    await keeper.sweep()
+    expect(keeper.status().problems).toEqual([])
+  })
+
+  test.each<[string, Partial<SubscriptionKeeperOptions>]>([
+    ['101 parameters and headers', { parameters: values(60), headers: { ...values(41, 'h') } }],
+    ['parameters of more than 8 KiB', { parameters: { token: 'é'.repeat(4_100) } }],
+  ])('is not made with %s', async (_name, options) => {
+    await using bench = await Bench.start()
+    expect(() => bench.keeper(options)).toThrow(ConfigurationError)
+  })
+
+  test('is not made with a callback URL that its client would refuse', async () => {
+    await using bench = await Bench.start()
+    const callbackUrl = 'http://127.0.0.1:3000/notifications'
+    expect(() => bench.keeper({ callbackUrl })).toThrow(ConfigurationError)
+    await using client = new NotificationClient({
+      ...bench.emulator.clientOptions,
+      allowInsecureLoopback: true,
+    })
+    expect(() => bench.keeper({ client, callbackUrl })).not.toThrow()
+  })
+
+  test('does not rotate to more than 100 parameters', async () => {
+    await using bench = await Bench.start()
+    const keeper = bench.keeper({ parameters: values(60) })
+    await expect(keeper.rotateParameters({ parameters: values(60, 'other') })).rejects.toThrow(
+      InvalidRequestError,
+    )
+  })
+})
+
+function values(count: number, prefix = 'p'): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, 'x']))
+}

@@ -9,7 +9,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 class QuickestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const cost = ({ moduleId }: TestSpecification) =>
-      ['/test/auth/', '/test/integration/', '/test/emulator/', '/test/faults/'].findIndex((folder) =>
+      ['/test/auth/', '/test/integration/', '/test/emulator/', '/test/scenarios/'].findIndex((folder) =>
         moduleId.includes(folder),
       )
     return files.toSorted((a, b) => cost(a) - cost(b) || a.moduleId.localeCompare(b.moduleId))
@@ -28,22 +28,20 @@ const config = defineConfig({
       'test/documentation/**',
       // Run other programs, which run no mutant.
       'test/integration/programs.test.ts',
-      'test/integration/worked-examples.test.ts',
-      'test/webhooks/receiver/bundle.test.ts',
+      'test/integration/{examples,opentelemetry}.test.ts',
+      'test/webhooks/index.test.ts',
       'test/webhooks/no-code-generation.test.ts',
       // Random: a mutant that dies by luck is not one that a test kills.
-      'test/bad-input.test.ts',
+      'test/scenarios/bad-input.test.ts',
       'test/**/*.property.test.ts',
-      'test/faults/random-sequences.test.ts',
-      'test/webhooks/any-body.test.ts',
-      'test/webhooks/receiver/any-request.test.ts',
+      'test/scenarios/random-sequences.test.ts',
       // Concurrent, so that it cannot be told which test reached which mutant; and slow.
-      'test/faults/broken-connections.test.ts',
-      'test/faults/dispatchers.test.ts',
-      'test/faults/echoes.test.ts',
+      'test/integration/transports.test.ts',
+      'test/scenarios/echoes.test.ts',
       // Say of the package what the rest says already, in each framework.
-      'test/frameworks/**',
+      'test/integration/frameworks/**',
     ],
+    globalSetup: here('../support/write-page.ts'),
     setupFiles: [here('setup.ts')],
     // Every module is loaded once for all files: loading takes longer than most tests.
     isolate: false,

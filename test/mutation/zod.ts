@@ -4,13 +4,15 @@
  */
 import * as zod from 'zod/v4'
 
+export * from 'zod/v4'
+
 let test = 0
 
 export function beginTest(): void {
   test++
 }
 
-function lazy<Schema extends zod.ZodType>(build: () => Schema): zod.ZodLazy<Schema> {
+export function lazy<Schema extends zod.ZodType>(build: () => Schema): zod.ZodLazy<Schema> {
   const schema = zod.lazy(build)
   let built: Schema | undefined
   let builtFor: number | undefined
@@ -27,6 +29,6 @@ function lazy<Schema extends zod.ZodType>(build: () => Schema): zod.ZodLazy<Sche
 }
 
 /** Without a class to know lazy schemas by, the client compiles and keeps none of what is behind them. */
-class ZodLazy {}
+export class ZodLazy {}
 
 export const z = { ...zod, lazy, ZodLazy }

@@ -1,9 +1,10 @@
 /** A folder for a spool, deliveries for it, and how to wait for what it does. */
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Delivery } from 'notification-subscriber'
-import { DeliverySpool, type DeliverySpoolOptions, type InvalidBody } from 'notification-subscriber/spool'
+import { type DeadLetter, DeliverySpool, type DeliverySpoolOptions } from 'notification-subscriber/spool'
 
 /** A new folder, gone with everything in it when the scope is left; `path` is one in it that does not exist yet. */
 export async function spoolFolder(): Promise<AsyncDisposable & { readonly path: string }> {
@@ -58,8 +59,27 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await realTime(2)
 }
 
-export async function invalidOf(spool: Pick<DeliverySpool, 'invalid'>): Promise<InvalidBody[]> {
-  const bodies: InvalidBody[] = []
-  for await (const body of spool.invalid()) bodies.push(body)
-  return bodies
+export async function lettersOf(spool: Pick<DeliverySpool, 'deadLetters'>): Promise<DeadLetter[]> {
+  const letters: DeadLetter[] = []
+  for await (const letter of spool.deadLetters()) letters.push(letter)
+  return letters
+}
+
+/** Mounts on a path, or says why a test checks nothing. */
+export function mount(path: string, ...steps: (readonly string[])[]): boolean {
+  try {
+    for (const args of steps) execFileSync('mount', [...args, path], { stdio: 'ignore' })
+    return true
+  } catch {
+    // CI runs as root.
+    const isRoot = process.getuid?.() === 0
+    console.warn(
+      `Not checked: ${isRoot ? 'this container' : 'a user other than root'} may not mount anything.`,
+    )
+    return false
+  }
+}
+
+export function unmount(path: string): void {
+  execFileSync('umount', ['-l', path])
 }

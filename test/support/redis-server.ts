@@ -8,8 +8,13 @@ import { createInterface } from 'node:readline'
 import { freePort } from './listen.js'
 
 export interface RedisServerOptions {
-  /** Whether each write is on disk before it is answered, and so survives {@link RedisServer.kill}. Default: no. */
+  /**
+   * Whether each write is in a file before it is answered, and so survives {@link RedisServer.kill}. Not synced: on a busy
+   * disk that takes as long as a store that hangs. Default: no.
+   */
   readonly appendOnly?: boolean | undefined
+  /** The port of a primary on 127.0.0.1, whose replica this server is until it is promoted. */
+  readonly replicaOf?: number | undefined
 }
 
 /**
@@ -18,7 +23,7 @@ export interface RedisServerOptions {
  * - `stop()`: the process stands still (SIGSTOP). Connections stay open, new ones are accepted, nothing is answered.
  * - `resume()`: it goes on (SIGCONT), and answers what came meanwhile.
  * - `kill()`: it is gone at once (SIGKILL). Connections break, new ones are refused.
- * - `restart()`: killed if it still runs, then started on the same port and the same folder: what was on disk is back.
+ * - `restart()`: killed if it still runs, then started on the same port and the same folder: what was in the file is back.
  *
  * Leaving the scope kills the process and removes the folder, in whatever state it is.
  *
@@ -88,12 +93,13 @@ export class RedisServer implements AsyncDisposable {
   /** Starts the process again on the same port and folder; resolves when it accepts connections. */
   async restart(): Promise<void> {
     await this.kill()
-    const { appendOnly = false } = this.#options
+    const { appendOnly = false, replicaOf } = this.#options
     const child = spawn(
       'redis-server',
       [
         ...['--bind', this.host, '--port', String(this.port), '--dir', this.#folder],
-        ...['--save', '', '--appendonly', appendOnly ? 'yes' : 'no', '--appendfsync', 'always'],
+        ...['--save', '', '--appendonly', appendOnly ? 'yes' : 'no', '--appendfsync', 'no'],
+        ...(replicaOf === undefined ? [] : ['--replicaof', `127.0.0.1 ${replicaOf}`]),
       ],
       { stdio: ['ignore', 'pipe', 'ignore'] },
     )

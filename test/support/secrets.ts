@@ -70,7 +70,7 @@ function ownValue(value: object, key: PropertyKey): unknown {
   }
 }
 
-/** A secret as it stands, and as JSON, PHP's JSON, forms, URLs and HTML write it. */
+/** A secret as it stands, and as JSON, PHP's JSON, forms, URLs, HTML, base64 and hex write it. */
 export function spellings(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1)
   const form = new URLSearchParams([['', secret]]).toString().slice(1)
@@ -86,6 +86,10 @@ export function spellings(secret: string): string[] {
     html(secret).replaceAll('"', '&quot;'),
     html(secret).replaceAll('"', '&#34;'),
     json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+    Buffer.from(secret).toString('base64'),
+    Buffer.from(secret).toString('base64url'),
+    Buffer.from(secret).toString('hex'),
+    Buffer.from(secret).toString('hex').replace(/../g, '%$&'),
   ]
 }
 

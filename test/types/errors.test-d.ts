@@ -1,7 +1,6 @@
 import { expectTypeOf, test } from 'vitest'
 import {
   ApiError,
-  type ConflictReason,
   NotificationError,
   SubscriptionConflictError,
   type SubscriptionRequestSummary,
@@ -13,7 +12,7 @@ test('instanceof NotificationError, then a switch on code, narrows to the single
   switch (error.code) {
     case 'SUBSCRIPTION_CONFLICT':
       expectTypeOf(error).toEqualTypeOf<SubscriptionConflictError>()
-      expectTypeOf(error.reason).toEqualTypeOf<ConflictReason>()
+      expectTypeOf(error.reason).toEqualTypeOf<'partial-overlap' | 'duplicate-or-overlap'>()
       break
     case 'API':
       expectTypeOf(error.status).toBeNumber()

@@ -5,20 +5,22 @@ import {
   type CreateSubscriptionInput,
   type CreateSubscriptionResult,
   DeliveryReceiver,
+  type KeyValueStore,
+  type NotificationClient,
+  type UpdateSubscriptionParametersInput,
+} from 'notification-subscriber'
+import {
   type KeeperClient,
   type KeeperGap,
   type KeeperProblem,
   type KeeperStatus,
   type KeptSubscription,
-  type KeyValueStore,
-  type NotificationClient,
   type RotationReport,
   SubscriptionKeeper,
   type SubscriptionKeeperOptions,
   type SweepProgress,
   type SweepReport,
-  type UpdateSubscriptionParametersInput,
-} from 'notification-subscriber'
+} from 'notification-subscriber/keeper'
 import { redisStore } from 'notification-subscriber/redis'
 import * as webhooks from 'notification-subscriber/webhooks'
 import { describe, expectTypeOf, test } from 'vitest'
@@ -190,6 +192,9 @@ describe('a keeper', () => {
   test('shows how it stands, and is disposed of by `await using`', () => {
     expectTypeOf(keeper.status()).toEqualTypeOf<KeeperStatus>()
     expectTypeOf(keeper.subscription('alice')).toEqualTypeOf<KeptSubscription | undefined>()
+    expectTypeOf(keeper.subscriptions()).toEqualTypeOf<
+      IterableIterator<{ readonly username: string } & KeptSubscription>
+    >()
     expectTypeOf<KeeperStatus['counts']>().toEqualTypeOf<
       Readonly<Record<KeptSubscription['state'], number>>
     >()

@@ -3,7 +3,6 @@ import { createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import {
   type CallbackAnswer,
-  createDeliveryParser,
   type Delivery,
   type DeliveryContext,
   DeliveryReceiver,
@@ -24,7 +23,6 @@ const payloads = {
   cxScoreUpdated: z.object({ score: z.coerce.number() }),
   mine: z.object({ on: z.boolean() }),
 }
-const parser = createDeliveryParser({ payloads })
 
 describe('on gives each type its payload', () => {
   const receiver = new DeliveryReceiver({ secrets })
@@ -62,8 +60,8 @@ describe('on gives each type its payload', () => {
     })
   })
 
-  test('the output of the schemas of a parser', () => {
-    new DeliveryReceiver({ secrets, parser })
+  test('the output of the schemas in payloads', () => {
+    new DeliveryReceiver({ secrets, payloads })
       .on('cxScoreUpdated', ({ payload }) => {
         expectTypeOf(payload).toEqualTypeOf<{ score: number }>()
       })
@@ -83,10 +81,8 @@ describe('on gives each type its payload', () => {
   })
 
   test('a user’s schema replaces the documented one', () => {
-    const own = createDeliveryParser({
-      payloads: { lowEnergyAgentOpened: z.object({ callId: z.literal('a') }) },
-    })
-    new DeliveryReceiver({ secrets, parser: own }).on('lowEnergyAgentOpened', ({ payload }) => {
+    const own = { lowEnergyAgentOpened: z.object({ callId: z.literal('a') }) }
+    new DeliveryReceiver({ secrets, payloads: own }).on('lowEnergyAgentOpened', ({ payload }) => {
       expectTypeOf(payload).toEqualTypeOf<{ callId: 'a' }>()
     })
   })
@@ -119,7 +115,7 @@ describe('options', () => {
   test('type their callbacks', () => {
     new DeliveryReceiver({
       secrets,
-      parser,
+      payloads,
       logger: console,
       onInvalid: (error) => {
         expectTypeOf(error).toEqualTypeOf<InvalidDeliveryError>()
@@ -148,7 +144,7 @@ test('handle takes the headers of the web, of Node.js and of Lambda', () => {
 })
 
 describe('the adapters fit where they go', () => {
-  const receiver = new DeliveryReceiver({ secrets, parser })
+  const receiver = new DeliveryReceiver({ secrets, payloads })
 
   test('servers of Node.js', () => {
     const handler = toNodeHandler(receiver)

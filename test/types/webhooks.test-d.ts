@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   createDeliveryParser,
   type Delivery,
@@ -8,11 +9,14 @@ import {
   type LowEnergyAgentOpenedPayload,
   lowEnergyAgentOpenedPayloadSchema,
   type Notification,
+  type NotificationHandler,
   type NotificationType,
-  type notificationSchema,
+  notificationSchema,
   type notificationTypes,
   parseDelivery,
   safeParseDelivery,
+  sampleDelivery,
+  verifySecrets,
 } from 'notification-subscriber/webhooks'
 import { describe, expectTypeOf, test } from 'vitest'
 import * as z from 'zod'
@@ -153,6 +157,14 @@ describe('results', () => {
       expectTypeOf(notification.payload.idx).toEqualTypeOf<number>()
   })
 
+  test('the schemas are object schemas, to be extended', () => {
+    const queued = deliverySchema.extend({ queuedAt: z.number() })
+    expectTypeOf<z.output<typeof queued>>().toExtend<Delivery & { queuedAt: number }>()
+    const forTenant = notificationSchema.extend({ tenant: z.string() })
+    expectTypeOf<z.output<typeof forTenant>['tenant']>().toEqualTypeOf<string>()
+    expectTypeOf<z.output<typeof deliverySchema>['notification']>().toEqualTypeOf<Notification>()
+  })
+
   test('the catalogue is literal', () => {
     expectTypeOf<(typeof notificationTypes)[number]>().toEqualTypeOf<NotificationType>()
     expectTypeOf<NotificationType>().toEqualTypeOf<'behavioral' | 'call-score' | 'conversation-ai'>()
@@ -221,4 +233,26 @@ describe('createDeliveryParser', () => {
     // @ts-expect-error A function is not a zod schema.
     expectTypeOf(createDeliveryParser).toBeCallableWith({ payloads: { cxScoreUpdated: () => true } })
   })
+})
+
+describe('sampleDelivery', () => {
+  test('has the notification and the context that a handler gets', () => {
+    const handler: NotificationHandler<'lowEnergyAgentOpened'> = ({ payload }) => payload.callId
+    const { delivery, context } = sampleDelivery('lowEnergyAgentOpened', { payload: { username: 'bob' } })
+    expectTypeOf(handler(delivery.notification, context)).toEqualTypeOf<unknown>()
+    expectTypeOf(delivery).toExtend<Delivery>()
+    const any: NotificationHandler = () => {}
+    const score = sampleDelivery('cxScoreUpdated', { payload: { score: 4 } })
+    expectTypeOf(any(score.delivery.notification, score.context)).toEqualTypeOf<unknown>()
+    // @ts-expect-error It is called username.
+    expectTypeOf(sampleDelivery('lowEnergyAgentOpened', { payload: { user: 'bob' } })).toBeObject()
+  })
+})
+
+test('verifySecrets takes the headers of the web, of Node.js and of Lambda', () => {
+  const lambda: Record<string, string | undefined> = {}
+  const node: IncomingHttpHeaders = {}
+  for (const headers of [new Headers(), lambda, node]) {
+    expectTypeOf(verifySecrets(headers, { token: ['a', 'b'] })).toEqualTypeOf<boolean>()
+  }
 })

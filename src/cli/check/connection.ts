@@ -1,14 +1,43 @@
-/** A connection for a look at the certificate, and what may be wrong with one. */
+/** Checks DNS and TLS of a server, and says what is wrong with a connection. */
+import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import { addressBelow } from '../../http/address.js'
-import { trustedWith } from '../../http/authorities.js'
 import { toConnectionError } from '../../http/connection-error.js'
+import { trustedWith } from '../../http/undici.js'
+import { durationInWords } from '../terminal.js'
+import { type Environment, failed, passed, type Step, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 
-/** Connects with TLS and hangs up. Rejects with the network's error. */
-export async function certificateOf(
+/** Looks up the host, connects with TLS, and hangs up. */
+export async function checkConnection(
+  variable: string,
+  url: URL,
+  env: Environment,
+  ca: string | undefined,
+): Promise<Step> {
+  const name = `DNS and TLS of ${url.host}`
+  try {
+    const addresses = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true })
+    const { protocol, validUntil } = await certificateOf(url, ca)
+    const found = addresses.map(({ address }) => address)
+    return passed(name, `${found.join(', ')}; ${protocol}, its certificate is valid until ${validUntil}`, {
+      addresses: found,
+      protocol,
+      validUntil,
+    })
+  } catch (error) {
+    const { message, next } = connectionProblem(error, url)
+    const proxy = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'].find((each) => env[each])
+    if (proxy !== undefined) {
+      return skipped(name, `not reached directly, and ${proxy} is set: the next steps use that proxy`)
+    }
+    return failed(name, message, next ?? `Check ${variable}`)
+  }
+}
+
+/** Rejects with the network's error. */
+async function certificateOf(
   url: URL,
   ca: string | undefined,
 ): Promise<{ protocol: string; validUntil: string }> {
@@ -29,7 +58,7 @@ export async function certificateOf(
       socket.destroy()
     })
     socket.once('timeout', () => {
-      const message = `connect timeout after ${connectTimeoutMs} ms`
+      const message = `connect timeout after ${durationInWords(connectTimeoutMs)}`
       socket.destroy(Object.assign(new Error(message), { code: 'UND_ERR_CONNECT_TIMEOUT' }))
     })
     socket.once('error', reject)
@@ -44,10 +73,9 @@ const untrusted = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ])
 
-/** What happened, as the client would say it, and what to do about it on the command line. */
+/** What happened, in the client's words, and what to do about it on the command line. */
 export function connectionProblem(error: unknown, url: URL): { message: string; next?: string } {
-  const request = { address: addressBelow(url, ''), secrets: () => [] }
-  const { message, cause } = toConnectionError(error, request, false)
+  const { message, cause } = toConnectionError(error, { host: url.host, secrets: [] }, false)
   const { code = '' }: { code?: string } = Object(cause)
   return untrusted.has(code)
     ? {

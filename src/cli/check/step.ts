@@ -1,6 +1,9 @@
-/** One step of a check, and what became of it. */
+/** One step of a check and its outcome. */
 
-/** `skipped`: not tried, because an earlier step failed or does not apply here. */
+/** Environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** `skipped`: not tried, because an earlier step failed or the step does not apply here. */
 export type StepOutcome = 'passed' | 'failed' | 'skipped'
 
 export interface Step {
@@ -9,7 +12,7 @@ export interface Step {
   readonly outcome: StepOutcome
   /** What happened; never the body of an answer, nor a secret. */
   readonly message: string
-  /** After a failure: what to do about it. */
+  /** After a failure: what to do next. */
   readonly next?: string | undefined
   /** For programs: what the message says, as values. */
   readonly details?: object | undefined
@@ -19,8 +22,8 @@ export function passed(name: string, message: string, details?: object): Step {
   return { name, outcome: 'passed', message, details }
 }
 
-export function failed(name: string, message: string, next?: string): Step {
-  return { name, outcome: 'failed', message, next }
+export function failed(name: string, message: string, next?: string, details?: object): Step {
+  return { name, outcome: 'failed', message, next, details }
 }
 
 export function skipped(name: string, message: string): Step {

@@ -1,6 +1,6 @@
 /**
- * The certificates that the emulator makes at its start (RFC 5280): an authority that is trusted by nobody
- * but its tests, and one certificate for loopback that it signed.
+ * The certificates that the emulator makes at its start (RFC 5280): an authority that only its tests trust, and one
+ * certificate for loopback that the authority signed.
  *
  * Node can sign but not write certificates. `@oslojs/asn1` does the DER encoding because it is small; the
  * full X.509 libraries weigh ten times as much as everything else the emulator brings along.
@@ -50,7 +50,7 @@ export interface CertificateOptions {
 
 /**
  * Makes a new authority and a certificate by it, by default for `localhost`, `127.0.0.1` and `::1`, valid from yesterday
- * for a month. The authority's private key is forgotten at once: nothing else can ever be signed with it.
+ * for a month. The authority's private key is not kept: nothing else can be signed with it.
  */
 export function createLoopbackCertificate(options: CertificateOptions = {}): {
   ca: string
@@ -61,7 +61,7 @@ export function createLoopbackCertificate(options: CertificateOptions = {}): {
   const validity = utcTimes(validFrom, options.validUntil ?? validFrom + 31 * dayMs)
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // A name of its own for each authority, so that those of two emulators can stand in one trust store.
+  // A name of its own for each authority, so that one trust store can hold those of two emulators.
   const authorityName = `Notification emulator CA ${randomBytes(4).toString('hex')}`
   const issuer = { name: authorityName, publicKey: authority.publicKey, privateKey: authority.privateKey }
 

@@ -4,11 +4,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { isIPv6, type Socket } from 'node:net'
 import { ConfigurationError } from '../../errors.js'
-import { messageOf } from '../../shared/excerpt.js'
-import { formatIssues } from '../../shared/issues.js'
-import { ConnectionReset } from '../service/faults.js'
+import { readUpTo } from '../../shared/bounded-bytes.js'
+import { messageOf } from '../../shared/text.js'
+import { formatIssues } from '../../shared/validation.js'
+import { ConnectionReset } from '../faults.js'
 import { maxBodyBytes } from '../service/service.js'
 import type { KeyAndCertificate } from './certificate.js'
+
+/** `method` is that of the request, which a `Request` cannot always have: TRACE. */
+type Handler = (request: Request, method: string) => Promise<Response>
 
 export class HttpsServer {
   /** `https://<host>:<port>`, with 127.0.0.1 where it listens on all addresses. */
@@ -28,7 +32,7 @@ export class HttpsServer {
   /**
    * Makes a server that listens.
    *
-   * @throws `ConfigurationError` if host or port cannot be had
+   * @throws `ConfigurationError` if host or port cannot be listened on
    */
   static async listen(tls: KeyAndCertificate, host: string, port: number): Promise<HttpsServer> {
     const server = createServer({ key: tls.key, cert: tls.cert })
@@ -47,7 +51,7 @@ export class HttpsServer {
   }
 
   /** Answers requests with what `handle` resolves with; a `ConnectionReset` breaks the connection. */
-  answerWith(handle: (request: Request) => Promise<Response>): void {
+  answerWith(handle: Handler): void {
     this.#server.on('request', (incoming, outgoing) => {
       answer(this.baseUrl, handle, incoming, outgoing).catch(() => incoming.socket.destroy())
     })
@@ -79,7 +83,7 @@ function cannotListen(host: string, port: number, cause: unknown): Configuration
 
 async function answer(
   baseUrl: string,
-  handle: (request: Request) => Promise<Response>,
+  handle: Handler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
@@ -89,7 +93,7 @@ async function answer(
     return
   }
   try {
-    const response = await handle(request)
+    const response = await handle(request, incoming.method ?? 'GET')
     outgoing.writeHead(response.status, Object.fromEntries(response.headers))
     outgoing.end(Buffer.from(await response.arrayBuffer()))
   } catch (error) {
@@ -98,33 +102,22 @@ async function answer(
   }
 }
 
-/** The request as a web-standard one; nothing for a method that those refuse, or a target that is no path. */
+/** The request as a web-standard one: nothing for a target that is no path. */
 async function toRequest(baseUrl: string, incoming: IncomingMessage): Promise<Request | undefined> {
   const { method = 'GET', url = '/' } = incoming
-  const body = await readBody(incoming)
+  // One byte more than the limit, by which the handler sees that the body is too long.
+  const { bytes: body } = await readUpTo(maxBodyBytes + 1, incoming.iterator({ destroyOnReturn: false }))
   const headers = new Headers()
   for (let i = 0; i + 1 < incoming.rawHeaders.length; i += 2) {
     headers.append(incoming.rawHeaders[i] ?? '', incoming.rawHeaders[i + 1] ?? '')
   }
   try {
     return new Request(baseUrl + url, {
-      method,
+      method: method === 'TRACE' ? 'GET' : method,
       headers,
-      body: method === 'GET' || method === 'HEAD' ? null : body,
+      body: ['GET', 'HEAD', 'TRACE'].includes(method) ? null : body,
     })
   } catch {
     return undefined
   }
-}
-
-/** Reads up to a little more than the limit, by which the handler sees that the body is too long. */
-async function readBody(incoming: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > maxBodyBytes) break
-  }
-  return Buffer.concat(chunks)
 }

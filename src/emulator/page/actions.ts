@@ -1,14 +1,18 @@
 /** What the page and the command line can do with the emulator: one POST for each. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
-import { validate } from '../../shared/issues.js'
-import type { Emulator } from '../emulator.js'
-import type { NotifyAnswer, RevealedCredentials, RevealedEntry, RevealedSubscription } from './feed.js'
-import type { Journal } from './journal.js'
-import { maskUrl } from './mask.js'
+import { validate } from '../../shared/validation.js'
+import type { EmulatedNotification } from '../notification.js'
+import type { SubscriptionRecord } from '../service/subscription-store.js'
+import type { PageHost } from './host.js'
+import type { NotifyAnswer, RevealedCredentials, RevealedEntry, RevealedSubscription } from './protocol.js'
+import { asPairs, maskUrl, variablesOf } from './views.js'
 
 /** Does what a POST asks for and returns the answer; throws `InvalidRequestError` for what cannot be done. */
-type Action = (emulator: Emulator, body: unknown, journal: Journal) => object | Promise<object>
+type Action = (host: PageHost, body: unknown) => object | Promise<object>
+
+/** Subscriptions in the answer to a notification that no subscription wanted. */
+const newestShown = 20
 
 const subscriptionSchema = z.object({ subscriptionId: z.int() })
 const revealSchema = z.union(
@@ -28,32 +32,33 @@ const faultSchema = z.object({
 
 const actions: Readonly<Record<string, Action>> = {
   notify,
-  fault(emulator, body) {
+  fault(host, body) {
     const { operation, fault, times, subscriptionId } = parse(faultSchema, body)
-    // Not checked here: `injectFault` checks its arguments, because callers in JavaScript may pass anything.
-    const inject = emulator.injectFault.bind(emulator) as (...unchecked: unknown[]) => void
-    inject(operation, fault, {
+    host.injectFault(operation, fault, {
       ...(times !== undefined && { times }),
       ...(subscriptionId !== undefined && { subscriptionId }),
     })
     return {}
   },
-  'clear-faults': (emulator) => {
+  'clear-faults': ({ emulator }) => {
     emulator.clearFaults()
     return {}
   },
-  'revoke-tokens': (emulator) => {
+  'revoke-tokens': ({ emulator }) => {
     emulator.revokeTokens()
     return {}
   },
-  end: (emulator, body) => ({
+  end: ({ emulator }, body) => ({
     ended: emulator.endSubscription(parse(subscriptionSchema, body).subscriptionId),
   }),
-  reveal(emulator, body, journal) {
+  reveal(host, body) {
     const wanted = parse(revealSchema, body)
-    if ('entryId' in wanted) return revealEntry(journal, wanted.entryId)
-    if ('subscriptionId' in wanted) return revealSubscription(emulator, wanted.subscriptionId)
-    return { clientSecret: emulator.clientSecret } satisfies RevealedCredentials
+    if ('entryId' in wanted) return revealEntry(host, wanted.entryId)
+    if ('subscriptionId' in wanted) return revealSubscription(host, wanted.subscriptionId)
+    return {
+      clientSecret: host.emulator.clientSecret,
+      variables: variablesOf(host),
+    } satisfies RevealedCredentials
   },
 }
 
@@ -62,8 +67,10 @@ export function actionNamed(name: string): Action | undefined {
   return Object.hasOwn(actions, name) ? actions[name] : undefined
 }
 
-async function notify(emulator: Emulator, body: unknown): Promise<NotifyAnswer> {
-  const results = await emulator.notify(body as Parameters<Emulator['notify']>[0])
+async function notify({ emulator }: PageHost, body: unknown): Promise<NotifyAnswer> {
+  // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
+  const results = await emulator.notify(body as EmulatedNotification)
+  if (results.length === 0) return { results: [], ...subscribed(emulator.subscriptions) }
   return {
     results: results.map(({ error, callbackUrl, ...result }) => ({
       ...result,
@@ -73,24 +80,35 @@ async function notify(emulator: Emulator, body: unknown): Promise<NotifyAnswer> 
   }
 }
 
-function revealEntry(journal: Journal, entryId: number): RevealedEntry {
-  const record = journal.record(entryId)
-  if (record === undefined) throw nothingThere('entryId', 'The entry is gone: only the newest are kept')
-  const headers = asPairs(record.headers)
-  const { body } = record
-  return 'path' in record
-    ? { path: record.path, headers, body }
-    : { callbackUrl: record.callbackUrl, headers, body }
+/** The newest subscriptions, for the answer to a notification that no subscription wanted. */
+function subscribed(subscriptions: readonly SubscriptionRecord[]): Partial<NotifyAnswer> {
+  return {
+    subscribed: subscriptions
+      .slice(-newestShown)
+      .reverse()
+      .map(({ subscriptionId, notificationTypes, usernames }) => ({
+        ...{ subscriptionId, notificationTypes, usernames },
+      })),
+    subscribedCount: subscriptions.length,
+  }
 }
 
-function revealSubscription(emulator: Emulator, id: number): RevealedSubscription {
+function revealEntry({ activity }: PageHost, entryId: number): RevealedEntry {
+  const entry = activity.entry(entryId)
+  if (entry === undefined || !('record' in entry)) {
+    throw nothingThere('entryId', 'The entry is gone: only the newest are kept')
+  }
+  const { headers, body } = entry.record
+  const message = { headers: asPairs(headers), body }
+  return entry.kind === 'request'
+    ? { path: entry.record.path, ...message }
+    : { callbackUrl: entry.record.callbackUrl, ...message }
+}
+
+function revealSubscription({ emulator }: PageHost, id: number): RevealedSubscription {
   const record = emulator.subscriptions.find(({ subscriptionId }) => subscriptionId === id)
   if (record === undefined) throw nothingThere('subscriptionId', `Subscription ${id} is not active`)
   return { callbackUrl: record.callbackUrl, parameters: asPairs(record.parameters) }
-}
-
-function asPairs(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
-  return Object.entries(values).map(([name, value]) => ({ name, value }))
 }
 
 function nothingThere(field: string, message: string): InvalidRequestError {

@@ -1,10 +1,9 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
-
-import { messageOf } from '../../shared/excerpt.js'
-import { delay } from '../delay.js'
-import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from './faults.js'
-import { Refusal } from './refusal.js'
-import type { RequestLog } from './request-log.js'
+import { readUpTo } from '../../shared/bounded-bytes.js'
+import { messageOf } from '../../shared/text.js'
+import type { Activity } from '../activity.js'
+import { ConnectionReset, delay, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
+import { Refusal } from './requests.js'
 import type { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { TokenEndpoint } from './token-endpoint.js'
 
@@ -21,7 +20,7 @@ export interface ServiceParts {
   readonly tokenEndpoint: TokenEndpoint
   readonly subscriptionEndpoints: SubscriptionEndpoints
   readonly faults: FaultPlan
-  readonly log: RequestLog
+  readonly activity: Activity
   /** Aborted when the emulator closes: delayed answers are given up then. */
   readonly closing: AbortSignal
 }
@@ -34,17 +33,17 @@ export class NotificationService {
   }
 
   /**
-   * Answers a request.
+   * Answers a request. `method` is for requests over HTTP, since a `Request` cannot have every method.
    *
    * @throws `ConnectionReset` where a fault breaks the connection
    */
-  async handle(request: Request): Promise<Response> {
+  async handle(request: Request, method = request.method): Promise<Response> {
     const { pathname, search } = new URL(request.url)
-    const { method, headers } = request
+    const { headers } = request
     const { text: body, isComplete } = await readBody(request)
     const route = this.#route(method, pathname)
     const fault = this.#parts.faults.takeForRequest(route.operation)
-    const finish = this.#parts.log.begin({
+    const finish = this.#parts.activity.beginRequest({
       operation: route.operation,
       method,
       path: pathname + search,
@@ -139,7 +138,7 @@ export class NotificationService {
 }
 
 function methodNotAllowed(allow: string): Route {
-  return refuse('unknown', new Refusal(405, 'method_not_allowed', `Only ${allow} will do here`, { allow }))
+  return refuse('unknown', new Refusal(405, 'method_not_allowed', `Only ${allow} is allowed here`, { allow }))
 }
 
 function refuse(operation: Route['operation'], refusal: Refusal): Route {
@@ -169,14 +168,7 @@ async function withMalformedBody(response: Response, malformedBody: string | tru
   return new Response(text === '' ? '{' : text.slice(0, text.length / 2), { status, headers })
 }
 
-/** Reads the body as UTF-8, and no further than a little past the limit. */
 async function readBody(request: Request): Promise<{ text: string; isComplete: boolean }> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of request.body ?? []) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > maxBodyBytes) break
-  }
-  return { text: Buffer.concat(chunks).toString('utf8'), isComplete: length <= maxBodyBytes }
+  const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body ?? [])
+  return { text: Buffer.from(bytes).toString('utf8'), isComplete }
 }

@@ -1,20 +1,28 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
+import { type NotificationType, notificationTypes } from '../../notification-types.js'
+import { headerName } from '../../shared/http-syntax.js'
+import { excerpt } from '../../shared/text.js'
+import { isFormContentType, parseAuthorization, parseForm, Refusal } from './requests.js'
+import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
+import type { TokenIssuer } from './token-endpoint.js'
 
-import type { ResolvedEmulatorOptions } from '../emulator-options.js'
-import { parseAuthorization } from './authorization.js'
-import { isFormContentType } from './form.js'
-import { Refusal } from './refusal.js'
-import { readCreateForm, readUpdateForm } from './subscription-form.js'
-import type { SubscriptionStore } from './subscription-store.js'
-import type { TokenIssuer } from './token-issuer.js'
+/** What subscription calls are checked against. */
+export interface SubscriptionRules {
+  /** For Basic authorization. */
+  readonly username: string
+  readonly password: string
+  /** Names of request headers that become parameters. */
+  readonly permittedHeaders: readonly string[]
+  readonly allowInsecureLoopback: boolean
+}
 
 export class SubscriptionEndpoints {
-  readonly #options: ResolvedEmulatorOptions
+  readonly #rules: SubscriptionRules
   readonly #tokens: TokenIssuer
   readonly #store: SubscriptionStore
 
-  constructor(options: ResolvedEmulatorOptions, tokens: TokenIssuer, store: SubscriptionStore) {
-    this.#options = options
+  constructor(rules: SubscriptionRules, tokens: TokenIssuer, store: SubscriptionStore) {
+    this.#rules = rules
     this.#tokens = tokens
     this.#store = store
   }
@@ -22,7 +30,7 @@ export class SubscriptionEndpoints {
   async create(headers: Headers, body: string): Promise<Response> {
     await this.#authorize(headers)
     requireForm(headers)
-    const result = this.#store.create(readCreateForm(body, headers, this.#options))
+    const result = this.#store.create(readCreateForm(body, headers, this.#rules))
     switch (result.outcome) {
       case 'created':
         return Response.json({ subscription_id: result.subscriptionId }, { status: 201 })
@@ -50,7 +58,7 @@ export class SubscriptionEndpoints {
     requireForm(headers)
     // Checked before the form is read: for a subscription that has ended the answer is 404, whatever the form holds.
     if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
-    this.#store.updateParameters(subscriptionId, readUpdateForm(body, headers, this.#options))
+    this.#store.updateParameters(subscriptionId, readUpdateForm(body, headers, this.#rules))
     return new Response(null, { status: 200 })
   }
 
@@ -64,7 +72,7 @@ export class SubscriptionEndpoints {
   /** Either kind of Authorization will do (docs/service.md, Authentication). */
   async #authorize(headers: Headers): Promise<void> {
     const authorization = parseAuthorization(headers.get('authorization'))
-    const { username, password } = this.#options
+    const { username, password } = this.#rules
     const accepted =
       authorization?.scheme === 'bearer'
         ? await this.#tokens.accepts(authorization.token)
@@ -90,4 +98,148 @@ function requireForm(headers: Headers): void {
 
 function notFound(subscriptionId: number): Refusal {
   return new Refusal(404, 'not_found', `There is no active subscription ${subscriptionId}`)
+}
+
+/** The fields of a create request that are not associated parameters. */
+const subscriptionFields = new Set(['notification_type', 'username', 'callback_url', 'recreateIfExists'])
+
+/** @throws `Refusal` (400) if a field is missing or wrong */
+function readCreateForm(body: string, headers: Headers, rules: SubscriptionRules): SubscriptionRequest {
+  const form = parseForm(body)
+  return {
+    notificationTypes: new Set(readList(form, 'notification_type').map(readNotificationType)),
+    usernames: new Set(readList(form, 'username')),
+    callbackUrl: readCallbackUrl(requiredField(form, 'callback_url'), rules.allowInsecureLoopback),
+    recreateIfExists: readBoolean(form, 'recreateIfExists'),
+    parameters: readParameters(form, headers, rules.permittedHeaders),
+  }
+}
+
+/**
+ * The parameters that an update changes: form fields and permitted headers, at least one in all.
+ *
+ * @throws `Refusal` (400), also for the fields of a create request that are no parameters: they cannot be changed
+ */
+function readUpdateForm(body: string, headers: Headers, rules: SubscriptionRules): Record<string, string> {
+  const form = parseForm(body)
+  for (const field of subscriptionFields) {
+    if (form.has(field)) throw invalid(`${field} is no parameter and cannot be changed`)
+  }
+  const parameters = readParameters(form, headers, rules.permittedHeaders)
+  if (Object.keys(parameters).length === 0) throw invalid('at least one parameter must be given')
+  return parameters
+}
+
+function requiredField(form: ReadonlyMap<string, string>, name: string): string {
+  const value = form.get(name)
+  if (value === undefined || value === '') throw invalid(`${name} is missing`)
+  return value
+}
+
+function readList(form: ReadonlyMap<string, string>, name: string): string[] {
+  const items = requiredField(form, name).split(',')
+  if (items.some((item) => item === '')) throw invalid(`${name} has an empty item`)
+  // Taken as they are, such items would never match a user or a type.
+  if (items.some((item) => item !== item.trim())) throw invalid(`${name} has spaces around an item`)
+  return items
+}
+
+function readNotificationType(value: string): NotificationType {
+  const type = notificationTypes.find((known) => known === value)
+  if (type === undefined)
+    throw invalid(`notification_type ${JSON.stringify(excerpt(value, 100))} does not exist`)
+  return type
+}
+
+/** The URL as it was given: that text is what "the same callback URL" is about. */
+function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string {
+  if (!URL.canParse(value)) throw invalid('callback_url is not an absolute URL')
+  const { protocol, hostname } = new URL(value)
+  if (protocol === 'https:') return value
+  const isInsecureLoopback = protocol === 'http:' && isLoopback(hostname)
+  if (isInsecureLoopback && allowInsecureLoopback) return value
+  const advice = isInsecureLoopback
+    ? ', unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))'
+    : ''
+  throw invalid(`callback_url must begin with https:${advice}`)
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d+){3}$/.test(hostname)
+  )
+}
+
+function readBoolean(form: ReadonlyMap<string, string>, name: string): boolean {
+  switch (form.get(name)?.toLowerCase()) {
+    case undefined:
+    case 'false':
+      return false
+    case 'true':
+      return true
+    default:
+      throw invalid(`${name} must be true or false`)
+  }
+}
+
+function readParameters(
+  form: ReadonlyMap<string, string>,
+  headers: Headers,
+  permittedHeaders: readonly string[],
+): Record<string, string> {
+  const parameters = new Map<string, [name: string, value: string]>()
+  const add = (name: string, value: string) => {
+    const problem = headerProblem(name, value)
+    if (problem !== undefined) throw invalid(problem)
+    // Callbacks would carry two headers of one name, and their receiver would see neither value.
+    if (parameters.has(name.toLowerCase())) throw invalid(`${excerpt(name, 100)} is given more than once`)
+    parameters.set(name.toLowerCase(), [name, value])
+  }
+  for (const [name, value] of form) if (!subscriptionFields.has(name)) add(name, value)
+  for (const name of new Set(permittedHeaders)) {
+    const value = headers.get(name)
+    if (value !== null) add(name, value)
+  }
+  return Object.fromEntries(parameters.values())
+}
+
+function invalid(message: string): Refusal {
+  return new Refusal(400, 'invalid_request', message)
+}
+
+// RFC 9110 section 5.5, with the bytes above ASCII that HTTP/1.1 carries as they are.
+const headerValuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * Headers that say how the callback itself is sent: a second value would break its framing, its body or its route. The
+ * client refuses some more names.
+ */
+export const reservedHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Whether a header belongs to the callback request itself, so that no parameter can have its name. */
+export function isReservedHeader(name: string): boolean {
+  return reservedHeaders.has(name.toLowerCase())
+}
+
+/** Says why a parameter cannot be sent as a header of the same name and value, or nothing if it can. */
+function headerProblem(name: string, value: string): string | undefined {
+  if (!headerName.test(name)) return `${JSON.stringify(excerpt(name, 100))} cannot be the name of a header`
+  if (isReservedHeader(name)) return `${name} belongs to the callback request itself`
+  if (!headerValuePattern.test(value)) return `the value of ${excerpt(name, 100)} cannot be sent in a header`
+  return undefined
 }

@@ -10,7 +10,7 @@ export interface SubscriptionRequest {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** An active subscription, as it was when it was looked at. */
+/** A copy of an active subscription. */
 export interface SubscriptionRecord {
   /** The identifier that creating returned. */
   readonly subscriptionId: number
@@ -26,10 +26,10 @@ export interface SubscriptionRecord {
   readonly consecutiveFailures: number
 }
 
-/** Why a subscription ended: by unsubscribe, by a create that replaced it, by itself, or by `endSubscription`. */
+/** Why a subscription ended: unsubscribe, a create that replaced it, three failed callbacks, or `endSubscription`. */
 export type EndReason = 'unsubscribed' | 'replaced' | 'three-failures' | 'by-request'
 
-/** What became of a subscription. `updated`: other parameters, or another number of failures in a row. */
+/** How a subscription changed. `updated`: other parameters, or another number of failures in a row. */
 export type SubscriptionChange =
   | { readonly kind: 'created' | 'updated'; readonly subscription: SubscriptionRecord }
   | { readonly kind: 'ended'; readonly subscription: SubscriptionRecord; readonly reason: EndReason }
@@ -49,19 +49,19 @@ interface Subscription {
   consecutiveFailures: number
 }
 
-/** Failures in a row after which the service ends a subscription (docs/service.md, Limits). */
+/** Failures in a row after which the service ends a subscription (docs/service.md, Delivery). */
 const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
   readonly #active = new Map<number, Subscription>()
   // Rule 1 as a data structure: for a type, a user and a callback URL there is room for one subscription.
   readonly #index = new Map<NotificationType, Map<string, Map<string, Subscription>>>()
-  readonly #tell: (change: SubscriptionChange) => void
+  readonly #onChange: (change: SubscriptionChange) => void
   #lastId = 0
 
-  /** `tell` is called after each change. */
-  constructor(tell: (change: SubscriptionChange) => void) {
-    this.#tell = tell
+  /** `onChange` is called after each change. */
+  constructor(onChange: (change: SubscriptionChange) => void) {
+    this.#onChange = onChange
   }
 
   /** Creates a subscription, replaces an identical one, or refuses (rows 1 to 4 of the state table). */
@@ -89,7 +89,7 @@ export class SubscriptionStore {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return false
     setParameters(subscription, changes)
-    this.#tell({ kind: 'updated', subscription: toRecord(subscription) })
+    this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
     return true
   }
 
@@ -98,7 +98,7 @@ export class SubscriptionStore {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined || subscription.consecutiveFailures === 0) return
     subscription.consecutiveFailures = 0
-    this.#tell({ kind: 'updated', subscription: toRecord(subscription) })
+    this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
   }
 
   /** Counts a failure; the third in a row ends the subscription (rows 5 and 6). */
@@ -109,7 +109,7 @@ export class SubscriptionStore {
     if (subscription.consecutiveFailures >= failuresThatEndASubscription) {
       this.#end(subscription, 'three-failures')
     } else {
-      this.#tell({ kind: 'updated', subscription: toRecord(subscription) })
+      this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
     }
   }
 
@@ -174,7 +174,7 @@ export class SubscriptionStore {
       const byUsername = getOrInsert(this.#index, type)
       for (const username of usernames) getOrInsert(byUsername, username).set(callbackUrl, subscription)
     }
-    this.#tell({ kind: 'created', subscription: toRecord(subscription) })
+    this.#onChange({ kind: 'created', subscription: toRecord(subscription) })
     return subscription.subscriptionId
   }
 
@@ -189,7 +189,7 @@ export class SubscriptionStore {
         if (byCallbackUrl?.size === 0) byUsername?.delete(username)
       }
     }
-    this.#tell({ kind: 'ended', subscription: toRecord(subscription), reason })
+    this.#onChange({ kind: 'ended', subscription: toRecord(subscription), reason })
   }
 }
 

@@ -1,17 +1,22 @@
-/** The token endpoint (docs/service.md, Endpoints), with the error answers of RFC 6749 section 5.2. */
+/** The token endpoint (docs/service.md, Endpoints), and the access tokens that it issues. */
+import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
+import { jwtVerify, SignJWT } from 'jose'
+import { decodeFormComponent, isFormContentType, parseAuthorization, parseForm, Refusal } from './requests.js'
 
-import type { ResolvedEmulatorOptions } from '../emulator-options.js'
-import { parseAuthorization } from './authorization.js'
-import { decodeFormComponent, isFormContentType, parseForm } from './form.js'
-import { Refusal } from './refusal.js'
-import type { TokenIssuer } from './token-issuer.js'
+/** The credentials that a token request must have. */
+export interface ClientIdentity {
+  readonly domain: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly credentialsEncoding: 'raw' | 'form-urlencoded'
+}
 
 export class TokenEndpoint {
-  readonly #options: ResolvedEmulatorOptions
+  readonly #identity: ClientIdentity
   readonly #tokens: TokenIssuer
 
-  constructor(options: ResolvedEmulatorOptions, tokens: TokenIssuer) {
-    this.#options = options
+  constructor(identity: ClientIdentity, tokens: TokenIssuer) {
+    this.#identity = identity
     this.#tokens = tokens
   }
 
@@ -34,7 +39,7 @@ export class TokenEndpoint {
     }
     // An empty parameter counts as left out (RFC 6749 section 3.2).
     const scope = form.get('scope') || undefined
-    const { accessToken, expiresInSeconds } = await this.#tokens.issue(this.#options.clientId, scope)
+    const { accessToken, expiresInSeconds } = await this.#tokens.issue(this.#identity.clientId, scope)
     return Response.json(
       { access_token: accessToken, token_type: 'Bearer', expires_in: expiresInSeconds, scope },
       { headers: { 'cache-control': 'no-store', pragma: 'no-cache' } },
@@ -51,19 +56,19 @@ export class TokenEndpoint {
         'Credentials must not be in the header and in the form at once',
       )
     }
-    const { clientId, clientSecret } = this.#options
+    const { clientId, clientSecret } = this.#identity
     const accepted =
       authorization === undefined
         ? form.get('client_id') === clientId && secretInForm === clientSecret
         : authorization.scheme === 'basic' && this.#acceptsBasic(authorization.credentials)
     if (accepted) return
     throw new Refusal(401, 'invalid_client', 'Client ID or secret is missing or wrong', {
-      'www-authenticate': `Basic realm="${this.#options.domain.replaceAll(/["\\]/g, '\\$&')}"`,
+      'www-authenticate': `Basic realm="${this.#identity.domain.replaceAll(/["\\]/g, '\\$&')}"`,
     })
   }
 
   #acceptsBasic(credentials: string): boolean {
-    const { clientId, clientSecret, credentialsEncoding } = this.#options
+    const { clientId, clientSecret, credentialsEncoding } = this.#identity
     if (credentialsEncoding === 'raw') return credentials === `${clientId}:${clientSecret}`
     const colon = credentials.indexOf(':')
     return (
@@ -72,4 +77,58 @@ export class TokenEndpoint {
       decodeFormComponent(credentials.slice(colon + 1)) === clientSecret
     )
   }
+}
+
+/** Issues access tokens, JWTs signed with ES256, and verifies them (docs/service.md, Resources). */
+export class TokenIssuer {
+  readonly #issuer: string
+  readonly #lifetimeSeconds: number
+  #keys = newKeys()
+
+  constructor(options: { issuer: string; lifetimeSeconds: number }) {
+    this.#issuer = options.issuer
+    this.#lifetimeSeconds = options.lifetimeSeconds
+  }
+
+  /** A token that is valid from now on for exactly `expiresInSeconds`. */
+  async issue(clientId: string, scope?: string): Promise<{ accessToken: string; expiresInSeconds: number }> {
+    const nowMs = Date.now()
+    const expiresAtMs = nowMs + this.#lifetimeSeconds * 1000
+    // `exp` counts whole seconds: the exact moment has a claim of its own, and `exp` is never earlier.
+    const claims = { azp: clientId, exp_ms: expiresAtMs, scope }
+    const accessToken = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
+      .setIssuer(this.#issuer)
+      .setSubject(clientId)
+      .setJti(randomUUID())
+      .setIssuedAt(Math.floor(nowMs / 1000))
+      .setExpirationTime(Math.ceil(expiresAtMs / 1000))
+      .sign(this.#keys.privateKey)
+    return { accessToken, expiresInSeconds: this.#lifetimeSeconds }
+  }
+
+  /** Whether this issuer made the token, and it is neither expired nor revoked. */
+  async accepts(token: string): Promise<boolean> {
+    try {
+      const { payload } = await jwtVerify<{ exp_ms: number }>(token, this.#keys.publicKey, {
+        issuer: this.#issuer,
+        algorithms: ['ES256'],
+        clockTolerance: 0,
+        currentDate: new Date(Date.now()),
+      })
+      return Date.now() < payload.exp_ms
+    } catch {
+      // Whatever is wrong with the token, the answer to the caller is the same.
+      return false
+    }
+  }
+
+  /** From now on no token that was issued before is accepted: the key that signed them is replaced. */
+  revokeAll(): void {
+    this.#keys = newKeys()
+  }
+}
+
+function newKeys(): KeyPairKeyObjectResult {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' })
 }

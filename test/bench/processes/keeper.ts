@@ -1,6 +1,7 @@
 /** A keeper of many users, on a service and a store that are functions of this process. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type KeeperClient, SubscriptionConflictError, SubscriptionKeeper } from '../../../dist/index.js'
+import { SubscriptionConflictError } from '../../../dist/index.js'
+import { type KeeperClient, SubscriptionKeeper } from '../../../dist/keeper/index.js'
 import { type Cost, costOf } from '../measure.js'
 import { serve } from '../processes.js'
 
@@ -23,19 +24,26 @@ const client: KeeperClient = {
   updateSubscriptionParameters: async () => {},
 }
 
-/** As Redis would be: the texts are somewhere else, and a process at a time works. */
-const calls = { reads: 0, writes: 0 }
+/** Answers at once. */
+const calls = { reads: 0, writes: 0, writtenBytes: 0 }
+function keep(key: string, value: string): void {
+  calls.writes++
+  calls.writtenBytes += Buffer.byteLength(value)
+  kept.set(key, value)
+}
 const kept = new Map<string, string>()
 const store = {
   get(key: string) {
     calls.reads++
     return kept.get(key)
   },
-  set(key: string, value: string) {
-    calls.writes++
-    kept.set(key, value)
-  },
+  set: keep,
   delete: (key: string) => kept.delete(key),
+  compareAndSet(key: string, expected: string | undefined, value: string) {
+    if (kept.get(key) !== expected) return false
+    keep(key, value)
+    return true
+  },
 }
 
 async function heapAfterCollection(): Promise<number> {
@@ -45,6 +53,9 @@ async function heapAfterCollection(): Promise<number> {
   }
   return process.memoryUsage().heapUsed
 }
+
+/** Short, so that one is over soon: what an interval costs does not depend on its length. */
+const sweepIntervalMs = 30_000
 
 const before = await heapAfterCollection()
 const keeper = new SubscriptionKeeper({
@@ -57,10 +68,33 @@ const keeper = new SubscriptionKeeper({
   parameters: { token: 'secret' },
   maxRequestsPerSecond: Number.POSITIVE_INFINITY,
   reportStrays: false,
+  sweepIntervalMs,
   logger: false,
 })
-const first = await keeper.sweep()
-if (first.active !== users || first.failed.length > 0) throw new Error(`only ${first.active} are subscribed`)
+const firstSweep = await costOf(sweep)
+
+async function sweep(): Promise<number> {
+  const { active, failed } = await keeper.sweep()
+  if (active !== users || failed.length > 0) throw new Error(`only ${active} are active`)
+  return 1
+}
+
+/** What happens with the store, for each user. */
+async function storeUse(run: () => Promise<unknown>): Promise<StoreUse> {
+  const { reads, writes, writtenBytes } = calls
+  await run()
+  return {
+    reads: (calls.reads - reads) / users,
+    writes: (calls.writes - writes) / users,
+    writtenBytes: (calls.writtenBytes - writtenBytes) / users,
+  }
+}
+
+export interface StoreUse {
+  readonly reads: number
+  readonly writes: number
+  readonly writtenBytes: number
+}
 
 async function observeFor(runMs: number): Promise<number> {
   const endsAt = performance.now() + runMs
@@ -76,23 +110,31 @@ async function observeFor(runMs: number): Promise<number> {
 }
 
 const functions = {
-  /** Passes in which nothing has changed, one after the other. */
-  passes: (times: number): Promise<Cost> =>
+  /** Sweeps in which nothing has changed, one after the other. */
+  sweeps: (times: number): Promise<Cost> =>
     costOf(async () => {
-      for (let pass = 0; pass < times; pass++) {
-        const { active } = await keeper.sweep()
-        if (active !== users) throw new Error(`only ${active} are active`)
-      }
+      for (let count = 0; count < times; count++) await sweep()
       return times
     }),
   /** Deliveries, of one user after the other. */
   observe: (runMs: number): Promise<Cost> => costOf(() => observeFor(runMs)),
   heapPerUser: async (): Promise<number> => ((await heapAfterCollection()) - before) / users,
-  /** Of one quiet pass. */
-  storeCalls: async (): Promise<{ reads: number; writes: number }> => {
-    const { reads, writes } = calls
-    await keeper.sweep()
-    return { reads: calls.reads - reads, writes: calls.writes - writes }
+  /** The sweep that subscribed everybody. */
+  firstSweep: async (): Promise<Cost> => firstSweep,
+  /** An interval of watch, after one that has spread the users over it. */
+  quietInterval: async (): Promise<{ readonly cost: Cost; readonly store: StoreUse }> => {
+    keeper.start()
+    await pause(2 * sweepIntervalMs)
+    let cost: Cost | undefined
+    const store = await storeUse(async () => {
+      cost = await costOf(async () => {
+        await pause(sweepIntervalMs)
+        return 1
+      })
+    })
+    await keeper.stop()
+    if (cost === undefined) throw new Error('nothing was measured')
+    return { cost, store }
   },
 }
 export type KeeperFunctions = typeof functions

@@ -8,7 +8,6 @@ import {
   ConnectionError,
   type CreateSubscriptionInput,
   type CreateSubscriptionResult,
-  type KeeperClient,
   NotificationError,
   OutcomeUnknownError,
   ResponseValidationError,
@@ -18,7 +17,8 @@ import {
   TokenRequestError,
   type UpdateSubscriptionParametersInput,
 } from 'notification-subscriber'
-import type { Fate } from './fates.js'
+import type { KeeperClient } from 'notification-subscriber/keeper'
+import { isDefinite, type NetworkOutcome, unknownStatuses } from './network-outcomes.js'
 import type { CreateAnswer, ModelService } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 
@@ -34,22 +34,24 @@ export interface SentRequest {
   readonly username: string | undefined
   readonly subscriptionId: number | undefined
   readonly input: CreateSubscriptionInput | undefined
-  /** Status of the effect that the request had on the service, even if nobody was told. */
+  /** Status of the effect that the request had on the service, even if its answer was lost. */
   effect?: number
-  /** The id of the subscription that it created, even if nobody was told. */
+  /** The id of the subscription that it created, even if its answer was lost. */
   created?: number | undefined
+  /** When its sender heard whether it took effect. */
+  answeredAtMs?: number
 }
 
 /** What the client asks of its world. */
 export interface Network {
   readonly service: ModelService
-  /** Told of each request as it is sent; says what becomes of it. */
-  send(request: SentRequest): Fate
-  /** Told when a request has had its effect, which may be long after its sender gave up. */
+  /** Called with each request as it is sent. */
+  send(request: SentRequest): NetworkOutcome
+  /** Called when a request has had its effect, which may be long after its sender gave up. */
   performed(request: SentRequest): void
-  /** Told when the authorization server is asked for a new token after a 401. */
+  /** Called when the authorization server is asked for a new token after a 401. */
   tokenRequested(): void
-  /** Told when calls begin and end. */
+  /** Called when calls begin and end. */
   callBegins(process: VirtualProcess, username: string | undefined): void
   callEnds(process: VirtualProcess, username: string | undefined): void
   /** How long a request and its answer travel. */
@@ -203,7 +205,7 @@ export class ModelClient implements KeeperClient {
           continue
         }
         const isLost =
-          'requestSent' in outcome ? outcome.requestSent : [500, 502, 504].includes(outcome.status)
+          'requestSent' in outcome ? outcome.requestSent : unknownStatuses.includes(outcome.status)
         const isTurnedAway =
           'requestSent' in outcome ? !outcome.requestSent : [429, 503].includes(outcome.status)
         if (isLost) progress.lost++
@@ -221,7 +223,7 @@ export class ModelClient implements KeeperClient {
     }
   }
 
-  /** The request goes out, has its effect, and its answer comes back: each if its fate is so. */
+  /** The request leaves, takes effect, and its answer comes back: each if the network lets it. */
   #attempt(operation: Operation, { number, isReauthorized, sent }: Attempt): Promise<Answer> {
     const process = this.#process
     return process.operate<Promise<Answer>>(() => {
@@ -236,7 +238,7 @@ export class ModelClient implements KeeperClient {
         subscriptionId,
         input,
       }
-      const fate = this.#network.send(request)
+      const outcome = this.#network.send(request)
       const latencyMs = this.#network.latencyMs()
       let answer: Answer = { status: 0 }
       const takesEffectAfter = (delayMs: number | undefined) => {
@@ -249,34 +251,39 @@ export class ModelClient implements KeeperClient {
           return false
         })
       }
-      if (fate.kind !== 'unreachable' && fate.kind !== 'no-token') sent()
-      switch (fate.kind) {
+      if (outcome.kind !== 'unreachable' && outcome.kind !== 'no-token') sent()
+      const after = (delayMs: number, answerOf: () => Answer) =>
+        process.after(delayMs, () => {
+          if (isDefinite(outcome, answer.status)) request.answeredAtMs = process.time.nowMs
+          return answerOf()
+        })
+      switch (outcome.kind) {
         case 'answered':
           takesEffectAfter(latencyMs / 2)
-          return process.after(latencyMs, () => answer)
+          return after(latencyMs, () => answer)
         case 'garbled':
           takesEffectAfter(latencyMs / 2)
-          return process.after(latencyMs, () => garbled(answer))
+          return after(latencyMs, () => garbled(answer))
         case 'status':
-          takesEffectAfter(fate.effectAfterMs)
-          return process.after(latencyMs, () => ({ status: fate.status, retryAfterMs: fate.retryAfterMs }))
+          takesEffectAfter(outcome.effectAfterMs)
+          return after(latencyMs, () => ({ status: outcome.status, retryAfterMs: outcome.retryAfterMs }))
         case 'slow':
-          takesEffectAfter(fate.effectAfterMs)
-          return process.after(fate.answerAfterMs, () => answer)
+          takesEffectAfter(outcome.effectAfterMs)
+          return after(outcome.answerAfterMs, () => answer)
         case 'silent':
-          takesEffectAfter(fate.effectAfterMs)
+          takesEffectAfter(outcome.effectAfterMs)
           return never
         case 'reset':
-          takesEffectAfter(fate.effectAfterMs)
-          return process.after(latencyMs, () => {
+          takesEffectAfter(outcome.effectAfterMs)
+          return after(latencyMs, () => {
             throw new ConnectionError('The connection broke.', { requestSent: true })
           })
         case 'unreachable':
-          return process.after(latencyMs, () => {
+          return after(latencyMs, () => {
             throw new ConnectionError('No connection.', { requestSent: false })
           })
         case 'no-token':
-          return process.after(latencyMs, () => {
+          return after(latencyMs, () => {
             throw new TokenRequestError('Refused.', { status: 401, error: 'invalid_client', ...at })
           })
       }

@@ -1,77 +1,55 @@
-/** Plays a random sequence, and checks what must be true afterwards. */
-import { gapsNotReported, gapsWithoutEnd } from './gaps.js'
-import { endFaults, happen, restart, traffic } from './happen.js'
-import { pool, type Scenario } from './happenings.js'
+/**
+ * Plays a random sequence, and checks what must be true afterwards. What can happen stands in `events/`, what is promised
+ * in `rules/`:
+ *
+ * - `requests.ts`: what no request may be, at any time
+ * - `sweeps.ts`, `confirmations.ts`: what the answers of `sweep` and `rotateParameters` must be true of
+ * - `final-state.ts`: one subscription per user, as configured, and every process knows it
+ * - `gaps.ts`: every time without a subscription is in a gap, and every reported end was one
+ * - `restores.ts`, `problem-reports.ts`: not too often
+ * - `knowledge.ts`: what no process can know any more, which all of these allow for
+ */
+
+import { isDeepStrictEqual } from 'node:util'
+import type { SweepReport } from 'notification-subscriber/keeper'
+import { pool } from './events/event.js'
+import { endProcessFaults, restart } from './events/processes.js'
 import {
-  endsWithoutSuspicion,
   isUnknowable,
   leftOvers,
   problemsAtTheService,
   problemsInTheKeeper,
-  reportsTooMany,
-  restoresTooSoon,
-  unresolvedProblems,
-} from './invariants.js'
+  recordsOfNobody,
+} from './rules/final-state.js'
+import { gapsNotReported, gapsWithoutEnd } from './rules/gaps.js'
+import { currentNodes } from './rules/knowledge.js'
+import { endsWithoutSuspicion, needlessReports, unresolvedProblems } from './rules/problem-reports.js'
+import { longestRestoreWaitMs, mayWait, restoresTooSoon } from './rules/restores.js'
+import { events, type Scenario } from './scenarios.js'
+import { isKept } from './service.js'
 import { storyOf } from './story.js'
-import { defaultConfiguration, type Node, seconds, World } from './world.js'
+import { defaultConfiguration, haveSameClock, type Node, seconds, World } from './world.js'
 
 const minute = 60_000
 
 /** Plays a scenario, ends all faults, and checks what must be true after an interval, and after a quiet time. */
 export async function play(scenario: Scenario, reached: Set<string> = new Set()): Promise<void> {
-  const { sweepIntervalMs } = scenario
   const world = worldOf(scenario)
-  world.subscribeBystanders(pool)
-  world.onDeath = () => restart(world, 1_000)
-  world.start()
-  await world.time.advance(20_000)
-  traffic(world, scenario.trafficEveryMs)
-  for (const step of scenario.steps) {
-    world.happened.push(`${seconds(world.time.nowMs)} ${JSON.stringify(step)}`)
-    happen(world, step)
-    await world.time.advance(step.thenMs)
-    refuseViolations(world)
-  }
-  await settle(world)
-  refuseViolations(world)
+  await happen(world, scenario)
+  endFaults(world)
+  if (scenario.ending === 'sweep') await checkLoneSweep(world)
+  else await checkInterval(world)
   note(world, reached)
-  const node = workingNode(world)
-  refuse(world, [
-    ...problemsAtTheService(world),
-    ...problemsInTheKeeper(world, node),
-    ...unresolvedProblems(world),
-    ...gapsNotReported(world),
-    ...restoresTooSoon(world),
-    ...endsWithoutSuspicion(world),
-    ...reportsTooMany(world),
-    ...gapsWithoutEnd(world),
-  ])
-  await checkQuiet(world, 'in a quiet time', Math.max(2 * sweepIntervalMs, 16 * minute))
-  refuse(world, unresolvedProblems(world, ['RECEIVER_SUSPECTED']))
-  await checkSweep(world, workingNode(world))
   await checkRestart(world)
 }
 
-/** An interval or 15 minutes, the longer, from the last fault: what was sent before may take effect late. */
-async function settle(world: World): Promise<void> {
-  const { sweepIntervalMs = 0, maxRequestsPerSecond = 50 } = world.options.keeper ?? {}
-  // Who is wanted is read once per interval: then the last few requests take their time.
-  const lastRequestsMs = 5_000 + (world.wanted.size * 4_000) / maxRequestsPerSecond
-  const waitMs = Math.max(sweepIntervalMs, 15 * minute) + lastRequestsMs
-  endFaults(world)
-  let faultsEndedMs = world.time.nowMs
-  while (world.time.nowMs < faultsEndedMs + waitMs) {
-    await world.time.advance(faultsEndedMs + waitMs - world.time.nowMs)
-    faultsEndedMs = Math.max(faultsEndedMs, world.lateEffectAtMs)
-  }
-}
-
 function worldOf(scenario: Scenario): World {
-  const { seed, users, hasCompareAndSet, hasParameters, isStoreSynchronous } = scenario
+  const { seed, users, processes, hasCompareAndSet, hasParameters, isStoreSynchronous } = scenario
   const { sweepIntervalMs, maxRequestsPerSecond, concurrency, existing } = scenario
   const { parameters: _, ...withoutParameters } = defaultConfiguration
   return new World({
     seed,
+    processes,
     hasCompareAndSet,
     isStoreSynchronous,
     usernames: pool.slice(0, users),
@@ -80,12 +58,118 @@ function worldOf(scenario: Scenario): World {
   })
 }
 
-/** The process that sent the last request: the one that is at work. */
-function workingNode(world: World): Node {
-  const { process } = world.requests.at(-1) ?? {}
-  const node = world.nodes.find((each) => each.process === process)
-  refuse(world, node === undefined ? ['No living process is at work.'] : [])
-  return node as Node
+async function happen(world: World, { processes, steps, trafficEveryMs }: Scenario): Promise<void> {
+  world.subscribeBystanders(pool)
+  world.onDeath = () => restart(world, 1_000)
+  for (let count = 0; count < processes; count++) world.start()
+  await world.time.advance(20_000)
+  traffic(world, trafficEveryMs)
+  for (const step of steps) {
+    world.happened.push(`${seconds(world.time.nowMs)} ${JSON.stringify(step)}`)
+    events[step.event].happen(world, step.details)
+    await world.time.advance(step.thenMs)
+    refuseViolations(world)
+  }
+}
+
+/** Callbacks for users at random. */
+function traffic(world: World, everyMs: number | undefined): void {
+  if (everyMs === undefined) return
+  world.time.schedule(everyMs, () => {
+    const users = [...world.wanted.keys()]
+    const name = users[Math.floor(world.random() * users.length)]
+    if (name !== undefined) world.callback(name)
+    traffic(world, everyMs)
+  })
+}
+
+function endFaults(world: World): void {
+  world.haveFaultsEnded = true
+  world.everyOutcome = undefined
+  world.nextOutcomes.length = 0
+  world.refused.clear()
+  world.isReceiverBroken = false
+  world.rosterMode = 'working'
+  world.invalidNames.clear()
+  world.repeatedEnds.clear()
+  world.store.mode = 'working'
+  world.store.clean()
+  endProcessFaults(world)
+  world.unsubscribeSomebodyElse()
+  world.unsubscribeLost()
+}
+
+/** After an interval everything is as it should be in every process, and stays so. */
+async function checkInterval(world: World): Promise<void> {
+  await settle(world)
+  if (actAsOperator(world)) await settle(world)
+  refuseViolations(world)
+  refuse(world, [
+    ...problemsAtTheService(world),
+    ...currentNodes(world).flatMap((node) => problemsInTheKeeper(world, node)),
+    ...unresolvedProblems(world),
+    ...gapsNotReported(world),
+    ...restoresTooSoon(world),
+    ...endsWithoutSuspicion(world),
+    ...needlessReports(world),
+    ...gapsWithoutEnd(world),
+    ...recordsOfNobody(world),
+  ])
+  const sent = world.requests.length
+  const quietMs = Math.max(1.25 * intervalOf(world), 16 * minute)
+  await checkQuiet(world, 'in a quiet time', quietMs)
+  checkCosts(world, world.requests.length - sent, quietMs)
+  refuse(world, unresolvedProblems(world, ['RECEIVER_SUSPECTED']))
+  for (const node of currentNodes(world)) await checkSweep(world, node)
+}
+
+/** An operator does what the documents say of a `CONFLICT` and of a `STRAY`. Returns whether there was anything to do. */
+function actAsOperator(world: World): boolean {
+  const acts = [resolveConflicts(world), endStrays(world)]
+  return acts.includes(true)
+}
+
+/**
+ * An operator ends what stands in the way, as the documents say of a `CONFLICT`: the store has lost what the keeper knew
+ * of it, for the second time within a day.
+ */
+function resolveConflicts(world: World): boolean {
+  const inConflict = [...world.wanted.keys()].filter((username) =>
+    world.nodes.some(({ process, keeper }) => {
+      return process.run(() => keeper.subscription(username))?.state === 'conflict'
+    }),
+  )
+  const users = inConflict.filter((username) => world.store.hasLost && world.rules.mayConflict(username))
+  for (const { id } of users.flatMap((username) => world.service.activeFor(username).filter(isKept)))
+    world.service.unsubscribe(id, 'somebody else')
+  return users.length > 0
+}
+
+/** An operator ends what deliveries show as a `STRAY`: the store has lost it, and holds something else now. */
+function endStrays(world: World): boolean {
+  if (!world.store.hasLost) return false
+  const strays = world.service
+    .active()
+    .filter((each) => isKept(each) && !world.isAsConfigured(each) && !world.store.holdsId(each.id))
+  for (const { id } of strays) world.service.unsubscribe(id, 'somebody else')
+  return strays.length > 0
+}
+
+function intervalOf(world: World): number {
+  return world.options.keeper?.sweepIntervalMs ?? 0
+}
+
+/** 16/15 of an interval or 15 minutes, the longer, from the last fault: what was sent before may take effect late. */
+async function settle(world: World): Promise<void> {
+  const { maxRequestsPerSecond = 50 } = world.options.keeper ?? {}
+  // The last requests take their time.
+  const lastRequestsMs = 5_000 + (world.wanted.size * 4_000) / maxRequestsPerSecond
+  const waitMs = Math.max((intervalOf(world) * 16) / 15, 15 * minute) + lastRequestsMs
+  let faultsEndedMs = world.time.nowMs
+  while (world.time.nowMs < faultsEndedMs + waitMs) {
+    await world.time.advance(faultsEndedMs + waitMs - world.time.nowMs)
+    faultsEndedMs = Math.max(faultsEndedMs, world.lateEffectAtMs)
+  }
 }
 
 async function checkQuiet(world: World, when: string, ms: number): Promise<void> {
@@ -109,23 +193,69 @@ async function checkQuiet(world: World, when: string, ms: number): Promise<void>
   ])
 }
 
-/** A pass finds all as it should be, and says so. */
+/** However many processes there are: one request per user and interval. How old a proof of another is, a clock tells. */
+function checkCosts(world: World, sent: number, quietMs: number): void {
+  if (!haveSameClock(world)) return
+  const most = world.wanted.size * (1 + quietMs / intervalOf(world))
+  refuse(world, sent > most ? [`${sent} requests in a quiet time, and not ${most}`] : [])
+}
+
+/** A sweep finds everything as it should be, and says so. */
 async function checkSweep(world: World, node: Node): Promise<void> {
   const { size } = world.wanted
   const { problems, ...report } = await world.settled(node, (keeper) => keeper.sweep())
+  refuse(world, failuresIn(report))
   const right = { wanted: size, active: size, created: 0, restored: 0, removed: 0, failed: [] }
-  const isRight = JSON.stringify(report) === JSON.stringify(right)
-  refuse(world, isRight ? [] : [`a pass in a quiet time reports ${JSON.stringify(report)} for ${size} users`])
+  const isRight = isDeepStrictEqual(report, right)
+  refuse(
+    world,
+    isRight ? [] : [`a sweep in a quiet time reports ${JSON.stringify(report)} for ${size} users`],
+  )
 }
 
-/** What is stored is enough for the next process: nothing is created anew, and everything can be ended. */
+function failuresIn({ failed }: Pick<SweepReport, 'failed'>): string[] {
+  return failed.map(({ username, error }) => `the sweep failed for ${username}: ${error}`)
+}
+
+/** Whatever was left behind: a program that does nothing but `sweep()` ends with everybody subscribed. */
+async function checkLoneSweep(world: World): Promise<void> {
+  for (const node of [...world.nodes]) world.kill(node)
+  // Requests that are still under way may take effect until then.
+  await world.time.advance(1_000)
+  const node = world.start(world.configuration, false)
+  const startedMs = world.time.nowMs
+  const sweep = () => world.settled(node, (keeper) => keeper.sweep())
+  let report = await sweep()
+  const took = world.time.nowMs - startedMs
+  if (actAsOperator(world)) report = await sweep()
+  if ([...world.wanted.keys()].some((username) => mayWait(world, username))) {
+    await world.time.advance(longestRestoreWaitMs)
+    report = await sweep()
+  }
+  refuseViolations(world)
+  refuse(world, [
+    ...(took > 400_000 ? [`the sweep took ${seconds(took)}`] : []),
+    ...failuresIn(report),
+    ...problemsAtTheService(world),
+    ...problemsInTheKeeper(world, node),
+    ...gapsNotReported(world),
+  ])
+}
+
+/** What is stored is enough for the next processes: nothing is created anew, and everything can be ended. */
 async function checkRestart(world: World): Promise<void> {
   for (const node of [...world.nodes]) await world.stop(node)
-  const node = world.start()
-  await checkQuiet(world, 'after a restart', (world.options.keeper?.sweepIntervalMs ?? 0) + minute)
-  refuse(world, problemsInTheKeeper(world, node))
+  const { processes = 1 } = world.options
+  for (let count = 0; count < processes; count++) world.start()
+  await checkQuiet(world, 'after a restart', intervalOf(world) + minute)
+  refuse(
+    world,
+    world.nodes.flatMap((node) => problemsInTheKeeper(world, node)),
+  )
+  const [node, ...others] = world.nodes
+  for (const other of others) await world.stop(other)
   world.isSayingGoodbye = true
-  const report = await world.settled(node, (keeper) => keeper.unsubscribeAll())
+  const report = await world.settled(node as Node, (keeper) => keeper.unsubscribeAll())
   const left = leftOvers(world)
   refuse(world, [
     ...report.failed.map(({ username }) => `${username} was not unsubscribed`),
@@ -137,7 +267,7 @@ async function checkRestart(world: World): Promise<void> {
 function note(world: World, reached: Set<string>): void {
   for (const { kind, effect } of world.requests) reached.add(`${kind} ${effect ?? 'without effect'}`)
   for (const { what } of world.gaps) reached.add(`gap ${what.cause}`)
-  for (const { what } of world.problems) reached.add(what.resolved ? `${what.code} is over` : what.code)
+  for (const { what } of world.problems) reached.add(what.resolved ? `${what.code} resolved` : what.code)
 }
 
 function refuseViolations(world: World): void {

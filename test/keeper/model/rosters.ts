@@ -32,11 +32,12 @@ const surelyGuarded = 13
 
 /** What a process is answered that asks for the roster. */
 export function askRoster(world: World, process: VirtualProcess): Promise<readonly string[]> {
-  const names = [...world.wanted.keys(), ...(world.unsendable.size > 0 ? ['with,comma'] : [])]
+  const names = [...world.wanted.keys(), ...(world.invalidNames.size > 0 ? ['with,comma'] : [])]
   const mostMs = world.rosterMode === 'slow' ? 29_000 : 50
   const answer = <T>(list: () => T) =>
     process.operate(() => process.after(world.random() * mostMs, list), never)
   const askedMs = world.time.nowMs
+  world.rosterAskedMs.set(process, askedMs)
   const read = (given: readonly string[]) => {
     world.rostersRead.push({ askedMs, atMs: world.time.nowMs, process, names: new Set(given) })
     return given
@@ -67,8 +68,8 @@ export function askRoster(world: World, process: VirtualProcess): Promise<readon
 }
 
 /**
- * Whether a process could know at a time that a user is no longer wanted: by the roster that it had read last, or,
- * before its first, by the store, which says whom an earlier process was about to remove.
+ * Whether a process could know at a time that a user is no longer wanted, by the roster that it had read last. A roster
+ * that was asked before the user was wanted for the first time says nothing about the user.
  */
 export function isRemovedFor(
   world: World,
@@ -78,7 +79,8 @@ export function isRemovedFor(
 ): boolean {
   const read = world.rostersRead.filter((each) => each.process === process && each.atMs <= atMs)
   const last = read.sort((a, b) => a.askedMs - b.askedMs).at(-1)
-  return last === undefined ? world.store.hasShownRemoved(process, username) : !last.names.has(username)
+  if (last === undefined || last.names.has(username)) return false
+  return (world.firstWanted.get(username) ?? 0) <= last.askedMs
 }
 
 const never = new Promise<never>(() => {})

@@ -1,6 +1,6 @@
 /** What the tests in virtual time begin with. */
 import { afterAll, beforeAll, expect } from 'vitest'
-import { problemsAtTheService } from './invariants.js'
+import { problemsAtTheService } from './rules/final-state.js'
 import { installVirtualProcesses } from './virtual-process.js'
 import { type Node, World, type WorldOptions } from './world.js'
 
@@ -41,7 +41,7 @@ export function nodeOf(world: World): Node {
 
 /** What was told of troubles, one after the other. */
 export function codes(world: World): string[] {
-  return world.problems.map(({ what }) => (what.resolved ? `${what.code} is over` : what.code))
+  return world.problems.map(({ what }) => (what.resolved ? `${what.code} resolved` : what.code))
 }
 
 /** What stands in a process's status. */

@@ -1,24 +1,28 @@
 /** A key-value store that many virtual processes share, and that fails in the ways that stores do. */
 import type { KeyValueStore } from 'notification-subscriber'
-import { idsIn, isLeftOver, recordIn, removedIn, type StoredRecord, usernamesIn } from './stored-records.js'
+import { idsIn, recordIn, type StoredRecord } from './stored-records.js'
 import { currentProcess, type VirtualProcess } from './virtual-process.js'
 import type { VirtualTime } from './virtual-time.js'
 
 /**
- * - `failing`: every operation rejects; half of the writes were kept all the same
- * - `hanging`: operations take effect, and are answered, when the mode is over
- * - `swallowing`: writes resolve and keep nothing, reads find nothing, as Keyv does without its server
+ * - `failing`: every operation rejects; half of the writes are kept all the same
+ * - `hanging`: operations take effect, and are answered, when the mode ends
+ * - `forgetting`: writes resolve and keep nothing, reads find nothing, as Keyv does without its server
+ * - `dropping`: writes resolve and keep nothing, reads find what was there before
  * - `stale`: reads answer what was there when the mode began
+ * - `slow`: every operation takes up to 3 s
  */
-export type StoreMode = 'working' | 'failing' | 'hanging' | 'swallowing' | 'stale'
+export type StoreMode = 'working' | 'failing' | 'hanging' | 'forgetting' | 'dropping' | 'stale' | 'slow'
 
 export interface StoreOptions {
   readonly hasCompareAndSet: boolean
   /** Answers at once, like a `Map`, or after a while. */
   readonly isSynchronous: boolean
   readonly random: () => number
-  /** Shown every key and value that it is asked to keep. */
-  readonly onText: (text: string) => void
+  /** Called with every key and value that the store is asked to keep. */
+  readonly onText: (key: string, value: string) => void
+  /** Called when the store has lost something that it had confirmed. */
+  readonly onLoss: () => void
 }
 
 interface Entry {
@@ -26,49 +30,77 @@ interface Entry {
   readonly endsAtMs: number
 }
 
-/** What a process has seen to be in the store. */
-interface Read {
-  readonly value: string
-  /** When that was, counted in operations. */
-  readonly order: number
-  /** When it learnt of it, counted in answers. */
-  readonly answer: number
+interface Write {
+  readonly atMs: number
+  readonly key: string
+  readonly before: Entry | undefined
 }
+
+/** The last write of a process to a user's record that the store confirmed. */
+export interface ConfirmedWrite {
+  readonly text: string
+  readonly record: StoredRecord
+  /** When the process asked for it. */
+  readonly askedMs: number
+}
+
+/** A time whose writes were lost, and until when they were there. */
+interface Loss {
+  readonly fromMs: number
+  readonly untilMs: number
+  /** All keys without it. */
+  readonly key: string | undefined
+}
+
+/** What one process knows from the store. */
+class Sight {
+  readonly writes = new Map<string, ConfirmedWrite>()
+  readonly ids = new Set<number>()
+  /** The users of whom it read something before it wrote anything. */
+  readonly met = new Map<string, 'read' | 'written'>()
+  isLastAnswerFailure = false
+}
+
+const slowMs = 3_000
 
 export class ModelStore {
   readonly #time: VirtualTime
   readonly #options: StoreOptions
   readonly #entries = new Map<string, Entry>()
+  /** What each write replaced, the newest last. */
+  readonly #history: Write[] = []
   readonly #waiting: (() => void)[] = []
-  readonly #read = new Map<VirtualProcess, Map<string, Read>>()
+  readonly #sights = new Map<VirtualProcess, Sight>()
+  readonly #cutOff = new Set<VirtualProcess>()
+  readonly #broken = new Set<string>()
+  readonly #garbage = new Map<string, string>()
+  readonly #losses: Loss[] = []
+  readonly #keyOfUser = new Map<string, string>()
+  readonly #idsHeld = new Set<number>()
+  readonly #removedMs = new Map<string, number>()
   #snapshot: ReadonlyMap<string, Entry> = new Map()
   #mode: StoreMode = 'working'
-  readonly #cutOff = new Set<VirtualProcess>()
-  #order = 0
-  #answers = 0
-  /** The last answer of each process that was a failure. */
-  readonly #failures = new Map<VirtualProcess, number>()
+  #modeSinceMs = 0
   #hasFailed = false
-  readonly #idsHeld = new Set<number>()
-  /** The users of whom each process has read, or written, something. */
-  readonly #met = new Map<VirtualProcess, Map<string, 'read' | 'written'>>()
-  readonly #idsRead = new Map<VirtualProcess, Set<number>>()
-  readonly #removedRead = new Map<VirtualProcess, Set<string>>()
-  #hasForgotten = false
 
   constructor(time: VirtualTime, options: StoreOptions) {
     this.#time = time
     this.#options = options
   }
 
+  // Faults.
+
   get mode(): StoreMode {
     return this.#mode
   }
 
   set mode(mode: StoreMode) {
+    const before = this.#mode
     this.#mode = mode
-    if (mode !== 'working') this.#hasFailed = true
     if (mode === 'stale') this.#snapshot = new Map(this.#entries)
+    if (mode !== 'working' && mode !== 'slow') this.#hasFailed = true
+    if (before === 'dropping' || before === 'forgetting') this.#lose(this.#modeSinceMs)
+    this.#modeSinceMs = this.#time.nowMs
     if (mode !== 'hanging') for (const happen of this.#waiting.splice(0)) happen()
   }
 
@@ -82,61 +114,135 @@ export class ModelStore {
     this.#cutOff.delete(process)
   }
 
-  isCutOff(process: VirtualProcess): boolean {
-    return this.#cutOff.has(process)
-  }
-
-  /** Loses all it had. */
+  /** Loses all that it had. */
   forget(): void {
     this.#entries.clear()
-    this.#hasForgotten = true
+    this.#lose(Number.NEGATIVE_INFINITY)
   }
 
-  get hasForgotten(): boolean {
-    return this.#hasForgotten
+  /** Has again what it had some time ago: a replica that lacks the last writes was promoted, or a dump was restored. */
+  rewind(byMs: number): void {
+    const toMs = this.#time.nowMs - byMs
+    while ((this.#history.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) > toMs) {
+      const { key, before } = this.#history.pop() as Write
+      if (before === undefined) this.#entries.delete(key)
+      else this.#entries.set(key, before)
+    }
+    this.#lose(toMs)
   }
 
-  /** Whether it holds a record of a user that a process finds: one in a chunk without a head is none. */
-  holds(username: string): boolean {
-    const keys = [...this.#entries.keys()]
-    const texts = keys.map((key) => this.#present(key) ?? '')
-    return (
-      keys.some((key) => key.endsWith(':head')) && texts.some((text) => usernamesIn(text).includes(username))
+  /** Puts something unreadable under a key, or makes every operation on the key fail. */
+  spoil(key: string, text: string | undefined): void {
+    this.#hasFailed = true
+    if (text === undefined) {
+      this.#broken.add(key)
+      return
+    }
+    this.#garbage.set(key, text)
+    this.#keep(key, { value: text, endsAtMs: Number.POSITIVE_INFINITY })
+    this.#lose(Number.NEGATIVE_INFINITY, key)
+  }
+
+  /** An operator removes what still cannot be read. */
+  clean(): void {
+    this.#broken.clear()
+    for (const [key, text] of this.#garbage) if (this.#present(key) === text) this.#keep(key, undefined)
+    this.#garbage.clear()
+  }
+
+  get keys(): readonly string[] {
+    return [...this.#entries.keys()]
+  }
+
+  #lose(fromMs: number, key?: string): void {
+    this.#losses.push({ fromMs, untilMs: this.#time.nowMs, key })
+    this.#options.onLoss()
+  }
+
+  // What rules ask.
+
+  get hasLost(): boolean {
+    return this.#losses.length > 0
+  }
+
+  hasLostBetween(fromMs: number, toMs: number): boolean {
+    return this.#losses.some(({ untilMs }) => untilMs >= fromMs && untilMs <= toMs)
+  }
+
+  /** Whether something that was written about a user at a time, or later, may have been lost since. */
+  mayHaveLost(username: string, writtenMs: number): boolean {
+    if (this.#mode === 'dropping' || this.#mode === 'forgetting') return true
+    const key = this.#keyOfUser.get(username)
+    return this.#losses.some(
+      (loss) => loss.untilMs >= writtenMs && (loss.key === undefined || loss.key === key),
     )
   }
 
-  /** Whether it says that a user may have a subscription whose id it does not know. */
-  holdsDoubt(username: string): boolean {
-    const texts = [...this.#entries.keys()].map((key) => this.#present(key) ?? '')
-    return texts.some(
-      (text) =>
-        isLeftOver(text, username) || recordIn(text, username)?.s.some(({ doubt }) => doubt === 1) === true,
-    )
+  /** Whether it has lost something, or holds what cannot be read. */
+  get isDamaged(): boolean {
+    return this.hasLost || this.#broken.size > 0 || this.#isDropping()
   }
 
-  /** Whether an id stands in it. */
+  /** Whether a name stands among the members now. */
+  hasMember(username: string): boolean {
+    const name = JSON.stringify(username)
+    return this.keys.some((key) => key.includes(':members:') && this.#present(key)?.includes(name))
+  }
+
+  /** When a process wrote last that nothing of a user exists any more. */
+  removedMs(username: string): number | undefined {
+    return this.#removedMs.get(username)
+  }
+
+  /** What it says of a user now. */
+  record(username: string): StoredRecord | undefined {
+    const text = this.text(username)
+    return text === undefined ? undefined : recordIn(text)
+  }
+
+  text(username: string): string | undefined {
+    const key = this.#keyOfUser.get(username)
+    return key === undefined ? undefined : this.#present(key)
+  }
+
+  /** The users of whom it ever held a record. */
+  usernames(): string[] {
+    return [...this.#keyOfUser.keys()]
+  }
+
+  /** Whether it has a record of a user that stays if nobody writes it again. */
+  isKeptForGood(username: string): boolean {
+    const key = this.#keyOfUser.get(username)
+    return key !== undefined && this.#entries.get(key)?.endsAtMs === Number.POSITIVE_INFINITY
+  }
+
   holdsId(id: number): boolean {
-    return [...this.#entries.keys()].some((key) => idsIn(this.#present(key) ?? '').includes(id))
+    return [...this.#keyOfUser.values()].some((key) => idsIn(this.#present(key) ?? '').includes(id))
+  }
+
+  /** The last write of a process to a user's record that was confirmed to it. */
+  lastWrite(process: VirtualProcess, username: string): ConfirmedWrite | undefined {
+    return this.#sightOf(process).writes.get(username)
+  }
+
+  /** Whether the last thing that a process heard from the store is that it fails. */
+  isFailingFor(process: VirtualProcess): boolean {
+    return this.#sightOf(process).isLastAnswerFailure
   }
 
   /** Whether a process has read an id, or will when its answer arrives. */
   hasShownId(process: VirtualProcess, id: number): boolean {
-    return this.#idsRead.get(process)?.has(id) === true
+    return this.#sightOf(process).ids.has(id)
   }
 
   /** Whether a process has read a record of a user before it wrote one, or will when its answer arrives. */
   hasShown(process: VirtualProcess, username: string): boolean {
-    return this.#met.get(process)?.get(username) === 'read'
-  }
-
-  /** Whether a process has read that a user is to be removed. */
-  hasShownRemoved(process: VirtualProcess, username: string): boolean {
-    return this.#removedRead.get(process)?.has(username) === true
+    return this.#sightOf(process).met.get(username) === 'read'
   }
 
   /** Whether a subscription's id was in the store once, of one that has always worked and kept what it had. */
   hasAlwaysKept(id: number): boolean {
-    return !this.#hasFailed && !this.#hasForgotten && this.#idsHeld.has(id)
+    return !this.#hasFailed && !this.hasLost && this.#idsHeld.has(id)
   }
 
   /** Whether a subscription's id was never in the store, because that failed. */
@@ -144,151 +250,141 @@ export class ModelStore {
     return this.#hasFailed && !this.#idsHeld.has(id)
   }
 
-  /** How many operations there were: tells what came first. */
-  get order(): number {
-    return this.#order
+  #sightOf(process: VirtualProcess): Sight {
+    const known = this.#sights.get(process) ?? new Sight()
+    this.#sights.set(process, known)
+    return known
   }
 
-  /** What a process has since seen to be in the store about a user. */
-  readBack(process: VirtualProcess, username: string, sinceOrder: number): StoredRecord | undefined {
-    const read = this.#lastRead(process, username)
-    return read !== undefined && read.order > sinceOrder ? recordIn(read.value, username) : undefined
-  }
-
-  /** Whether an operation of a process has failed since it saw what is stored about a user. */
-  hasFailedSince(process: VirtualProcess, username: string): boolean {
-    const read = this.#lastRead(process, username)
-    return (this.#failures.get(process) ?? 0) > (read?.answer ?? 0)
-  }
-
-  #lastRead(process: VirtualProcess, username: string): Read | undefined {
-    const all = [...(this.#read.get(process)?.values() ?? [])]
-    return all
-      .filter(({ value }) => recordIn(value, username) !== undefined)
-      .sort((a, b) => b.order - a.order)[0]
-  }
+  // What a keeper uses.
 
   /** The store as one process has it. */
   for(process: VirtualProcess): KeyValueStore {
-    const perform = <T>(effect: () => T, lost: T, onAnswer?: (result: T) => void) =>
-      this.#perform(process, effect, lost, onAnswer)
+    const sight = this.#sightOf(process)
     const store: KeyValueStore = {
-      get: (key) => {
-        let order = 0
-        const effect = () => {
-          const value = this.#get(key)
-          this.#meet(process, value, 'read')
-          const removedRead = this.#removedRead.get(process) ?? new Set()
-          this.#removedRead.set(process, removedRead)
-          for (const username of removedIn(value ?? '')) removedRead.add(username)
-          const idsRead = this.#idsRead.get(process) ?? new Set()
-          this.#idsRead.set(process, idsRead)
-          for (const id of idsIn(value ?? '')) idsRead.add(id)
-          // A store that lies shows nothing of what it holds.
-          if (value === this.#present(key)) order = this.#order
+      get: (key) =>
+        this.#perform(process, key, () => {
+          const value = this.#read(key)
+          if (value !== undefined) noteRead(sight, value)
           return value
-        }
-        return perform<string | undefined>(effect, undefined, (value) => {
-          if (value !== undefined && order > 0) this.#note(process, key, value, order)
-        })
-      },
+        }),
       set: (key, value, ttlMs) =>
-        perform(() => {
-          this.#meet(process, value, 'written')
-          return this.#set(key, value, ttlMs)
-        }, true),
-      delete: (key) => perform(() => this.#delete(key), true),
+        this.#perform(
+          process,
+          key,
+          () => {
+            noteWrite(sight, value)
+            return this.#write(key, value, ttlMs)
+          },
+          this.#confirmation(sight, value),
+        ),
+      delete: (key) =>
+        this.#perform(process, key, () => {
+          if (!this.#isDropping()) this.#keep(key, undefined)
+          return true
+        }),
     }
     if (!this.#options.hasCompareAndSet) return store
     return {
       ...store,
       compareAndSet: (key, expected, value, ttlMs) =>
-        perform(() => {
-          this.#meet(process, value, 'written')
-          if (this.#mode === 'swallowing') return false
-          if (this.#present(key) !== expected) return false
-          this.#set(key, value, ttlMs)
-          return true
-        }, false),
+        this.#perform(
+          process,
+          key,
+          () => {
+            noteWrite(sight, value)
+            const present = this.#mode === 'forgetting' ? undefined : this.#present(key)
+            return present === expected && this.#write(key, value, ttlMs)
+          },
+          this.#confirmation(sight, value),
+        ),
+    }
+  }
+
+  /** Notes that a write to a record was confirmed, when the answer arrives. */
+  #confirmation(sight: Sight, text: string) {
+    const record = recordIn(text)
+    const askedMs = this.#time.nowMs
+    return (isStored: unknown) => {
+      if (record !== undefined && isStored === true)
+        sight.writes.set(record.username, { text, record, askedMs })
     }
   }
 
   #perform<T>(
     process: VirtualProcess,
+    key: string,
     effect: () => T,
-    lost: T,
     onAnswer: (result: T) => void = () => {},
   ): T | Promise<T> {
     if (currentProcess() !== process) throw new Error('A process uses the store of another one.')
-    this.#order++
+    const sight = this.#sightOf(process)
     const fail = (): never => {
-      this.#failures.set(process, ++this.#answers)
+      sight.isLastAnswerFailure = !this.#broken.has(key)
       throw new Error('The store fails.')
     }
     const answer = (result: T) => {
-      this.#answers++
+      sight.isLastAnswerFailure = false
       onAnswer(result)
       return result
     }
+    const isRejecting = () => this.#mode === 'failing' || this.#cutOff.has(process) || this.#broken.has(key)
     if (this.#options.isSynchronous) {
-      return process.operate(() => {
-        if (this.#mode === 'failing' || this.#mode === 'hanging' || this.isCutOff(process)) return fail()
-        return answer(effect())
-      }, lost)
+      // A store that answers at once has no way to hang.
+      return process.operate<T | Promise<T>>(
+        () => (isRejecting() || this.#mode === 'hanging' ? fail() : answer(effect())),
+        never,
+      )
     }
     return process.operate<Promise<T>>(() => {
-      const latencyMs = this.#options.random() * 8
-      if (this.isCutOff(process)) return process.after(latencyMs, fail)
-      switch (this.#mode) {
-        case 'failing': {
-          if (this.#options.random() < 0.5) effect()
-          return process.after(latencyMs, fail)
-        }
-        case 'hanging':
-          return new Promise((resolve) => {
-            this.#waiting.push(() => {
-              const result = effect()
-              process.receive(latencyMs, () => resolve(answer(result)))
-            })
-          })
-        default: {
-          const result = effect()
-          return process.after(latencyMs, () => answer(result))
-        }
+      const latencyMs = this.#options.random() * (this.#mode === 'slow' ? slowMs : 8)
+      if (isRejecting()) {
+        if (this.#mode === 'failing' && this.#options.random() < 0.5) effect()
+        return process.after(latencyMs, fail)
       }
+      if (this.#mode === 'hanging') {
+        return new Promise((resolve) => {
+          this.#waiting.push(() => {
+            const result = effect()
+            process.receive(latencyMs, () => resolve(answer(result)))
+          })
+        })
+      }
+      const result = effect()
+      return process.after(latencyMs, () => answer(result))
     }, never)
   }
 
-  #meet(process: VirtualProcess, value: string | undefined, how: 'read' | 'written'): void {
-    const met = this.#met.get(process) ?? new Map<string, 'read' | 'written'>()
-    this.#met.set(process, met)
-    for (const username of usernamesIn(value ?? '')) if (!met.has(username)) met.set(username, how)
+  #isDropping(): boolean {
+    return this.#mode === 'dropping' || this.#mode === 'forgetting'
   }
 
-  /** Now the process knows what it has read. */
-  #note(process: VirtualProcess, key: string, value: string, order: number): void {
-    const read = this.#read.get(process) ?? new Map<string, Read>()
-    this.#read.set(process, read.set(key, { value, order, answer: this.#answers }))
-  }
-
-  #get(key: string): string | undefined {
-    if (this.#mode === 'swallowing') return undefined
+  #read(key: string): string | undefined {
+    if (this.#mode === 'forgetting') return undefined
     return this.#mode === 'stale' ? this.#snapshot.get(key)?.value : this.#present(key)
   }
 
-  #set(key: string, value: string, ttlMs: number | undefined): boolean {
+  #write(key: string, value: string, ttlMs: number | undefined): boolean {
     if (typeof value !== 'string' || (ttlMs !== undefined && !(Number.isInteger(ttlMs) && ttlMs > 0))) {
       throw new Error(`The store takes texts and whole milliseconds, not ${typeof value} and ${ttlMs}.`)
     }
-    this.#options.onText(`${key}: ${value}`)
-    if (this.#mode === 'swallowing') return true
+    this.#options.onText(key, value)
+    const record = recordIn(value)
+    if (record !== undefined) this.#keyOfUser.set(record.username, key)
+    if (record?.isRemoved) this.#removedMs.set(record.username, this.#time.nowMs)
+    if (this.#isDropping()) return true
     for (const id of idsIn(value)) this.#idsHeld.add(id)
-    this.#entries.set(key, { value, endsAtMs: ttlMs === undefined ? Infinity : this.#time.nowMs + ttlMs })
+    this.#keep(key, {
+      value,
+      endsAtMs: ttlMs === undefined ? Number.POSITIVE_INFINITY : this.#time.nowMs + ttlMs,
+    })
     return true
   }
 
-  #delete(key: string): boolean {
-    return this.#mode === 'swallowing' || this.#entries.delete(key)
+  #keep(key: string, entry: Entry | undefined): void {
+    this.#history.push({ atMs: this.#time.nowMs, key, before: this.#entries.get(key) })
+    if (entry === undefined) this.#entries.delete(key)
+    else this.#entries.set(key, entry)
   }
 
   #present(key: string): string | undefined {
@@ -297,6 +393,18 @@ export class ModelStore {
     this.#entries.delete(key)
     return undefined
   }
+}
+
+function noteRead(sight: Sight, value: string): void {
+  const record = recordIn(value)
+  if (record === undefined) return
+  for (const id of idsIn(value)) sight.ids.add(id)
+  if (!sight.met.has(record.username)) sight.met.set(record.username, 'read')
+}
+
+function noteWrite({ met }: Sight, value: string): void {
+  const record = recordIn(value)
+  if (record !== undefined && !met.has(record.username)) met.set(record.username, 'written')
 }
 
 const never = new Promise<never>(() => {})

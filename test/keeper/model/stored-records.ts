@@ -1,57 +1,43 @@
-/** What the keeper has written into the store, as far as the model reads it. */
+/** What the keeper's stored values say, as far as the model reads them. */
 
-/** What the keeper's records say of a user, as far as it matters here. */
+/** The record of a user. */
 export interface StoredRecord {
-  readonly u: string
-  /** Whether the user is to be removed. */
-  readonly x?: number
-  /** Subscriptions: `doubt` 1 is one that may exist without a recorded id. */
-  readonly s: readonly { readonly i?: number; readonly doubt?: number }[]
+  readonly username: string
+  readonly subscriptions: readonly { readonly id?: number; readonly isOutcomeUnknown?: boolean }[]
+  /** Written before each request: which call is about to be sent. */
+  readonly claim?: { readonly by: string; readonly call: string }
+  readonly isRemoved?: boolean
 }
 
-interface Parsed {
-  readonly byName: ReadonlyMap<string, StoredRecord>
-  readonly ids: readonly number[]
+/** @returns `undefined` for a value that is not the record of a user */
+export function recordIn(text: string): StoredRecord | undefined {
+  if (!text.includes('"username"')) return undefined
+  if (parsed.has(text)) return parsed.get(text)
+  const record = parse(text)
+  if (parsed.size >= mostParsed) parsed.clear()
+  parsed.set(text, record)
+  return record
 }
 
 export function idsIn(text: string): readonly number[] {
-  return parse(text).ids
+  const subscriptions = recordIn(text)?.subscriptions ?? []
+  return subscriptions.flatMap(({ id }) => (id === undefined ? [] : [id]))
 }
 
-export function usernamesIn(text: string): string[] {
-  return [...parse(text).byName.keys()]
+/** Whether the record says that a subscription may exist whose id it does not know. */
+export function hasUnknownOutcome({ claim, subscriptions }: StoredRecord): boolean {
+  return claim !== undefined || subscriptions.some(({ isOutcomeUnknown }) => isOutcomeUnknown === true)
 }
 
-export function recordIn(text: string, username: string): StoredRecord | undefined {
-  return parse(text).byName.get(username)
-}
-
-/** Whether the head says that an earlier process knew more of a user. */
-export function isLeftOver(text: string, username: string): boolean {
-  if (!text.includes('"leftovers"')) return false
-  const { leftovers }: { leftovers: { u: string }[] } = JSON.parse(text)
-  return leftovers.some(({ u }) => u === username)
-}
-
-export function removedIn(text: string): string[] {
-  return [...parse(text).byName.values()].filter(({ x }) => x === 1).map(({ u }) => u)
-}
-
-const noRecords: Parsed = { byName: new Map(), ids: [] }
 /** The same texts are asked for again and again. */
-const parsedBefore = new Map<string, Parsed>()
-const mostParsed = 100
+const parsed = new Map<string, StoredRecord | undefined>()
+const mostParsed = 1_000
 
-function parse(text: string): Parsed {
-  if (!text.includes('"records"')) return noRecords
-  const known = parsedBefore.get(text)
-  if (known !== undefined) return known
-  const { records }: { records: StoredRecord[] } = JSON.parse(text)
-  const parsed = {
-    byName: new Map(records.map((record) => [record.u, record])),
-    ids: records.flatMap(({ s: slots }) => slots.flatMap(({ i: id }) => (id === undefined ? [] : [id]))),
+function parse(text: string): StoredRecord | undefined {
+  try {
+    const value = JSON.parse(text)
+    return typeof value.username === 'string' && Array.isArray(value.subscriptions) ? value : undefined
+  } catch {
+    return undefined
   }
-  if (parsedBefore.size >= mostParsed) parsedBefore.clear()
-  parsedBefore.set(text, parsed)
-  return parsed
 }

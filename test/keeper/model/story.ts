@@ -3,15 +3,15 @@ import { seconds, type World } from './world.js'
 
 export function storyOf(world: World): string[] {
   const requests = world.requests.map(
-    ({ atMs, process, kind, username, subscriptionId, effect }) =>
-      `${seconds(atMs)} ${process.name} sends ${kind} for ${username} ${subscriptionId ?? ''}: ${effect ?? 'no effect'}`,
+    ({ atMs, process, kind, username, subscriptionId, effect, created }) =>
+      `${seconds(atMs)} ${process.name} sends ${kind} for ${username} ${subscriptionId ?? ''}: ${effect ?? 'no effect'} ${created ?? ''}`,
   )
   const gaps = world.gaps.map(
-    ({ atMs, node, what }) => `${seconds(atMs)} ${node} tells of a gap: ${JSON.stringify(what)}`,
+    ({ atMs, node, what }) => `${seconds(atMs)} ${node} reports a gap: ${JSON.stringify(what)}`,
   )
   const problems = world.problems.map(
     ({ atMs, node, what }) =>
-      `${seconds(atMs)} ${node} tells of a problem: ${what.code} ${what.resolved} ${what.message}`,
+      `${seconds(atMs)} ${node} reports a problem: ${what.code} ${what.resolved} ${what.message}`,
   )
   const ends = world.service.subscriptions.flatMap(({ id, usernames, end }) =>
     end === undefined ? [] : `${seconds(end.atMs)} ${id} of ${usernames} is ${end.reason} by ${end.by}`,

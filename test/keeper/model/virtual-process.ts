@@ -20,10 +20,13 @@ const longestDelayMs = 2 ** 31 - 1
 /** What the wall clocks show when a world begins. */
 export const epochMs = Date.UTC(2026, 0, 1)
 
-/** Where a process dies: at its n-th operation from now, before or after it had its effect. */
+/** Where a process dies, or stands still: at its n-th operation from now. */
 export interface Fuse {
   operations: number
-  readonly dies: 'before' | 'after'
+  /** Before or after the operation had its effect. */
+  readonly blows: 'before' | 'after'
+  /** Default: the process is killed. */
+  readonly happen?: () => void
 }
 
 export class VirtualProcess {
@@ -39,7 +42,8 @@ export class VirtualProcess {
   readonly #held: (() => void)[] = []
   readonly #random: () => number
   #fuse: Fuse | undefined
-  /** Told when it is killed. */
+  diedAtMs = Number.POSITIVE_INFINITY
+  /** Called when it is killed. */
   onDeath: () => void = () => {}
 
   constructor(
@@ -93,13 +97,14 @@ export class VirtualProcess {
   kill(): void {
     if (this.isDead) return
     this.#state = 'dead'
+    this.diedAtMs = this.time.nowMs
     this.#held.length = 0
     this.onDeath()
   }
 
-  /** It will be killed at one of its next operations on the outside world. */
-  killAt(fuse: Fuse): void {
-    this.#fuse = { ...fuse }
+  /** Something happens to it at one of its next operations on the outside world. */
+  setFuse(fuse: Fuse | undefined): void {
+    this.#fuse = fuse && { ...fuse }
   }
 
   /**
@@ -110,11 +115,17 @@ export class VirtualProcess {
   operate<T>(issue: () => T, never: T): T {
     const fuse = this.#fuse
     if (fuse !== undefined) fuse.operations -= 1
-    if (fuse?.dies === 'before' && fuse.operations <= 0) this.kill()
+    if (fuse?.blows === 'before') this.#blow(fuse)
     if (this.isDead) return never
     const result = issue()
-    if (fuse !== undefined && fuse.operations <= 0) this.kill()
+    if (fuse?.blows === 'after') this.#blow(fuse)
     return result
+  }
+
+  #blow({ operations, happen = () => this.kill() }: Fuse): void {
+    if (operations > 0) return
+    this.#fuse = undefined
+    happen()
   }
 
   suspend(): void {

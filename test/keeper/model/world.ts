@@ -1,20 +1,21 @@
 /** A service, a store, and the processes whose keepers share them, in virtual time. */
+import type { NotificationType } from 'notification-subscriber'
 import {
   type KeeperGap,
   type KeeperProblem,
-  type NotificationType,
   SubscriptionKeeper,
   type SubscriptionKeeperOptions,
-} from 'notification-subscriber'
+} from 'notification-subscriber/keeper'
 import { ModelClient, type Network, type SentRequest } from './client.js'
-import { Confirmations } from './confirmations.js'
-import { answered, type Fate } from './fates.js'
-import { Memory } from './memory.js'
-import { RequestRules } from './request-rules.js'
+import { answered, type NetworkOutcome } from './network-outcomes.js'
 import { askRoster, type RosterMode, type RosterRead } from './rosters.js'
+import { Confirmations } from './rules/confirmations.js'
+import { Knowledge } from './rules/knowledge.js'
+import { RequestRules } from './rules/requests.js'
+import { Sweeps } from './rules/sweeps.js'
 import { isKept, ModelService, type ModelSubscription } from './service.js'
 import { ModelStore } from './store.js'
-import { currentProcess, type Fuse, randomFrom, VirtualProcess } from './virtual-process.js'
+import { currentProcess, randomFrom, VirtualProcess } from './virtual-process.js'
 import { VirtualTime } from './virtual-time.js'
 
 export interface Configuration {
@@ -26,6 +27,8 @@ export interface Configuration {
 export interface WorldOptions {
   readonly seed: number
   readonly usernames: readonly string[]
+  /** How many are to run. */
+  readonly processes?: number
   readonly hasCompareAndSet?: boolean
   readonly isStoreSynchronous?: boolean
   readonly configuration?: Configuration
@@ -36,12 +39,12 @@ export interface WorldOptions {
 export interface Node {
   readonly process: VirtualProcess
   readonly keeper: SubscriptionKeeper
-  /** What it was started with, or told since. */
+  /** The newest that it was given. */
   configuration: Configuration
 }
 
-/** What a keeper told, when it was really told, and by what clock. */
-export interface Told<T> {
+/** A gap or problem that a keeper reported, and when that was in true time. */
+export interface Reported<T> {
   readonly atMs: number
   readonly node: string
   readonly process: VirtualProcess
@@ -81,45 +84,50 @@ export class World implements Network {
   rotatedAtMs = Number.NEGATIVE_INFINITY
   /** The users that are wanted, each with the time since when. */
   readonly wanted = new Map<string, number>()
+  /** When each user was wanted for the first time. */
+  readonly firstWanted = new Map<string, number>()
   rosterMode: RosterMode = 'working'
-  /** While there are any, the roster has a name that the client refuses. */
-  readonly unsendable = new Set<object>()
-  /** While there are any, the subscriptions of their users end again and again. */
-  readonly wornOut = new Set<object>()
+  /** While there are reasons, the roster has a name that the client refuses. */
+  readonly invalidNames = new Set<object>()
+  /** While there are reasons, the subscriptions of some users end again and again. */
+  readonly repeatedEnds = new Set<object>()
   readonly rostersRead: RosterRead[] = []
-  /** What becomes of every request, while that is not the ordinary. */
-  weather: (() => Fate) | undefined
+  /** When each process asked for the roster last, whatever it got. */
+  readonly rosterAskedMs = new Map<VirtualProcess, number>()
+  /** What becomes of every request during an outage. */
+  everyOutcome: (() => NetworkOutcome) | undefined
   /** The users for whom the service refuses everything. */
   readonly refused = new Set<string>()
   /** What becomes of the next requests. */
-  readonly nextFates: Fate[] = []
+  readonly nextOutcomes: NetworkOutcome[] = []
   /** Whether callbacks of the service fail. */
   isReceiverBroken = false
   readonly nodes: Node[] = []
   /** Those whose keeper was stopped for a while. */
-  readonly resting = new Set<Node>()
-  /** Told when a process was killed. */
+  readonly paused = new Set<Node>()
+  /** Called when a process was killed. */
   onDeath: () => void = () => {}
   readonly requests: SentRequest[] = []
   /** What was observed. */
   readonly deliveries: { readonly atMs: number; readonly username: string | undefined }[] = []
-  readonly gaps: Told<KeeperGap>[] = []
-  readonly problems: Told<KeeperProblem>[] = []
+  readonly gaps: Reported<KeeperGap>[] = []
+  readonly problems: Reported<KeeperProblem>[] = []
   readonly logged: string[] = []
   /** What must never happen, and did. */
   readonly violations: string[] = []
   /** Every process that there ever was. */
   readonly processes: VirtualProcess[] = []
-  readonly memory = new Memory(this)
-  /** When a request had its effect last, though it was sent long before. */
+  readonly knowledge = new Knowledge(this)
+  readonly sweeps = new Sweeps(this)
+  /** When a request took effect last that was sent long before. */
   lateEffectAtMs = 0
   tokenRequests = 0
   readonly confirmations = new Confirmations(this)
-  /** What was done to this world. */
+  /** The events so far. */
   readonly happened: string[] = []
   #processes = 0
   #secrets = 1
-  readonly #rules = new RequestRules(this)
+  readonly rules = new RequestRules(this)
 
   constructor(options: WorldOptions) {
     this.options = options
@@ -129,9 +137,13 @@ export class World implements Network {
       hasCompareAndSet: options.hasCompareAndSet ?? true,
       isSynchronous: options.isStoreSynchronous ?? false,
       random: this.random,
-      onText: (text) => this.#refuseSecrets('the store', text),
+      onText: (key, text) => this.#checkStored(key, text),
+      onLoss: () => this.knowledge.noteLost(),
     })
-    for (const name of options.usernames) this.wanted.set(name, 0)
+    for (const name of options.usernames) {
+      this.wanted.set(name, 0)
+      this.firstWanted.set(name, 0)
+    }
   }
 
   // What happens to the users.
@@ -139,6 +151,7 @@ export class World implements Network {
   want(username: string): void {
     if (this.wanted.has(username)) return
     this.wanted.set(username, this.time.nowMs)
+    if (!this.firstWanted.has(username)) this.firstWanted.set(username, this.time.nowMs)
   }
 
   wantNoLonger(username: string): void {
@@ -147,7 +160,8 @@ export class World implements Network {
 
   // What happens to processes.
 
-  start(configuration = this.configuration): Node {
+  /** @param starts - `false`: a program that calls the methods of its keeper, and not `start()` */
+  start(configuration = this.configuration, starts = true): Node {
     const name = `process ${++this.#processes}`
     const process = new VirtualProcess(name, this.time, {
       monotonicStartMs: Math.floor(this.random() * 1e7),
@@ -159,11 +173,11 @@ export class World implements Network {
     this.nodes.push(node)
     process.onDeath = () => {
       this.nodes.splice(this.nodes.indexOf(node), 1)
-      this.memory.noteLost()
+      this.knowledge.noteLost()
       this.onDeath()
     }
-    this.memory.noteLost()
-    process.run(() => keeper.start())
+    this.knowledge.noteLost()
+    if (starts) process.run(() => keeper.start())
     return node
   }
 
@@ -200,18 +214,9 @@ export class World implements Network {
     node.process.kill()
   }
 
-  killAt(node: Node, fuse: Fuse): void {
-    node.process.killAt(fuse)
-  }
-
-  jumpWallClock(node: Node, ms: number): void {
-    node.process.jumpWallClock(ms)
-  }
-
-  /** The store loses all it had. */
-  forget(): void {
-    this.store.forget()
-    this.memory.noteLost()
+  /** One of the living processes. */
+  node(index: number): Node | undefined {
+    return this.nodes[index % Math.max(1, this.nodes.length)]
   }
 
   /** Another configuration is wanted from now on. */
@@ -219,6 +224,7 @@ export class World implements Network {
     this.configuration = configuration
     this.configuredAtMs = this.time.nowMs
     this.confirmations.forget()
+    this.knowledge.noteLost()
   }
 
   newSecret(): string {
@@ -267,10 +273,10 @@ export class World implements Network {
   /** What nobody knows any more, and is not as wanted now: an operator ends it, as a `STRAY` or a `CONFLICT` says. */
   unsubscribeLost(): void {
     for (const subscription of this.service.active().filter(isKept)) {
-      const { lostIds } = this.memory
+      const { lostIds } = this.knowledge
       const isUnknown =
-        this.memory.isLost(subscription) ||
-        this.memory.isOrphan(subscription.id) ||
+        this.knowledge.isLost(subscription) ||
+        this.knowledge.isOrphan(subscription.id) ||
         lostIds.has(subscription.id)
       if (isUnknown && !this.isAsConfigured(subscription))
         this.service.unsubscribe(subscription.id, 'somebody else')
@@ -313,19 +319,20 @@ export class World implements Network {
 
   // What the client asks.
 
-  send(request: SentRequest): Fate {
+  send(request: SentRequest): NetworkOutcome {
+    this.rules.check(request)
     this.requests.push(request)
-    this.#rules.check(request)
-    if (this.weather !== undefined) return this.weather()
+    if (this.everyOutcome !== undefined) return this.everyOutcome()
     if (request.username !== undefined && this.refused.has(request.username))
       return { kind: 'status', status: 422 }
-    return this.nextFates.shift() ?? answered
+    return this.nextOutcomes.shift() ?? answered
   }
 
   performed(request: SentRequest): void {
     // Slower than any request that nothing is wrong with.
     if (this.time.nowMs - request.atMs > 1_000) this.lateEffectAtMs = this.time.nowMs
     if (request.username !== undefined) this.confirmations.check(request.username)
+    this.rules.checkReplacement(request)
   }
 
   tokenRequested(): void {
@@ -333,11 +340,11 @@ export class World implements Network {
   }
 
   callBegins(process: VirtualProcess, username: string | undefined): void {
-    this.#rules.callBegins(process, username)
+    this.rules.callBegins(process, username)
   }
 
   callEnds(process: VirtualProcess, username: string | undefined): void {
-    this.#rules.callEnds(process, username)
+    this.rules.callEnds(process, username)
   }
 
   latencyMs(): number {
@@ -360,8 +367,8 @@ export class World implements Network {
   }
 
   #keeperOptions(process: VirtualProcess, configuration: Configuration): SubscriptionKeeperOptions {
-    const told = <T>(what: T): Told<T> => {
-      this.#refuseSecrets('what is told', JSON.stringify(what, withErrors))
+    const reported = <T>(what: T): Reported<T> => {
+      this.#refuseSecrets('a report', JSON.stringify(what, withErrors))
       return { atMs: this.time.nowMs, node: process.name, process, what }
     }
     const line = (fields: object, message: string) => {
@@ -375,16 +382,19 @@ export class World implements Network {
       store: this.store.for(process),
       usernames: () => askRoster(this, process),
       onGap: (gap) => {
-        if (!process.isDead) this.gaps.push(told(gap))
+        if (!process.isDead) this.gaps.push(reported(gap))
       },
       onProblem: (problem) => {
-        if (!process.isDead) this.problems.push(told(problem))
+        if (!process.isDead) this.problems.push(reported(problem))
       },
       logger: { debug: line, info: line, warn: line, error: line },
       ...configuration,
       ...this.options.keeper,
     }
   }
+
+  /** Nothing happens any more, and nobody who dies is replaced. */
+  haveFaultsEnded = false
 
   /** Whether the keepers were told to end all subscriptions. */
   isSayingGoodbye = false
@@ -400,10 +410,22 @@ export class World implements Network {
     )
   }
 
+  #checkStored(key: string, text: string): void {
+    this.#refuseSecrets('the store', text)
+    const process = currentProcess()
+    const name = this.processes.length > 0 && [...this.wanted.keys()].find((each) => key.includes(each))
+    if (name && process !== undefined) this.violate(process, `the name ${name} in the key ${key}`)
+  }
+
   #refuseSecrets(where: string, text: string): void {
     const process = currentProcess()
     if (text.includes(secret) && process !== undefined) this.violate(process, `a secret in ${where}: ${text}`)
   }
+}
+
+/** Whether no wall clock was ever set. */
+export function haveSameClock({ processes }: World): boolean {
+  return processes.every(({ wallSkews }) => wallSkews.length === 1)
 }
 
 /** JSON leaves out what errors say. */

@@ -1,13 +1,9 @@
 /** Plans faults: the next answers of an endpoint, or the next callbacks, go wrong. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { ActionButton } from './action-button.js'
-import { post, problemOf } from './api.js'
-import type { FeedState } from './feed-client.js'
-import { Field } from './field.js'
+import { type FeedState, post, problemOf } from './connection.js'
+import { ActionButton, Field, Icon, Problem } from './controls.js'
 import { count } from './format.js'
-import { Icon } from './icon.js'
-import { Problem } from './problem.js'
 
 type Kind = 'status' | 'before' | 'after' | 'delay' | 'malformed'
 
@@ -145,11 +141,7 @@ export function FaultForm({ state }: { state: FeedState }): JSX.Element {
 
 function PlannedFaults({ state: { faults } }: { state: FeedState }): JSX.Element {
   if (faults.length === 0) {
-    return (
-      <p class="muted">
-        None: everything goes well. Plan three failing callbacks of one subscription, and see it end.
-      </p>
-    )
+    return <p class="muted">None. Plan three failing callbacks of one subscription to see it end.</p>
   }
   return (
     <>

@@ -1,5 +1,5 @@
 /** How times, addresses and reasons are written. */
-import type { EntryView, SubscriptionView } from '../feed.js'
+import type { EntryView, SubscriptionView } from '../protocol.js'
 
 type EndReason = NonNullable<SubscriptionView['ended']>['reason']
 
@@ -45,7 +45,7 @@ export function nameList(names: readonly string[], shown = 3): string {
   return `${names.slice(0, shown).join(', ')} and ${(names.length - shown).toLocaleString('en')} more`
 }
 
-/** Whether a create found the very same subscription: to whoever keeps subscriptions alive that is what should be. */
+/** Whether a create found an identical subscription: for a keeper, this 409 proves that the subscription exists. */
 export function isDuplicate(entry: EntryView): boolean {
   return entry.kind === 'request' && entry.refusal?.code === 'duplicate_subscription'
 }

@@ -1,24 +1,25 @@
-/** The top of the page: which emulator this is, whether the page follows it, and what concerns all of it. */
+/** The top of the page: which emulator this is, whether the page is connected, and what concerns all of it. */
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
-import { ActionButton } from './action-button.js'
-import { CopyButton } from './copy-button.js'
-import type { Connection, FeedState } from './feed-client.js'
+import { ConnectGuide } from './connect-guide.js'
+import type { ConnectionState, FeedState } from './connection.js'
+import { ActionButton, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
-import { ConnectGuide } from './guide.js'
-import { Icon } from './icon.js'
 
-const connections: Readonly<Record<Connection, { word: string; sentence: string }>> = {
+const connections: Readonly<Record<ConnectionState, { word: string; sentence: string }>> = {
   connecting: { word: 'Connecting', sentence: '' },
   live: { word: 'Live', sentence: '' },
   lost: {
     word: 'Not connected',
-    sentence: 'The emulator does not answer: this is what was known last. The page goes on when it is back.',
+    sentence:
+      'The emulator does not answer. This page shows what it knew last, and goes on when the connection is back. ' +
+      'If you restarted the emulator, open the new address that it printed.',
   },
-  gone: {
+  ended: {
     word: 'Ended',
     sentence:
-      'This emulator has ended: this is what was known last. A new one has a new address, which it prints at its start.',
+      'This emulator has ended. This page shows what it knew last. ' +
+      'After a restart the page has a new address, often on another port: open the address that the emulator printed.',
   },
 }
 

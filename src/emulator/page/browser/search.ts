@@ -1,5 +1,5 @@
 /** Finds entries and subscriptions by what is typed into a filter. */
-import type { EntryView, SubscriptionView } from '../feed.js'
+import type { EntryView, SubscriptionView } from '../protocol.js'
 import { isFailure, reasonInWords } from './format.js'
 
 export type EntryKind = 'all' | 'request' | 'callback' | 'failure'

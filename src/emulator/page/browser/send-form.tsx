@@ -1,12 +1,10 @@
 /** Sends a notification, beginning with a sample. */
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { NotifyAnswer, SampleView } from '../feed.js'
-import { post, problemOf } from './api.js'
-import type { FeedState } from './feed-client.js'
-import { Field } from './field.js'
-import { count } from './format.js'
-import { Icon } from './icon.js'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { NotifyAnswer, SampleView, SubscriptionView } from '../protocol.js'
+import { type FeedState, post, problemOf } from './connection.js'
+import { Field, Icon } from './controls.js'
+import { count, nameList } from './format.js'
 
 type Category = SampleView['category']
 
@@ -31,7 +29,7 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
   const [type, setType] = useState(firstType)
   const [isOther, setIsOther] = useState(false)
   const [category, setCategory] = useState<Category>('behavioral')
-  const [username, setUsername] = useState('')
+  const [username, setUsername] = useState('alice')
   const [payload, setPayload] = useState('')
   const [isEdited, setIsEdited] = useState(false)
   const [outcome, setOutcome] = useState<Outcome>()
@@ -42,23 +40,34 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
     ],
     [subscriptions],
   )
+  const isUntouched = useRef(true)
   const sampleText = sampleFor(samples, type, username)
   const payloadText = isEdited ? payload : sampleText
 
+  const [newest] = subscriptions
   useEffect(() => {
-    if (draft.revision === 0) return
-    const sample = samples.find((known) =>
-      draft.type === undefined ? known.category === draft.category : known.type === draft.type,
-    )
-    const draftType = draft.type ?? (draft.category === 'behavioral' ? firstType : sample?.type)
-    if (draftType !== undefined) setType(draftType)
-    setIsOther(draft.type !== undefined && sample === undefined)
-    if (draft.category !== undefined) setCategory(draft.category)
-    if (draft.username !== undefined) setUsername(draft.username)
-    setIsEdited(draft.payload !== undefined)
-    if (draft.payload !== undefined) setPayload(JSON.stringify(draft.payload, undefined, 2))
-    setOutcome(undefined)
+    // The first subscription that the page sees is the one to send to, unless the form is in use.
+    if (newest !== undefined && isUntouched.current) fill(draftFor(newest))
+  }, [newest === undefined])
+
+  useEffect(() => {
+    if (draft.revision > 0) fill(draft)
   }, [draft])
+
+  function fill(from: Omit<Draft, 'revision'>): void {
+    isUntouched.current = false
+    const sample = samples.find((known) =>
+      from.type === undefined ? known.category === from.category : known.type === from.type,
+    )
+    const filledType = from.type ?? (from.category === 'behavioral' ? firstType : sample?.type)
+    if (filledType !== undefined) setType(filledType)
+    setIsOther(from.type !== undefined && sample === undefined)
+    if (from.category !== undefined) setCategory(from.category)
+    if (from.username !== undefined) setUsername(from.username)
+    setIsEdited(from.payload !== undefined)
+    if (from.payload !== undefined) setPayload(JSON.stringify(from.payload, undefined, 2))
+    setOutcome(undefined)
+  }
 
   function pickType(picked: string): void {
     setIsOther(picked === otherType)
@@ -87,7 +96,14 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
   }
 
   return (
-    <form class="form" onSubmit={send} aria-label="Send a notification">
+    <form
+      class="form"
+      aria-label="Send a notification"
+      onSubmit={send}
+      onInput={() => {
+        isUntouched.current = false
+      }}
+    >
       <Field htmlFor="send-type" label="Type">
         <select
           id="send-type"
@@ -141,7 +157,6 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
           list="send-users"
           required
           autocomplete="off"
-          placeholder={users[0] ?? 'alice'}
           value={username}
           onInput={({ currentTarget }) => setUsername(currentTarget.value)}
         />
@@ -192,7 +207,7 @@ function SendOutcome({ outcome }: { outcome: Outcome }): JSX.Element {
   if ('error' in outcome) return <p class="error">{outcome.error}</p>
   const { results } = outcome.answer
   if (results.length === 0) {
-    return <p class="warning">Nothing was sent: no active subscription is for {outcome.about}.</p>
+    return <NothingSent answer={outcome.answer} about={outcome.about} />
   }
   return (
     <>
@@ -214,7 +229,40 @@ function SendOutcome({ outcome }: { outcome: Outcome }): JSX.Element {
   )
 }
 
-/** The documented payload, about the user who was typed in. */
+function NothingSent({ answer, about }: { answer: NotifyAnswer; about: string }): JSX.Element {
+  const { subscribed = [], subscribedCount = 0 } = answer
+  return (
+    <>
+      <p class="warning">Nothing was sent: no active subscription is for {about}.</p>
+      {subscribed.length > 0 && (
+        <>
+          <p class="muted">Subscribed are:</p>
+          <ul class="results">
+            {subscribed.map(({ subscriptionId, notificationTypes, usernames }) => (
+              <li key={subscriptionId}>
+                <span class="id">#{subscriptionId}</span>
+                <span>
+                  {nameList(usernames)}: {notificationTypes.join(', ')}
+                </span>
+              </li>
+            ))}
+          </ul>
+          {subscribedCount > subscribed.length && (
+            <p class="muted">and {(subscribedCount - subscribed.length).toLocaleString('en')} more</p>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+function draftFor({ usernames, notificationTypes }: SubscriptionView): Omit<Draft, 'revision'> {
+  const [username] = usernames
+  const [category] = notificationTypes
+  return { ...(username !== undefined && { username }), ...(category !== undefined && { category }) }
+}
+
+/** The documented payload, about the user of the form. */
 function sampleFor(samples: readonly SampleView[], type: string, username: string): string {
   const payload = samples.find((sample) => sample.type === type)?.payload ?? {}
   const about = 'username' in payload && username !== '' ? { ...payload, username } : payload

@@ -1,16 +1,13 @@
 /** The subscriptions: active ones with their failures in a row, ended ones with the reason. */
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { SubscriptionView } from '../feed.js'
-import type { FeedState } from './feed-client.js'
-import { FilterField } from './filter-field.js'
+import type { SubscriptionView } from '../protocol.js'
+import type { FeedState } from './connection.js'
+import { FilterField, Segmented } from './controls.js'
 import { clock, count, nameList, reasonInWords, shortUrl } from './format.js'
+import { Pips } from './marks.js'
 import { filterSubscriptions } from './search.js'
-import { Segmented } from './segmented.js'
 import { VirtualList } from './virtual-list.js'
-
-/** Failures in a row that end a subscription (docs/service.md). */
-const failuresToTheEnd = 3
 
 const rowHeight = 60
 
@@ -105,29 +102,14 @@ function Row({ subscription }: { subscription: SubscriptionView }): JSX.Element 
   )
 }
 
-/** A pip for each failure in a row. */
-export function Pips({ failures }: { failures: number }): JSX.Element {
-  const words =
-    failures === 0
-      ? 'no failure in a row'
-      : `${count(failures, 'failure')} in a row, ${failuresToTheEnd} end it`
-  return (
-    <span class={`pips failures-${failures}`} role="img" aria-label={words} title={words}>
-      {Array.from({ length: failuresToTheEnd }, (_, index) => (
-        <span key={index} class={index < failures ? 'pip failed' : 'pip'} />
-      ))}
-    </span>
-  )
-}
-
 function Nothing(props: { state: FeedState; shown: Shown; text: string; hasAny: boolean }): JSX.Element {
   const { state, shown, text, hasAny } = props
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   if (hasAny) return <p class="empty">No subscription matches “{text.trim()}”.</p>
   const sentences = {
     active: 'No subscription yet. One appears here as soon as a client creates it.',
-    failing: 'No subscription has a failed callback behind it. The third failure in a row would end it.',
-    ended: 'No subscription has ended. Those that do are listed here, with the reason.',
+    failing: 'The last callback of every subscription succeeded. Three failures in a row end a subscription.',
+    ended: 'No subscription has ended. Ended subscriptions are listed here, with the reason.',
   }
   return <p class="empty">{sentences[shown]}</p>
 }

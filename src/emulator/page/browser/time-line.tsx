@@ -1,30 +1,67 @@
 /** What happened, the newest first: requests that came in, callbacks that went out. */
 import type { JSX } from 'preact'
-import { useMemo } from 'preact/hooks'
-import type { CallbackView, EntryView, NoteView, RequestView } from '../feed.js'
-import type { FeedState } from './feed-client.js'
-import { FilterField } from './filter-field.js'
-import {
-  clock,
-  count,
-  duration,
-  formFields,
-  isDuplicate,
-  isFailure,
-  nameList,
-  reasonInWords,
-  shortUrl,
-} from './format.js'
-import { ConnectGuide } from './guide.js'
-import { Icon } from './icon.js'
+import { useMemo, useState } from 'preact/hooks'
+import type { CallbackView, EntryView, NoteView, RequestView } from '../protocol.js'
+import { ConnectGuide } from './connect-guide.js'
+import type { FeedState } from './connection.js'
+import { FilterField, Icon, Segmented } from './controls.js'
+import { clock, count, formFields, isFailure, nameList, reasonInWords, shortUrl } from './format.js'
+import { FaultMark, Outcome } from './marks.js'
 import { type EntryFilter, filterEntries } from './search.js'
-import { Segmented } from './segmented.js'
 import { VirtualList } from './virtual-list.js'
+
+/** The entries that the time line shows, unless its filter leaves them out. */
+export interface ShownEntries {
+  readonly entries: readonly EntryView[]
+  /** How many were cleared and are still kept. */
+  readonly clearedCount: number
+  readonly isPaused: boolean
+  /** How many arrived during the pause. */
+  readonly arrivedCount: number
+  /** An entry that is kept, whether it is shown or not. */
+  readonly find: (id: number) => EntryView | undefined
+  /** Hides everything that is known now. */
+  readonly clear: () => void
+  readonly showCleared: () => void
+  readonly togglePause: () => void
+}
+
+/** The address of the page has a part that is new at each start of an emulator. */
+const clearedKey = `cleared ${location.pathname}`
+
+/** Lets a reader clear and pause the time line. What was cleared stays cleared after a reload. */
+export function useTimeLine(known: readonly EntryView[]): ShownEntries {
+  const [clearedUpTo, setClearedUpTo] = useState(() => Number(sessionStorage.getItem(clearedKey)))
+  const [paused, setPaused] = useState<readonly EntryView[]>()
+  const frozen = paused ?? known
+  const entries = useMemo(
+    () => (clearedUpTo === 0 ? frozen : frozen.filter(({ id }) => id > clearedUpTo)),
+    [frozen, clearedUpTo],
+  )
+  const newest = known[0]?.id ?? 0
+
+  function clearUpTo(id: number): void {
+    sessionStorage.setItem(clearedKey, String(id))
+    setClearedUpTo(id)
+  }
+
+  return {
+    entries,
+    clearedCount: frozen.length - entries.length,
+    isPaused: paused !== undefined,
+    arrivedCount: paused === undefined ? 0 : newest - (paused[0]?.id ?? 0),
+    find: (id) => [...known, ...frozen].find((entry) => entry.id === id),
+    clear: () => clearUpTo(newest),
+    showCleared: () => clearUpTo(0),
+    togglePause: () => setPaused(paused === undefined ? known : undefined),
+  }
+}
 
 const rowHeight = 54
 
 export interface TimeLineProps {
   readonly state: FeedState
+  readonly shown: ShownEntries
   readonly filter: EntryFilter
   readonly onFilter: (filter: EntryFilter) => void
   readonly selectedId: number | undefined
@@ -34,12 +71,12 @@ export interface TimeLineProps {
 }
 
 export function TimeLine(props: TimeLineProps): JSX.Element {
-  const { state, filter, onFilter, selectedId } = props
-  const { entries } = state
+  const { shown, filter, onFilter, selectedId } = props
+  const { entries } = shown
   const items = useMemo(() => filterEntries(entries, filter), [entries, filter])
   return (
     <>
-      <div class="pane-head">
+      <div class="pane-head time-line-head">
         <h2>Time line</h2>
         <Segmented
           name="entries"
@@ -53,6 +90,7 @@ export function TimeLine(props: TimeLineProps): JSX.Element {
             { value: 'failure', label: 'Failures' },
           ]}
         />
+        <TimeLineButtons shown={shown} />
         <FilterField
           id="time-line-filter"
           label="Filter by user, type, status, #id, text"
@@ -60,7 +98,8 @@ export function TimeLine(props: TimeLineProps): JSX.Element {
           onChange={(text) => onFilter({ ...filter, text })}
         />
       </div>
-      {entries.length === 0 && <Beginning {...props} />}
+      {entries.length === 0 &&
+        (shown.clearedCount > 0 ? <Cleared shown={shown} /> : <Beginning {...props} />)}
       {entries.length > 0 && items.length === 0 && (
         <div class="empty">
           <p>None of {count(entries.length, 'entry', 'entries')} matches this filter.</p>
@@ -81,7 +120,7 @@ export function TimeLine(props: TimeLineProps): JSX.Element {
           onOpen={({ id }, by) => props.onOpen(id, by)}
           renderRow={(entry) => <Row entry={entry} />}
           classOf={(entry) => `entry ${entry.kind}${isFailure(entry) ? ' failed' : ''}`}
-          footer={<Forgotten entries={entries} />}
+          footer={<Footer {...props} />}
           resetKey={`${filter.kind} ${filter.text}`}
         />
       )}
@@ -115,9 +154,9 @@ function RequestRow({ entry }: { entry: RequestView }): JSX.Element {
         <Outcome entry={entry} />
       </span>
       <span class="row-line muted">
-        <span class="mono">{clock(entry.at)}</span>
-        <span class="ellipsis">{entry.error ?? aboutRequest(entry)}</span>
+        <Clock at={entry.at} />
         <FaultMark fault={entry.fault} />
+        <span class="row-rest ellipsis">{entry.error ?? aboutRequest(entry)}</span>
       </span>
     </>
   )
@@ -137,13 +176,12 @@ function CallbackRow({ entry }: { entry: CallbackView }): JSX.Element {
         <Outcome entry={entry} />
       </span>
       <span class="row-line muted">
-        <span class="mono">{clock(entry.at)}</span>
-        <span class="ellipsis">
-          {entry.status === undefined && entry.error !== undefined
-            ? entry.error
-            : `${username === undefined ? '' : `${username} → `}${shortUrl(callbackUrl)}`}
-        </span>
+        <Clock at={entry.at} />
+        <span class="about-user ellipsis">for {username}</span>
         <FaultMark fault={entry.fault} />
+        <span class="row-rest ellipsis">
+          {entry.status === undefined && entry.error !== undefined ? entry.error : shortUrl(callbackUrl)}
+        </span>
       </span>
     </>
   )
@@ -153,7 +191,7 @@ function NoteRow({ entry }: { entry: NoteView }): JSX.Element {
   const [icon, title, text] =
     entry.note === 'ended'
       ? (['ended', `Subscription #${entry.subscriptionId} ended`, reasonInWords(entry.reason)] as const)
-      : (['key', 'Access tokens revoked', 'each one issued so far is refused with 401'] as const)
+      : (['key', 'Access tokens revoked', 'every token issued until then is refused with 401'] as const)
   return (
     <>
       <span class="glyph note">
@@ -163,38 +201,20 @@ function NoteRow({ entry }: { entry: NoteView }): JSX.Element {
         <span class="row-title">{title}</span>
       </span>
       <span class="row-line muted">
-        <span class="mono">{clock(entry.at)}</span>
+        <Clock at={entry.at} />
         <span class="ellipsis">{text}</span>
       </span>
     </>
   )
 }
 
-/** The status, or that there is none yet, or none at all. */
-export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
-  const { status, error, durationMs } = entry
+/** A small pane leaves out the milliseconds. */
+function Clock({ at }: { at: number }): JSX.Element {
+  const [seconds = '', milliseconds = ''] = clock(at).split('.')
   return (
-    <span class="outcome">
-      {durationMs !== undefined && <span class="duration">{duration(durationMs)}</span>}
-      <span class={`status ${stateOf(entry)}`}>
-        {status ?? (error !== undefined || durationMs !== undefined ? 'no answer' : 'waiting')}
-      </span>
-    </span>
-  )
-}
-
-function stateOf(entry: RequestView | CallbackView): string {
-  if (entry.durationMs === undefined) return 'pending'
-  if (isDuplicate(entry)) return 'neutral'
-  return isFailure(entry) ? 'bad' : 'good'
-}
-
-function FaultMark({ fault }: { fault: string | undefined }): JSX.Element | undefined {
-  if (fault === undefined) return undefined
-  return (
-    <span class="fault-mark">
-      <Icon name="bolt" />
-      fault: {fault}
+    <span class="mono">
+      {seconds}
+      <span class="milliseconds">.{milliseconds}</span>
     </span>
   )
 }
@@ -218,9 +238,69 @@ function aboutRequest({ operation, method, path, body }: RequestView): string {
   }
 }
 
-function Forgotten({ entries }: { entries: readonly EntryView[] }): JSX.Element | undefined {
-  // Ids count from 1 without a gap.
-  const forgotten = (entries.at(-1)?.id ?? 1) - 1
+function TimeLineButtons({ shown }: { shown: ShownEntries }): JSX.Element {
+  const { isPaused, arrivedCount, togglePause, clear } = shown
+  return (
+    <span class="pane-buttons">
+      <button
+        type="button"
+        class="button small"
+        aria-label="Pause"
+        aria-pressed={isPaused}
+        title={isPaused ? 'Show what arrived meanwhile' : 'Stop adding new entries'}
+        onClick={togglePause}
+      >
+        <Icon name={isPaused ? 'resume' : 'pause'} />
+        <span class="label">Pause</span>
+        {isPaused && (
+          <span class="badge">
+            {arrivedCount.toLocaleString('en')}
+            <span class="label"> new</span>
+          </span>
+        )}
+      </button>
+      <button
+        type="button"
+        class="button small"
+        aria-label="Clear"
+        title="Hide all entries until now"
+        onClick={clear}
+      >
+        <Icon name="clear" />
+        <span class="label">Clear</span>
+      </button>
+    </span>
+  )
+}
+
+function Cleared({ shown }: { shown: ShownEntries }): JSX.Element {
+  return (
+    <div class="empty">
+      <p>The time line is cleared. New requests and callbacks appear here.</p>
+      <ShowCleared shown={shown} />
+    </div>
+  )
+}
+
+function ShowCleared({ shown: { clearedCount, showCleared } }: { shown: ShownEntries }): JSX.Element {
+  return (
+    <button type="button" class="button small" onClick={showCleared}>
+      Show {count(clearedCount, 'cleared entry', 'cleared entries')}
+    </button>
+  )
+}
+
+/** Says below the last row what is not shown. */
+function Footer({ state, shown }: TimeLineProps): JSX.Element | undefined {
+  if (shown.clearedCount > 0) {
+    return (
+      <div class="forgotten">
+        <ShowCleared shown={shown} />
+      </div>
+    )
+  }
+  // IDs count from 1 without a gap.
+  const forgotten = (state.entries.at(-1)?.id ?? 1) - 1
   if (forgotten === 0) return undefined
   return (
     <p class="forgotten">
@@ -235,12 +315,10 @@ function Beginning({ state, onCompose }: TimeLineProps): JSX.Element {
   return (
     <div class="beginning">
       <h3>Nothing has happened yet</h3>
-      <p class="muted">Every request and every callback appears here the moment it begins.</p>
+      <p class="muted">Every request and every callback appears here when it begins.</p>
       <ConnectGuide service={state.service} />
       <p>
-        {hasSubscriptions
-          ? 'Then send a notification: '
-          : 'Then, with a subscription there, send a notification: '}
+        {hasSubscriptions ? 'Send a notification: ' : 'When your app has subscribed, send a notification: '}
         <button type="button" class="button" onClick={onCompose}>
           <Icon name="send" />
           To the form

@@ -9,13 +9,13 @@ export interface VirtualListProps<Item> {
   readonly rowHeight: number
   readonly keyOf: (item: Item) => number
   readonly selectedKey: number | undefined
-  /** The cursor stands on an item now. */
+  /** Called when the cursor moves to an item. */
   readonly onMove: (item: Item) => void
   /** A click or Enter. */
   readonly onOpen: (item: Item, by: 'pointer' | 'keyboard') => void
   readonly renderRow: (item: Item) => JSX.Element
   readonly classOf: (item: Item) => string
-  /** Stands below the last row. */
+  /** Shown below the last row. */
   readonly footer?: JSX.Element | undefined
   /** A list with another reset key is another list: it begins at its top. */
   readonly resetKey: string

@@ -1,0 +1,117 @@
+/**
+ * One roster, two processes, one Redis: both keep the roster, and either goes on alone.
+ *
+ *     npm install notification-subscriber ioredis tsx
+ *     REDIS_URL=redis://127.0.0.1:6379 npx tsx keep-roster-redis.mts
+ *
+ * To copy: `keepRoster`. The rest starts it twice, and plays the service on the emulator.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import { NotificationClient } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
+import { redisStore } from 'notification-subscriber/redis'
+
+const { REDIS_URL } = process.env
+if (!REDIS_URL)
+  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
+
+if (process.argv[2] === 'keeper') await keepRoster(REDIS_URL)
+else await demonstrate()
+
+/** To copy: what each process of the app does. */
+async function keepRoster(redisUrl: string): Promise<void> {
+  const { CALLBACK_TOKEN = '', KEEPER_NAME = 'coaching', SWEEP_INTERVAL_MS } = process.env
+  const redis = new Redis(redisUrl)
+  redis.on('error', ({ message }) => console.error(`Redis: ${message}`))
+  const client = NotificationClient.fromEnv()
+  const keeper = new SubscriptionKeeper({
+    client,
+    // The same in all processes that keep this roster.
+    name: KEEPER_NAME,
+    store: redisStore(redis),
+    usernames: () => ['alice', 'bob', 'carol'],
+    notificationTypes: ['behavioral'],
+    callbackUrl: 'https://app.example.com/notifications',
+    parameters: { token: CALLBACK_TOKEN },
+    ...(SWEEP_INTERVAL_MS && { sweepIntervalMs: Number(SWEEP_INTERVAL_MS) }),
+    onProblem: ({ code, message }) => console.error(code, message),
+  })
+  keeper.start()
+  process.once('SIGTERM', async () => {
+    // What is in flight is finished; subscriptions stay.
+    await keeper.stop()
+    await client.close()
+    redis.disconnect()
+  })
+}
+
+/** Two processes, of which one is stopped. */
+async function demonstrate(): Promise<void> {
+  await using emulator = await startEmulator()
+  const folder = await mkdtemp(join(tmpdir(), 'keep-roster-redis-'))
+  const caFile = join(folder, 'ca.pem')
+  await writeFile(caFile, emulator.ca)
+  const env = {
+    ...process.env,
+    NODE_EXTRA_CA_CERTS: caFile,
+    NOTIFICATION_BASE_URL: emulator.baseUrl,
+    NOTIFICATION_AUTH_URL: emulator.authUrl,
+    NOTIFICATION_DOMAIN: emulator.domain,
+    NOTIFICATION_CLIENT_ID: emulator.clientId,
+    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+    NO_PROXY: '127.0.0.1',
+    no_proxy: '127.0.0.1',
+    CALLBACK_TOKEN: 'of your configuration',
+    KEEPER_NAME: `demonstration-${process.pid}`,
+    // An end is found within this time. For the demonstration: the default is 15 minutes.
+    SWEEP_INTERVAL_MS: '2000',
+  }
+  const created = new Set<string>()
+  emulator.on('created', ({ usernames }) => {
+    for (const username of usernames) created.add(username)
+  })
+
+  const first = start(env)
+  const second = start(env)
+  await until(() => created.size === 3)
+  console.log(`Two processes have subscribed ${[...created].sort().join(', ')}, each user once`)
+
+  await stop(first)
+  console.log(`One has stopped, and ${emulator.subscriptions.length} subscriptions stay`)
+
+  // The service tells nobody that a subscription has ended: the other process finds out.
+  const bob = emulator.subscriptions.find(({ usernames }) => usernames.includes('bob'))
+  created.clear()
+  emulator.endSubscription(bob?.subscriptionId ?? 0)
+  await until(() => created.has('bob'))
+  console.log('The other process has restored bob')
+
+  await stop(second)
+  await rm(folder, { recursive: true })
+  console.log('Next: copy keepRoster, start your app as often as you like, and read docs/keeper.md.')
+}
+
+function start(env: NodeJS.ProcessEnv): ChildProcess {
+  const program = fileURLToPath(import.meta.url)
+  const child = spawn(process.execPath, [...process.execArgv, program, 'keeper'], { env, stdio: 'pipe' })
+  createInterface(child.stderr).on('line', (line) => console.log(`  ${line}`))
+  return child
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 50))
+}

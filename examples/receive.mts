@@ -1,0 +1,39 @@
+/**
+ * Receives notifications in plain Node.js, and loses none silently.
+ *
+ *     npm install notification-subscriber tsx
+ *     CALLBACK_TOKEN=a-long-random-value npx tsx receive.mts
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { DeliveryReceiver, sampleDelivery, toNodeHandler } from 'notification-subscriber/webhooks'
+
+const { CALLBACK_TOKEN: token, PORT: port = '3000' } = process.env
+if (token === undefined) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+
+const receiver = new DeliveryReceiver({ secrets: { token } })
+  .on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {
+    console.log(
+      `Subscription ${subscriptionId}: ${payload.username} has low energy on call ${payload.callId}`,
+    )
+  })
+  .onAny(({ id, type }) => console.log(`Notification ${id}: ${type}`))
+
+const handleCallback = toNodeHandler(receiver)
+const server = createServer((request, response) => {
+  if (request.url === '/notifications') handleCallback(request, response)
+  else response.writeHead(404).end()
+}).listen(Number(port), '127.0.0.1')
+await once(server, 'listening')
+console.log(
+  `Listening on http://127.0.0.1:${port}/notifications. Next, in another terminal, post a sample delivery:`,
+)
+console.log(
+  `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${port}/notifications`,
+)
+
+// A clean shutdown: no new callbacks, then the handlers that still run.
+await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+server.close()
+await receiver.drain()
+console.log('Stopped. To subscribe this receiver to notifications: subscribe-and-unsubscribe.mts')

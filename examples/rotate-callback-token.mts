@@ -1,0 +1,113 @@
+/**
+ * Gives callbacks a new token while they arrive, and none is refused.
+ *
+ *     npm install notification-subscriber tsx
+ *     npx tsx rotate-callback-token.mts
+ */
+import { randomBytes } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { NotificationClient } from 'notification-subscriber'
+import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
+import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
+
+interface Rotation {
+  readonly client: NotificationClient
+  readonly subscriptionId: number
+  readonly oldToken: string
+  readonly newToken: string
+  /** Has every instance of the app run with these tokens in its configuration. */
+  readonly deploy: (...acceptedTokens: string[]) => void | Promise<void>
+  /** Waits for callbacks that are in flight with the old token: in production a minute is plenty. */
+  readonly settled: () => Promise<void>
+}
+
+async function rotateCallbackToken(rotation: Rotation): Promise<void> {
+  const { client, subscriptionId, oldToken, newToken, deploy, settled } = rotation
+  await deploy(newToken, oldToken)
+  await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: newToken } })
+  await settled()
+  await deploy(newToken)
+}
+
+// The demonstration: an app whose route is replaced while it runs, and a subscription that sends the old token.
+let handled = 0
+function routeAccepting(...tokens: string[]) {
+  const receiver = new DeliveryReceiver({
+    secrets: { token: tokens },
+    onRefused: ({ reason }) => console.log(`Refused: ${reason}`),
+  })
+  return toNodeHandler(receiver.onAny(() => handled++))
+}
+
+const [oldToken, newToken] = [randomToken(), randomToken()]
+let route = routeAccepting(oldToken)
+await using emulator = await startEmulator()
+await using client = new NotificationClient(emulator.clientOptions)
+const server = createServer(emulator.tls, (request, response) => route(request, response)).listen(
+  0,
+  '127.0.0.1',
+)
+await once(server, 'listening')
+const { subscriptionId } = await client.createSubscription({
+  notificationTypes: ['call-score'],
+  usernames: ['alice'],
+  callbackUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}/notifications`,
+  parameters: { token: oldToken },
+})
+const notification: EmulatedNotification = {
+  type: 'cxScoreUpdated',
+  category: 'call-score',
+  username: 'alice',
+  payload: { score: 4.2 },
+}
+
+// Deliveries arrive all the while, one after the other.
+const deliveries = new EventEmitter<{ answered: [status: number | undefined] }>()
+const statuses: (number | undefined)[] = []
+deliveries.on('answered', (status) => statuses.push(status))
+let isOver = false
+const sending = (async () => {
+  while (!isOver) {
+    const [callback] = await emulator.notify(notification)
+    deliveries.emit('answered', callback?.status)
+  }
+})()
+
+await twoAnswers()
+await rotateCallbackToken({
+  client,
+  subscriptionId,
+  oldToken,
+  newToken,
+  deploy: async (...acceptedTokens) => {
+    route = routeAccepting(...acceptedTokens)
+    await twoAnswers()
+  },
+  settled: twoAnswers,
+})
+isOver = true
+await sending
+console.log(`Notifications during the rotation: ${statuses.length} sent, ${handled} handled`)
+console.log(`Refused during the rotation: ${statuses.filter((status) => status !== 204).length}`)
+
+// From now on the old token is refused.
+await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: oldToken } })
+const [callback] = await emulator.notify(notification)
+console.log(`The old token is answered with ${callback?.status}`)
+
+server.close()
+console.log(
+  'Next: copy rotateCallbackToken. A SubscriptionKeeper rotates all its subscriptions: keeper.rotateParameters()',
+)
+
+/** Resolves when what is in flight was answered, and the next delivery after it. */
+async function twoAnswers(): Promise<void> {
+  await once(deliveries, 'answered')
+  await once(deliveries, 'answered')
+}
+
+function randomToken(): string {
+  return randomBytes(24).toString('base64url')
+}

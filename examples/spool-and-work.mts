@@ -1,0 +1,44 @@
+/**
+ * Loses no notification that was answered, on one machine: each is on the disk before its callback is answered, and
+ * leaves the disk when the work is done.
+ *
+ *     npm install notification-subscriber tsx
+ *     CALLBACK_TOKEN=a-long-random-value npx tsx spool-and-work.mts
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { DeliverySpool } from 'notification-subscriber/spool'
+import {
+  type Delivery,
+  DeliveryReceiver,
+  sampleDelivery,
+  toNodeHandler,
+} from 'notification-subscriber/webhooks'
+
+const { CALLBACK_TOKEN: token, PORT: port = '3000', SPOOL_PATH: path = './spool' } = process.env
+if (token === undefined) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+
+/** The work. It may come twice for the same notification: `notification.id` tells. */
+async function work({ subscriptionId, notification }: Delivery): Promise<void> {
+  // If this throws, it is called again: after one second, then two, then four, up to a minute.
+  console.log(`Subscription ${subscriptionId}: ${notification.type} ${notification.id} is done`)
+}
+
+const spool = await DeliverySpool.open({ path, deliver: work })
+const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.keepInvalid }).onAny(spool.keep)
+
+const server = createServer(toNodeHandler(receiver)).listen(Number(port), '127.0.0.1')
+await once(server, 'listening')
+console.log(`Listening on http://127.0.0.1:${port}, with ${spool.size} deliveries of an earlier run.`)
+console.log('Next, in another terminal, post a sample delivery:')
+console.log(
+  `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${port}/`,
+)
+
+// What waits is left to the next start.
+await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+server.close()
+await receiver.drain()
+console.log(
+  `Stopped: ${await spool.close()} deliveries are left for the next start. Look at the folder ${path}`,
+)

@@ -1,0 +1,41 @@
+/**
+ * Does the work that `spool-to-bullmq.mts` puts into the queue; run as many as you like.
+ *
+ *     npm install notification-subscriber bullmq ioredis tsx
+ *     REDIS_URL=redis://127.0.0.1:6379 npx tsx spool-to-bullmq-worker.mts
+ */
+import { once } from 'node:events'
+import { Worker } from 'bullmq'
+import { Redis } from 'ioredis'
+import type { Delivery } from 'notification-subscriber/webhooks'
+
+const { REDIS_URL } = process.env
+if (!REDIS_URL)
+  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
+
+/** The work. It may come twice for the same notification, if a worker dies between doing it and saying so. */
+async function work({ notification }: Delivery): Promise<void> {
+  console.log(`Done: ${notification.id}`)
+}
+
+// A worker waits for Redis for as long as that is away, which is what this setting says.
+const connection = new Redis(REDIS_URL, { maxRetriesPerRequest: null })
+connection.on('error', ({ message }) => console.error(`Redis: ${message}`))
+
+const worker = new Worker<Delivery>('notifications', (job) => work(job.data), {
+  connection,
+  concurrency: 8,
+  // How long the jobs of a worker that died wait until another one takes them.
+  lockDuration: 10_000,
+  stalledInterval: 5_000,
+  // How often a job may lose its worker until it counts as failed: every restart costs one.
+  maxStalledCount: 100,
+})
+worker.on('error', ({ message }) => console.error(`Worker: ${message}`))
+await worker.waitUntilReady()
+console.log('Working. Next, in another terminal: npx tsx spool-to-bullmq.mts')
+
+await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+await worker.close()
+connection.disconnect()
+console.log('Stopped. What the queue still holds waits for the next start of spool-to-bullmq-worker.mts')

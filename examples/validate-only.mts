@@ -1,0 +1,38 @@
+/**
+ * Validates webhook bodies in a handler of your own: no receiver, no client.
+ *
+ *     npm install notification-subscriber tsx
+ *     CALLBACK_TOKEN=a-long-random-value npx tsx validate-only.mts
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { safeParseDelivery, sampleDelivery, verifySecrets } from 'notification-subscriber/webhooks'
+
+const { CALLBACK_TOKEN: token, PORT: port = '3000' } = process.env
+if (token === undefined) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+
+const server = createServer(async (request, response) => {
+  if (!verifySecrets(request.headers, { token })) {
+    response.writeHead(401).end()
+    return
+  }
+  const result = safeParseDelivery(await buffer(request))
+  // 204 whatever the body: three other answers in a row end the subscription.
+  response.writeHead(204).end()
+  if (!result.success) {
+    console.error(result.error.message)
+    return
+  }
+  const { subscriptionId, notification } = result.data
+  console.log(`Subscription ${subscriptionId}: ${notification.type}`, notification.payload)
+}).listen(Number(port), '127.0.0.1')
+await once(server, 'listening')
+console.log(`Listening on http://127.0.0.1:${port}. Next, in another terminal, post a sample delivery:`)
+console.log(
+  `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${port}/notifications`,
+)
+
+await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+server.close()
+console.log('Stopped. A receiver does all this, with limits on size and time: receive.mts')

@@ -1,0 +1,133 @@
+/** A token shared between processes, through a store that the caller brings (docs/stores.md). */
+import * as z from 'zod'
+import type { Log } from '../logger.js'
+import { parseJson } from '../shared/json.js'
+import { GuardedStore, StoreFailure } from '../stores/guarded-store.js'
+import type { KeyValueStore } from '../stores/key-value-store.js'
+import { accessTokenPattern } from './token-request.js'
+
+/** How long the store may take for one operation, in milliseconds. */
+const limitMs = 1_000
+
+/** How long a store counts as empty after a failure, in milliseconds: meanwhile no call waits for it. */
+const countsAsEmptyMs = 30_000
+
+/**
+ * How much longer than its lifetime a stored token may seem to live, as a share of the lifetime: the wall clocks of two
+ * machines differ. A tenth is harmless, because a token is refreshed before the last tenth of what it seems to live.
+ */
+const toleratedClockDifference = 0.1
+
+/** A token with the wall-clock time of its end, because monotonic clocks differ between processes. */
+const entrySchema = z.lazy(() =>
+  z.object({
+    accessToken: z.string().regex(accessTokenPattern),
+    expiresAtMs: z.number(),
+    lifetimeMs: z.number(),
+  }),
+)
+
+/** A token as the store has it. */
+export interface StoredToken {
+  readonly accessToken: string
+  readonly lifetimeMs: number
+  readonly remainingMs: number
+}
+
+/** A store that fails never fails a call: it counts as empty. */
+export class SharedToken {
+  readonly #store: GuardedStore
+  readonly #key: string
+  readonly #log: Log
+  #countsAsEmptyUntil = Number.NEGATIVE_INFINITY
+  #changes = Promise.resolve()
+  #hasReportedLoss = false
+
+  /** @param key - the same for two clients only if they would request the same token; holds no secret */
+  constructor(store: KeyValueStore, key: string, log: Log) {
+    this.#store = new GuardedStore(store, limitMs)
+    this.#key = key
+    this.#log = log
+  }
+
+  /** The stored token while it is valid. */
+  async read(): Promise<StoredToken | undefined> {
+    const text = await this.#guarded('get', () => this.#store.get(this.#key))
+    return text === undefined ? undefined : storedToken(text)
+  }
+
+  /** Stores a token in the background. */
+  write({ accessToken, lifetimeMs, remainingMs }: StoredToken): void {
+    const expiresAtMs = Date.now() + remainingMs
+    const text = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs })
+    this.#inOrder(async () => {
+      const isWritten = await this.#guarded('set', async () => {
+        await this.#store.set(this.#key, text, remainingMs)
+        return true
+      })
+      if (isWritten) await this.#reportLoss(expiresAtMs)
+    })
+  }
+
+  /** Removes a token that the service rejected, in the background, unless another process has replaced it. */
+  remove(rejected: string): void {
+    this.#inOrder(async () => {
+      const stored = await this.read()
+      if (stored?.accessToken === rejected) {
+        await this.#guarded('delete', () => this.#store.delete(this.#key))
+      }
+    })
+  }
+
+  /** Reads back what was written, because some stores, such as Keyv, report success while their Redis is down. */
+  async #reportLoss(expiresAtMs: number): Promise<void> {
+    const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
+    if (isLost && !this.#hasReportedLoss && !this.#countsAsEmpty()) {
+      this.#log('warn', { event: 'token-cache.not-kept' }, notKept)
+    }
+    this.#hasReportedLoss = isLost
+  }
+
+  #countsAsEmpty(): boolean {
+    return performance.now() < this.#countsAsEmptyUntil
+  }
+
+  /** The result of an operation, or `undefined` if the store fails or counts as empty after a failure. */
+  async #guarded<Result>(operation: string, run: () => Promise<Result>): Promise<Result | undefined> {
+    if (this.#countsAsEmpty()) return undefined
+    try {
+      return await run()
+    } catch (error) {
+      this.#countsAsEmptyUntil = performance.now() + countsAsEmptyMs
+      // The error's name only: its message may hold the token.
+      const cause = error instanceof StoreFailure ? error.cause : error
+      const reason = cause instanceof Error ? cause.name : typeof cause
+      const fields = { operation, reason, countsAsEmptyMs }
+      this.#log(
+        'warn',
+        { event: 'token-cache.failed', ...fields },
+        'Token cache failed and is not used for a while',
+      )
+      return undefined
+    }
+  }
+
+  /** One change at a time: a slow delete of the old token must not hit the new one. */
+  #inOrder(change: () => Promise<void>): void {
+    this.#changes = this.#changes.then(change)
+  }
+}
+
+const notKept =
+  'The token cache did not store a token, so each process requests its own. ' +
+  'Is its database running? Listen for its `error` events'
+
+function storedToken(text: string): StoredToken | undefined {
+  const entry = entrySchema.safeParse(parseJson(text)).data
+  if (entry === undefined) return undefined
+  const { accessToken, expiresAtMs, lifetimeMs } = entry
+  const remainingMs = expiresAtMs - Date.now()
+  // Far more time left than the token's whole lifetime: a wall clock is wrong, so the time is useless.
+  if (remainingMs <= 0 || remainingMs > lifetimeMs * (1 + toleratedClockDifference)) return undefined
+  return { accessToken, lifetimeMs, remainingMs }
+}

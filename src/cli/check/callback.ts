@@ -1,0 +1,159 @@
+/** Posts two deliveries to the callback URL, as the service would: one without the secret and one with it. */
+import { randomUUID } from 'node:crypto'
+import { finished } from 'node:stream/promises'
+import { Agent, request } from 'undici'
+import { redact } from '../../http/redact.js'
+import { trustedWith } from '../../http/undici.js'
+import { isSuccess } from '../../shared/status.js'
+import { excerpt } from '../../shared/text.js'
+import { durationInWords } from '../terminal.js'
+import { connectionProblem } from './connection.js'
+import { failed, passed, type Step, skipped } from './step.js'
+
+export interface CallbackCheck {
+  readonly callbackUrl: URL
+  /** The headers with which the receiver authenticates callbacks. */
+  readonly secrets: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  /** Certificates in PEM to trust besides the public authorities. */
+  readonly ca: string | undefined
+}
+
+/** The answer without its body, which is never printed. */
+type Answer =
+  | {
+      readonly status: number
+      /** Where a redirect leads; empty without one. */
+      readonly location: string
+      readonly durationMs: number
+    }
+  | { readonly problem: string; readonly next: string }
+
+export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Step> {
+  const names = ['Callback without the secret', 'Callback with the secret'] as const
+  const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: await trustedWith(check.ca) } })
+  try {
+    const refused = await post(agent, check, {})
+    yield stepWithoutSecret(names[0], refused)
+    if ('problem' in refused) {
+      yield skipped(names[1], 'not tried, because nothing answers')
+      return
+    }
+    yield stepWithSecret(names[1], await post(agent, check, check.secrets), Object.keys(check.secrets))
+  } finally {
+    await agent.destroy()
+  }
+}
+
+/** A delivery of a subscription and a type that do not exist. */
+function deliveryBody(): string {
+  const notification = {
+    id: randomUUID(),
+    time: Date.now(),
+    ver: '1.0',
+    type: 'configurationCheck',
+    payload: {},
+  }
+  return JSON.stringify({ subscriptionId: 0, notification })
+}
+
+async function post(
+  agent: Agent,
+  { callbackUrl, secrets, timeoutMs }: CallbackCheck,
+  headers: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const startedMs = performance.now()
+  try {
+    // Redirects are not followed: the secret is for this address only.
+    const signal = AbortSignal.timeout(timeoutMs)
+    const answer = await request(callbackUrl, {
+      dispatcher: agent,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: deliveryBody(),
+      signal,
+    })
+    // Not `dump`, which takes a body that breaks off, or never ends, for a whole one.
+    await finished(answer.body.resume())
+    const location = redact(targetOf(answer.headers.location), Object.values(secrets))
+    return { status: answer.statusCode, location, durationMs: Math.round(performance.now() - startedMs) }
+  } catch (error) {
+    if (Object(error).name === 'TimeoutError') {
+      return {
+        problem: `no complete answer within ${durationInWords(timeoutMs)}`,
+        next: 'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
+      }
+    }
+    const { message, next } = connectionProblem(error, callbackUrl)
+    return {
+      problem: message,
+      next: next ?? `Is your app running, and does it listen at ${callbackUrl.host}?`,
+    }
+  }
+}
+
+function stepWithoutSecret(name: string, answer: Answer): Step {
+  if ('problem' in answer) return failed(name, answer.problem, answer.next)
+  const { status, durationMs } = answer
+  if (status === 401 || status === 403)
+    return passed(name, `refused with ${status} in ${durationInWords(durationMs)}`)
+  if (isSuccess(status)) {
+    return failed(
+      name,
+      `accepted with ${status}: anyone who knows this address can send notifications`,
+      'Check the secret in the route: give it to DeliveryReceiver as `secrets`, or call verifySecrets',
+    )
+  }
+  return unexpected(name, answer)
+}
+
+function stepWithSecret(name: string, answer: Answer, headerNames: readonly string[]): Step {
+  if ('problem' in answer) return failed(name, answer.problem, answer.next)
+  const { status, durationMs } = answer
+  if (isSuccess(status)) return passed(name, `accepted with ${status} in ${durationInWords(durationMs)}`)
+  if (status === 401 || status === 403) {
+    return failed(
+      name,
+      `refused with ${status}`,
+      `Does the receiver expect the header ${headerNames.join(', ')} with the value that the file holds?`,
+    )
+  }
+  return unexpected(name, answer)
+}
+
+function unexpected(name: string, { status, location }: Extract<Answer, { status: number }>): Step {
+  if (status >= 300 && status <= 399) {
+    return failed(
+      name,
+      `redirected with ${status}${location && ` to ${location}`}: to the service that is a failed callback`,
+      'Subscribe with the address of the redirect',
+    )
+  }
+  switch (status) {
+    case 400:
+    case 413:
+    case 415:
+      return failed(
+        name,
+        `answered ${status}: something in front of the receiver, such as a body parser, refused the delivery`,
+        'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
+      )
+    case 404:
+    case 405:
+      return failed(
+        name,
+        `answered ${status}: there is no route for POST`,
+        'Check path and method of the route',
+      )
+    default:
+      return failed(name, `answered ${status}`, "Look into your app's log")
+  }
+}
+
+/** The address of a redirect, without the query, which may hold a secret. */
+function targetOf(header: string | string[] | undefined): string {
+  const [location = ''] = [header].flat()
+  if (!URL.canParse(location)) return ''
+  const { origin, pathname } = new URL(location)
+  return excerpt(origin + pathname, 200)
+}

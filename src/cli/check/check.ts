@@ -1,0 +1,273 @@
+/** `notification-subscriber check`: tries step by step what a subscriber needs. */
+import { readFile } from 'node:fs/promises'
+import { parseEnv } from 'node:util'
+import { missingFrom } from '../../client/environment.js'
+import { NotificationClient } from '../../client/notification-client.js'
+import { callbackUrlProblem, headerName, headerValue, urlProblem } from '../../shared/http-syntax.js'
+import { type Command, type CommandContext, contentOf, readFlags, UsageError } from '../command.js'
+import { readPrivateFile, writePrivateFile } from '../private-file.js'
+import { type Interruption, onInterruption } from '../signals.js'
+import type { Terminal } from '../terminal.js'
+import { type CallbackCheck, checkCallback } from './callback.js'
+import { Lifecycle, StatusLog } from './lifecycle.js'
+import { callTimeoutMs, checkService } from './service.js'
+import { type Environment, type Step, skipped } from './step.js'
+
+const defaultCallbackTimeoutMs = 5_000
+
+const help = `Usage: notification-subscriber check [flags]
+
+Checks what a subscriber needs: the variables NOTIFICATION_*, DNS and TLS, the token, and whether the service accepts
+it. With --callback-url and --secret also whether your receiver refuses a delivery without its secret and accepts one
+with it. Exit code 1 if a step failed.
+
+  --dotenv FILE              read the variables from this file; those of the environment come first
+  --callback-url URL         your receiver; https:, or http: on loopback
+  --secret NAME=@FILE        a header that proves a callback: its name, and the file that holds its value.
+                             May be given several times
+  --callback-ca FILE         certificates in PEM to trust at the callback URL
+  --callback-timeout-ms N    how long the receiver may take to answer; default ${defaultCallbackTimeoutMs}
+  --json                     one JSON object a line, with the event "step"; the last has the event "result"
+
+With --lifecycle also whether the service behaves as documented: creates subscriptions of one user, a duplicate and an
+overlap among them, recreates, updates and unsubscribes. Ends all of them, also after Ctrl-C. Adds a random
+check=... to the callback URL, so that no other subscription is touched.
+
+  --lifecycle                subscribe and unsubscribe for real; needs --username and --callback-url
+  --username U               the user: take one of your own for tests
+  --report FILE              write the findings into this file, as JSON without secrets, names and addresses`
+
+export const checkCommand: Command = { help, run }
+
+async function run(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
+  const flags = readFlags('check', args, flagTypes)
+  const env = { ...(await variablesIn(flags.dotenv)), ...environment }
+  const ca = await readableFile(env.NOTIFICATION_CA_FILE)
+  const callback = await callbackOf(flags, ca)
+  const plan = lifecycleOf(flags, callback)
+  const steps: Step[] = []
+  const show = (step: Step) => {
+    steps.push(step)
+    print(terminal, step)
+  }
+  for await (const step of checkService(env, ca)) show(step)
+  const missing = missingFrom(env)
+  const isServiceReached = missing.length === 0 && steps.every(({ outcome }) => outcome !== 'failed')
+  if (callback !== undefined && hasSecrets(callback)) {
+    for await (const step of checkCallback(callback)) show(step)
+  }
+  let interruption: Interruption | undefined
+  if (plan !== undefined && !isServiceReached) {
+    show(skipped('Lifecycle', 'not tried without the steps before'))
+  } else if (plan !== undefined) {
+    interruption = await runLifecycle(plan, env, terminal, show)
+  }
+  const failures = steps.filter(({ outcome }) => outcome === 'failed').length
+  const ok = failures + missing.length === 0
+  terminal.event('result', { ok, failed: failures, interrupted: interruption !== undefined })
+  if (failures === 0 && missing.length > 0) {
+    throw new UsageError(
+      `Not set: ${missing.map(({ path }) => path.join()).join(', ')}. Set these variables, or name a file that does: --dotenv .env`,
+    )
+  }
+  terminal.line()
+  if (interruption !== undefined) terminal.line(`Interrupted by ${interruption.by}.`)
+  else terminal.line(failures === 0 ? 'No step failed.' : `${failures} of ${steps.length} steps failed.`)
+  return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
+}
+
+const flagTypes = {
+  dotenv: { type: 'string' },
+  'callback-url': { type: 'string' },
+  secret: { type: 'string', multiple: true },
+  'callback-ca': { type: 'string' },
+  'callback-timeout-ms': { type: 'string' },
+  lifecycle: { type: 'boolean' },
+  username: { type: 'string' },
+  report: { type: 'string' },
+  json: { type: 'boolean' },
+} as const
+
+interface Flags {
+  readonly 'callback-url'?: string
+  readonly secret?: readonly string[]
+  readonly 'callback-ca'?: string
+  readonly 'callback-timeout-ms'?: string
+  readonly lifecycle?: boolean
+  readonly username?: string
+  readonly report?: string
+}
+
+async function variablesIn(file: string | undefined): Promise<Environment> {
+  const text = await contentOf('--dotenv', file)
+  return text === undefined ? {} : parseEnv(text)
+}
+
+/** Nothing for a file that cannot be read: the first step reports that. */
+async function readableFile(file: string | undefined): Promise<string | undefined> {
+  if (!file) return undefined
+  try {
+    return await readFile(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+async function callbackOf(flags: Flags, ca: string | undefined): Promise<CallbackCheck | undefined> {
+  const { 'callback-url': callbackUrl, secret = [], lifecycle = false } = flags
+  const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
+  if (callbackUrl === undefined) {
+    if (secret.length === 0) return undefined
+    throw new UsageError('--secret is for --callback-url, which is missing')
+  }
+  const problem = urlProblem(callbackUrl, true)
+  if (problem !== undefined) throw new UsageError(`--callback-url ${problem}`)
+  if (secret.length === 0 && !lifecycle) {
+    throw new UsageError(
+      '--secret is missing: name the header that proves a callback, and the file with its value: NAME=@FILE',
+    )
+  }
+  const secrets = Object.fromEntries(await Promise.all(secret.map(secretOf)))
+  const authorities = [ca, callbackCa].filter((each) => each !== undefined)
+  return {
+    callbackUrl: new URL(callbackUrl),
+    secrets,
+    timeoutMs: timeoutOf(flags['callback-timeout-ms']),
+    ca: authorities.length === 0 ? undefined : authorities.join('\n'),
+  }
+}
+
+async function secretOf(text: string): Promise<[name: string, value: string]> {
+  const equals = text.indexOf('=')
+  const name = text.slice(0, equals)
+  if (equals === -1 || !headerName.test(name)) {
+    throw new UsageError(
+      '--secret must be NAME=@FILE: the name of a header, and the file that holds its value',
+    )
+  }
+  if (text[equals + 1] !== '@') {
+    throw new UsageError(
+      `--secret ${name} must come from a file, ${name}=@FILE: other users of this machine can see a command line`,
+    )
+  }
+  const content = await contentOf('--secret', text.slice(equals + 2))
+  // Editors end a file with a line break.
+  const value = content?.replace(/\r?\n$/, '') ?? ''
+  if (value !== '' && headerValue.test(value)) return [name, value]
+  throw new UsageError(`--secret ${name}: its file must hold one line that can be sent in a header`)
+}
+
+function timeoutOf(text: string | undefined): number {
+  if (text === undefined) return defaultCallbackTimeoutMs
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text)
+  throw new UsageError('--callback-timeout-ms must be a number of milliseconds, at least 1')
+}
+
+function hasSecrets({ secrets }: CallbackCheck): boolean {
+  return Object.keys(secrets).length > 0
+}
+
+interface LifecyclePlan {
+  readonly username: string
+  readonly callbackUrl: string
+  readonly parameters: Readonly<Record<string, string>>
+  readonly report: string | undefined
+}
+
+function lifecycleOf(
+  { lifecycle = false, username, report, 'callback-url': callbackUrl }: Flags,
+  callback: CallbackCheck | undefined,
+): LifecyclePlan | undefined {
+  if (!lifecycle) {
+    const stray = username !== undefined ? '--username' : report !== undefined ? '--report' : undefined
+    if (stray === undefined) return undefined
+    throw new UsageError(`${stray} is for --lifecycle, which is missing`)
+  }
+  if (!username) throw new UsageError('--username is missing: name a user of your own for tests')
+  if (callbackUrl === undefined || callback === undefined) {
+    throw new UsageError('--callback-url is missing: name the address of your receiver')
+  }
+  const problem = callbackUrlProblem(callbackUrl, true)
+  if (problem !== undefined) throw new UsageError(`--callback-url ${problem}`)
+  return { username, callbackUrl, parameters: callback.secrets, report }
+}
+
+/** Runs the lifecycle and cleans up, whatever happens. Resolves with what interrupted it, if something did. */
+async function runLifecycle(
+  { report, ...plan }: LifecyclePlan,
+  env: Environment,
+  terminal: Terminal,
+  show: (step: Step) => void,
+): Promise<Interruption | undefined> {
+  let interruption: Interruption | undefined
+  const statusLog = new StatusLog()
+  await using client = NotificationClient.fromEnv(
+    {
+      timeoutMs: callTimeoutMs,
+      retry: false,
+      logger: statusLog,
+      allowInsecureLoopback: true,
+    },
+    env,
+  )
+  const lifecycle = new Lifecycle({
+    ...plan,
+    client,
+    statusLog,
+    isInterrupted: () => interruption !== undefined,
+  })
+  const steps: Step[] = []
+  const record = async (step: Step) => {
+    show(step)
+    steps.push(step)
+    await writeReport(report, { env, steps, lifecycle, isInterrupted: interruption !== undefined })
+  }
+  // Written before anything is sent: a report that cannot be written is known early.
+  await writeReport(report, { env, steps, lifecycle, isInterrupted: false })
+  const stopListening = onInterruption((interrupted) => {
+    interruption = interrupted
+    terminal.line(
+      `${interrupted.by}: ending the subscriptions of this check. A second ${interrupted.by} leaves them behind.`,
+    )
+  })
+  try {
+    for await (const step of lifecycle.run()) await record(step)
+  } finally {
+    await record(await lifecycle.cleanUp())
+    stopListening()
+  }
+  terminal.line("† documented on the service's public developer pages, not in its interface document")
+  return interruption
+}
+
+interface ReportContent {
+  readonly env: Environment
+  readonly steps: readonly Step[]
+  readonly lifecycle: Lifecycle
+  readonly isInterrupted: boolean
+}
+
+/** The report names the service, and neither user, callback URL, client nor any text of an answer. */
+async function writeReport(file: string | undefined, content: ReportContent): Promise<void> {
+  if (file === undefined) return
+  const { env, steps, lifecycle, isInterrupted } = content
+  const report = {
+    writtenAt: new Date().toISOString(),
+    service: new URL(env.NOTIFICATION_BASE_URL ?? '').origin,
+    isInterrupted,
+    steps: steps.map(({ name, outcome, details }) => ({ name, outcome, ...details })),
+    subscriptionsLeft: lifecycle.leftBehind,
+  }
+  // Refuses what is no regular file.
+  await readPrivateFile(file)
+  await writePrivateFile(file, `${JSON.stringify(report, null, 2)}\n`)
+}
+
+const marks = { passed: ['green', '✔'], failed: ['red', '✘'], skipped: ['dim', '-'] } as const
+
+function print(terminal: Terminal, { name, outcome, message, next, details }: Step): void {
+  terminal.event('step', { name, outcome, message, next, ...details })
+  const [colour, mark] = marks[outcome]
+  terminal.line(`${terminal.paint(colour, mark)} ${terminal.paint('bold', name)}: ${message}`)
+  if (next !== undefined) terminal.line(`  → ${next}`)
+}

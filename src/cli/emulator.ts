@@ -1,0 +1,181 @@
+/** `notification-subscriber emulator`: runs the emulator until a signal ends it. */
+import { randomBytes } from 'node:crypto'
+import type { Emulator, EmulatorOptions } from '../emulator/index.js'
+import { ConfigurationError } from '../errors.js'
+import { type Command, type CommandContext, contentOf, portOf, readFlags, UsageError } from './command.js'
+import { EnvFile, envLines, type Variables } from './env-file.js'
+import { printEvents } from './event-lines.js'
+import { onInterruption } from './signals.js'
+import { reusableCertificate, StateFolder } from './state-folder.js'
+import type { Terminal } from './terminal.js'
+
+const help = `Usage: notification-subscriber emulator [flags]
+
+Runs the notification service on this machine: HTTPS, signed tokens, real callbacks, and a page in the browser that
+shows them. Prints the lines for .env and the page's address, then one line for each event. Ctrl-C ends it.
+
+  --port N                    port of the service; default: any free one, with --state the port of the last start
+  --host ADDRESS              address to listen on, such as 0.0.0.0 in a container; default 127.0.0.1.
+                              The page stays on 127.0.0.1
+  --page-port N               port of the page; default: any free one
+  --state DIR                 keep credentials, port and certificate in this folder for the next start
+  --write-env FILE            write the lines for .env into this file; its other lines stay
+  --callback-ca FILE          certificates in PEM to trust on callbacks
+  --allow-insecure-loopback   accept callback URLs with http: on loopback
+  --json                      one JSON object a line; the first has the event "listening"`
+
+export const emulatorCommand: Command = { help, run }
+
+async function run(args: string[], { terminal }: CommandContext): Promise<number> {
+  const flags = readFlags('emulator', args, flagTypes)
+  const ports = { port: portOf('--port', flags.port), page: portOf('--page-port', flags['page-port']) }
+  const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
+  const envFile = flags['write-env'] === undefined ? undefined : await EnvFile.open(flags['write-env'])
+  // Signals are listened for before anything is written: otherwise one could end the process in the middle.
+  const interrupted = untilInterrupted()
+  const folder =
+    flags.state === undefined ? await StateFolder.temporary() : await openUnusedFolder(flags.state)
+  try {
+    const state = await folder.load()
+    const callbackToken = state?.callbackToken ?? randomBytes(24).toString('base64url')
+    const emulator = await start(folder, {
+      ...(state && { clientSecret: state.clientSecret, password: state.password }),
+      ...reusableCertificate(state),
+      port: ports.port ?? state?.port ?? 0,
+      host: flags.host,
+      page: {
+        port: ports.page,
+        environment: { NOTIFICATION_CA_FILE: folder.caFile, CALLBACK_TOKEN: callbackToken },
+      },
+      callbackCa,
+      allowInsecureLoopback: flags['allow-insecure-loopback'],
+    })
+    try {
+      const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
+      const port = Number(new URL(baseUrl).port)
+      await folder.save({ port, clientSecret, password, callbackToken, tls, ca }, state === undefined)
+      if (pageUrl !== undefined) await folder.setPageUrl(pageUrl)
+      const variables = variablesOf(emulator, folder.caFile, callbackToken)
+      await envFile?.write(variables)
+      announce(terminal, emulator, variables, envFile)
+      printEvents(emulator, terminal)
+      terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
+    } finally {
+      await emulator.close()
+    }
+  } finally {
+    await folder.release()
+  }
+  terminal.event('closed', {})
+  terminal.line('Closed.')
+  return 0
+}
+
+const flagTypes = {
+  port: { type: 'string' },
+  host: { type: 'string' },
+  'page-port': { type: 'string' },
+  state: { type: 'string' },
+  'write-env': { type: 'string' },
+  'callback-ca': { type: 'string' },
+  'allow-insecure-loopback': { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const
+
+/** The flag behind each option of `startEmulator` that a problem may name. */
+const flagOf: Readonly<Record<string, string>> = {
+  port: '--port',
+  host: '--host',
+  'page.port': '--page-port',
+  callbackCa: '--callback-ca',
+}
+
+async function start(folder: StateFolder, options: EmulatorOptions): Promise<Emulator> {
+  // Loaded only now, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
+  // build does not copy the emulator into the command line.
+  const { startEmulator } = await import('notification-subscriber/emulator')
+  try {
+    return await startEmulator(options)
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error
+    const problems = error.issues.map(({ path, message }) => {
+      const option = path.join('.')
+      if (path[0] === 'tls' || path[0] === 'ca') {
+        return `${folder.stateFile} holds a certificate that cannot be used (${option} ${message}): delete the file, and a new one is made`
+      }
+      return `${flagOf[option] ?? option} ${message}`
+    })
+    throw new UsageError(problems.join('; '))
+  }
+}
+
+/** Refuses the folder of a running emulator: two emulators would overwrite each other's certificate. */
+async function openUnusedFolder(path: string): Promise<StateFolder> {
+  const folder = await StateFolder.open(path)
+  const pageUrl = await folder.pageUrl()
+  if (pageUrl !== undefined && (await isAnswered(pageUrl))) {
+    throw new UsageError(
+      `--state names ${folder.path}, which another emulator uses: its page is ${pageUrl}. ` +
+        'End that emulator, or name another folder',
+    )
+  }
+  return folder
+}
+
+async function isAnswered(pageUrl: string): Promise<boolean> {
+  try {
+    const answer = await fetch(pageUrl, { signal: AbortSignal.timeout(2_000) })
+    await answer.body?.cancel()
+    return answer.ok
+  } catch {
+    return false
+  }
+}
+
+/** Resolves with the reason to end, in words. */
+function untilInterrupted(): Promise<string> {
+  return new Promise((resolve) => {
+    onInterruption(({ by }) => resolve(by))
+    // A reader such as `head` has read enough. Without this the next line would end the process before it has closed.
+    process.stdout.on('error', () => resolve('The output was closed'))
+  })
+}
+
+function variablesOf(emulator: Emulator, caFile: string, callbackToken: string): Variables {
+  return {
+    NOTIFICATION_BASE_URL: emulator.baseUrl,
+    NOTIFICATION_AUTH_URL: emulator.authUrl,
+    NOTIFICATION_DOMAIN: emulator.domain,
+    NOTIFICATION_CLIENT_ID: emulator.clientId,
+    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+    NOTIFICATION_CA_FILE: caFile,
+    CALLBACK_TOKEN: callbackToken,
+  }
+}
+
+function announce(
+  terminal: Terminal,
+  emulator: Emulator,
+  variables: Variables,
+  envFile: EnvFile | undefined,
+): void {
+  const { baseUrl, authUrl, domain, clientId, clientSecret, pageUrl } = emulator
+  const { NOTIFICATION_CA_FILE: caFile, CALLBACK_TOKEN: callbackToken } = variables
+  const listening = { baseUrl, authUrl, domain, clientId, clientSecret, caFile, callbackToken, pageUrl }
+  terminal.event('listening', { ...listening, ...(envFile && { envFile: envFile.path }) })
+  if (envFile === undefined) {
+    terminal.line(terminal.paint('bold', 'The emulator is running. For .env:'))
+    terminal.line()
+    for (const line of envLines(variables)) terminal.line(line)
+  } else {
+    terminal.line(
+      terminal.paint('bold', `The emulator is running. ${envFile.path} has the variables for your app:`),
+    )
+    terminal.line()
+    terminal.line(`node --env-file=${envFile.path} app.mjs`)
+  }
+  terminal.line()
+  terminal.line(`Page:   ${terminal.paint('cyan', `${pageUrl}`)}`)
+  terminal.line(`Ctrl-C  ends it.`)
+  terminal.line()
+}

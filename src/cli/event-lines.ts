@@ -1,0 +1,84 @@
+/** The events of an emulator, as a line on the terminal or a line of JSON: never a header, a body or a secret. */
+import type {
+  Emulator,
+  EndReason,
+  RecordedCallback,
+  RecordedRequest,
+  SubscriptionRecord,
+} from '../emulator/index.js'
+import { withoutQuery } from '../shared/http-syntax.js'
+import { excerpt } from '../shared/text.js'
+import { durationInWords, type Terminal } from './terminal.js'
+
+const reasons: Readonly<Record<EndReason, string>> = {
+  unsubscribed: 'it was unsubscribed',
+  replaced: 'a new one replaced it',
+  'three-failures': 'three callbacks in a row failed',
+  'by-request': 'the page or the program ended it',
+}
+
+/** Prints everything that happens from now on. */
+export function printEvents(emulator: Emulator, terminal: Terminal): void {
+  emulator.on('request', (entry) => {
+    const { id, startedAt, operation, method, status, error, durationMs, fault } = entry
+    const path = shown(entry.path)
+    terminal.event('request', { id, startedAt, operation, method, path, status, error, durationMs, fault })
+    terminal.line(lineOf(terminal, 'request', [method, path, answerOf(terminal, entry)]))
+  })
+  emulator.on('callback', (entry) => {
+    const { id, startedAt, subscriptionId, status, error, durationMs, fault } = entry
+    const callbackUrl = shown(entry.callbackUrl)
+    const fields = { id, startedAt, subscriptionId, callbackUrl, status, error, durationMs, fault }
+    terminal.event('callback', fields)
+    terminal.line(
+      lineOf(terminal, 'callback', [`${subscriptionId} → ${callbackUrl}`, answerOf(terminal, entry)]),
+    )
+  })
+  emulator.on('created', (subscription) => {
+    terminal.event('created', fieldsOf(subscription))
+    const { subscriptionId, notificationTypes, usernames } = subscription
+    const what = `${notificationTypes.join(',')} of ${excerpt(usernames.join(','), 60)}`
+    const where = shown(subscription.callbackUrl)
+    terminal.line(
+      lineOf(terminal, 'created', [terminal.paint('green', `${subscriptionId}`), `${what} → ${where}`]),
+    )
+  })
+  emulator.on('ended', (subscription, reason) => {
+    terminal.event('ended', { ...fieldsOf(subscription), reason })
+    const colour = reason === 'three-failures' ? 'red' : 'yellow'
+    terminal.line(
+      lineOf(terminal, 'ended', [terminal.paint(colour, `${subscription.subscriptionId}`), reasons[reason]]),
+    )
+  })
+}
+
+function lineOf(terminal: Terminal, event: string, parts: readonly string[]): string {
+  const time = new Date().toTimeString().slice(0, 8)
+  return [terminal.paint('dim', time), event.padEnd(8), ...parts].join('  ')
+}
+
+function answerOf(terminal: Terminal, entry: RecordedRequest | RecordedCallback): string {
+  const { status, error, durationMs, fault } = entry
+  const isGood = error === undefined && status !== undefined && status < 400
+  const outcome = status === undefined ? excerpt(error ?? 'no answer', 200) : `${status}`
+  const notes = [durationInWords(durationMs ?? 0), ...(fault === undefined ? [] : ['injected fault'])]
+  return `${terminal.paint(isGood ? 'green' : 'red', outcome)}  ${terminal.paint('dim', notes.join(', '))}`
+}
+
+/** The values of the parameters are left out, because one of them is the receiver's secret. */
+function fieldsOf(subscription: SubscriptionRecord): object {
+  const { subscriptionId, notificationTypes, usernames, consecutiveFailures } = subscription
+  return {
+    subscriptionId,
+    notificationTypes,
+    usernames,
+    callbackUrl: shown(subscription.callbackUrl),
+    parameterNames: Object.keys(subscription.parameters),
+    consecutiveFailures,
+  }
+}
+
+/** An address on one line, without its query, which may hold a secret. */
+function shown(address: string): string {
+  return excerpt(withoutQuery(address), 300)
+}

@@ -1,0 +1,201 @@
+/** `notification-subscriber notify`: sends a notification through a running emulator, by the server of its page. */
+import * as z from 'zod'
+import { notificationTypes } from '../notification-types.js'
+import { readUpTo } from '../shared/bounded-bytes.js'
+import { excerpt, messageOf } from '../shared/text.js'
+import { type Command, type CommandContext, readFlags, UsageError } from './command.js'
+import { StateFolder } from './state-folder.js'
+import type { Terminal } from './terminal.js'
+
+const help = `Usage: notification-subscriber notify --type T --user U (--state DIR | --page-url URL) [flags]
+
+Sends a notification through a running emulator, to every subscription for the user and the category. Exit code 1 if
+there is no such subscription, or if a callback failed.
+
+  --type T          e.g. lowEnergyAgentOpened
+  --user U          the user (agent) that the notification is about
+  --category C      ${notificationTypes.join(', ')}; default: the one that brings T
+  --payload JSON    default: the documented payload, or an empty one where none is documented
+  --state DIR       finds the emulator that was started with the same flag
+  --page-url URL    the address of the page that the emulator printed
+  --json            one JSON object for each callback, with the event "callback"`
+
+export const notifyCommand: Command = { help, run }
+
+async function run(args: string[], { terminal }: CommandContext): Promise<number> {
+  const flags = readFlags('notify', args, flagTypes)
+  const notification = notificationOf(flags)
+  const answer = await post(await pageUrlOf(flags), notification)
+  printAnswer(terminal, notification, answer)
+  const { results } = answer
+  return results.length > 0 && results.every(({ error }) => error === undefined) ? 0 : 1
+}
+
+const flagTypes = {
+  type: { type: 'string' },
+  user: { type: 'string' },
+  category: { type: 'string' },
+  payload: { type: 'string' },
+  state: { type: 'string' },
+  'page-url': { type: 'string' },
+  json: { type: 'boolean' },
+} as const
+
+type Flags = Partial<Record<Exclude<keyof typeof flagTypes, 'json'>, string>>
+
+/** What is sent to the page's server, which fills in what is missing and checks the rest. */
+interface Notification {
+  readonly type: string
+  readonly username: string
+  readonly category?: string
+  readonly payload?: object
+}
+
+function notificationOf({ type, user, category, payload }: Flags): Notification {
+  if (!type) throw new UsageError('--type is missing: name the notification to send')
+  if (!user) throw new UsageError('--user is missing: name the user that the notification is about')
+  return {
+    type,
+    username: user,
+    ...(category !== undefined && { category }),
+    ...(payload !== undefined && { payload: payloadOf(payload) }),
+  }
+}
+
+function payloadOf(text: string): object {
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text))
+  } catch {
+    throw new UsageError('--payload must be a JSON object, such as \'{"score":4.2}\'')
+  }
+}
+
+async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
+  if ((state === undefined) === (pageUrl === undefined)) {
+    throw new UsageError(
+      'Name the emulator: --state with its folder, or --page-url with the address of its page',
+    )
+  }
+  if (pageUrl !== undefined) return loopbackUrl(pageUrl)
+  const folder = await StateFolder.open(state ?? '')
+  const found = await folder.pageUrl()
+  if (found !== undefined) return loopbackUrl(found)
+  throw new UsageError(
+    `No emulator runs with --state ${folder.path}: start one with notification-subscriber emulator --state ${folder.path}`,
+  )
+}
+
+/** Loopback only: the page is served nowhere else, and its address is a secret that no other host may see. */
+function loopbackUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' || !['127.0.0.1', 'localhost'].includes(url.hostname)) {
+    throw new UsageError('--page-url must be the address that the emulator printed: http://127.0.0.1:…/…/')
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return url
+}
+
+const answerSchema = z.object({
+  results: z.array(
+    z.object({
+      subscriptionId: z.number(),
+      callbackUrl: z.string(),
+      status: z.number().optional(),
+      error: z.string().optional(),
+      subscriptionEnded: z.boolean(),
+    }),
+  ),
+  /** Where no subscription matched: the newest of all subscriptions, and how many there are. */
+  subscribed: z
+    .array(
+      z.object({
+        subscriptionId: z.number(),
+        notificationTypes: z.array(z.string()),
+        usernames: z.array(z.string()),
+      }),
+    )
+    .default([]),
+  subscribedCount: z.number().default(0),
+})
+type Answer = z.infer<typeof answerSchema>
+
+const refusalSchema = z.object({
+  issues: z.array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() })).min(1),
+})
+
+/** Enough for a callback of each of 50,000 subscriptions. */
+const maxAnswerBytes = 16 * 1024 * 1024
+const shownIssues = 5
+
+async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
+  const { request } = await import('undici')
+  let status: number
+  let body: unknown
+  try {
+    const response = await request(new URL('api/notify', pageUrl), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: pageUrl.origin },
+      body: JSON.stringify(notification),
+    })
+    status = response.statusCode
+    const { bytes, isComplete } = await readUpTo(maxAnswerBytes, response.body)
+    if (!isComplete) throw new Error('the answer is too long for one of an emulator')
+    body = JSON.parse(Buffer.from(bytes).toString('utf8'))
+  } catch (error) {
+    const reason = messageOf(error) || String(Object(error).code ?? 'no reason given')
+    throw new UsageError(`No emulator answers at ${pageUrl.origin}: ${reason}. Is the emulator running?`)
+  }
+  const answer = answerSchema.safeParse(body)
+  if (status === 200 && answer.success) return answer.data
+  const refusal = refusalSchema.safeParse(body)
+  if (refusal.success) {
+    throw new UsageError(
+      refusal.data.issues
+        .slice(0, shownIssues)
+        .map(({ path, message }) => `${flagOf(path)} ${excerpt(message, 300)}`.trimStart())
+        .join('; '),
+    )
+  }
+  if (status === 404) {
+    throw new UsageError(
+      `--page-url ${pageUrl.origin}/… is the address of an earlier start: name the one that the emulator printed last`,
+    )
+  }
+  throw new UsageError(`${pageUrl.origin} answered ${status}: is this the page of an emulator?`)
+}
+
+/** The flag that sets a field of the notification. */
+function flagOf([field, ...below]: readonly (string | number)[]): string {
+  if (field === undefined) return ''
+  return [field === 'username' ? '--user' : `--${field}`, ...below].join('.')
+}
+
+function printAnswer(
+  terminal: Terminal,
+  { type, username, category }: Notification,
+  { results, subscribed, subscribedCount }: Answer,
+): void {
+  for (const { subscriptionId, callbackUrl, status, error, subscriptionEnded } of results) {
+    terminal.event('callback', { subscriptionId, callbackUrl, status, error, subscriptionEnded })
+    const mark = error === undefined ? terminal.paint('green', '✔') : terminal.paint('red', '✘')
+    const outcome = error === undefined ? `answered ${status}` : excerpt(error, 300)
+    const end = subscriptionEnded ? `. ${terminal.paint('yellow', 'The subscription has ended.')}` : ''
+    terminal.line(
+      `${mark} ${type} to subscription ${subscriptionId} at ${excerpt(callbackUrl, 200)}: ${outcome}${end}`,
+    )
+  }
+  if (results.length > 0) return
+  terminal.event('unsent', { type, username, category, subscribed, subscribedCount })
+  const wanted = `${excerpt(type, 80)} of ${excerpt(username, 80)}`
+  terminal.line(`${terminal.paint('red', '✘')} Nothing was sent: no subscription is for ${wanted}.`)
+  if (subscribedCount === 0) {
+    terminal.line('  There is no subscription at all: start your app, so that it subscribes.')
+    return
+  }
+  terminal.line('  Subscribed are:')
+  for (const { subscriptionId, usernames, notificationTypes: types } of subscribed) {
+    terminal.line(`    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${types.join(', ')}`)
+  }
+  if (subscribedCount > subscribed.length)
+    terminal.line(`    and ${subscribedCount - subscribed.length} more`)
+}

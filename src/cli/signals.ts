@@ -1,0 +1,39 @@
+/** Signals that ask a command to end. */
+
+const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
+
+/** npx forwards the signals of a terminal, so that one Ctrl-C arrives twice: within this time it is the same one. */
+const sameSignalMs = 500
+
+/** Why a command ends before it is done. */
+export interface Interruption {
+  /** In words: `Ctrl-C`, or the name of the signal. */
+  readonly by: string
+  /** The exit code that shells use for this signal. */
+  readonly exitCode: number
+}
+
+/**
+ * Calls back at the first signal, so that the command can end in order. A second signal ends the process at once.
+ *
+ * @returns a function that stops listening
+ */
+export function onInterruption(callback: (interruption: Interruption) => void): () => void {
+  let firstSince: number | undefined
+  const listeners = Object.entries(signals).map(([name, number]) => {
+    const listener = () => {
+      const exitCode = 128 + number
+      if (firstSince === undefined) {
+        firstSince = performance.now()
+        callback({ by: name === 'SIGINT' ? 'Ctrl-C' : name, exitCode })
+      } else if (performance.now() - firstSince > sameSignalMs) {
+        process.exit(exitCode)
+      }
+    }
+    process.on(name, listener)
+    return () => process.off(name, listener)
+  })
+  return () => {
+    for (const stop of listeners) stop()
+  }
+}

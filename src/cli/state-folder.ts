@@ -1,0 +1,160 @@
+/** The folder of `--state`: what an emulator keeps for its next start, readable by the owner only. */
+import { X509Certificate } from 'node:crypto'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import * as z from 'zod'
+import { makeFolder } from '../shared/make-folder.js'
+import { messageOf } from '../shared/text.js'
+import { UsageError } from './command.js'
+import { readPrivateFile, writeNewPrivateFile, writePrivateFile } from './private-file.js'
+
+const weekMs = 7 * 24 * 60 * 60 * 1000
+
+const stateSchema = z.object({
+  /** The same port again, so that the addresses in a `.env` stay right. */
+  port: z.int().min(0).max(65_535),
+  clientSecret: z.string().min(1),
+  password: z.string().min(1),
+  callbackToken: z.string().min(1),
+  tls: z.object({ key: z.string(), cert: z.string() }),
+  ca: z.string(),
+})
+
+/** What the next start uses again; never the authority's private key, which the emulator does not keep. */
+export type EmulatorState = z.infer<typeof stateSchema>
+
+const runningSchema = z.object({ pageUrl: z.string() })
+
+export class StateFolder {
+  readonly path: string
+  readonly #isTemporary: boolean
+  #hasPageUrl = false
+
+  private constructor(path: string, isTemporary: boolean) {
+    this.path = path
+    this.#isTemporary = isTemporary
+  }
+
+  /**
+   * Makes the folder if there is none.
+   *
+   * @throws `UsageError` for a folder that cannot be made, or that other users can read
+   */
+  static async open(path: string): Promise<StateFolder> {
+    const folder = resolve(path)
+    try {
+      await makeFolder(folder)
+    } catch (error) {
+      throw new UsageError(`--state names a folder that cannot be made: ${messageOf(error)}`)
+    }
+    const { mode, uid } = await stat(folder)
+    // Windows has other permissions, and no numbers for users.
+    if (process.platform !== 'win32' && ((mode & 0o077) !== 0 || uid !== process.getuid?.())) {
+      throw new UsageError(
+        `--state names ${folder}, which other users can read, and the folder is for secrets: ` +
+          'run chmod 700 on it, or choose another folder',
+      )
+    }
+    return new StateFolder(folder, false)
+  }
+
+  /**
+   * A folder for the certificate of an emulator without `--state`. `release` removes the folder.
+   *
+   * @throws `UsageError` for a folder that cannot be made
+   */
+  static async temporary(): Promise<StateFolder> {
+    try {
+      return new StateFolder(await mkdtemp(join(tmpdir(), 'notification-emulator-')), true)
+    } catch (error) {
+      throw new UsageError(
+        `No temporary folder can be made (${messageOf(error)}): set TMPDIR to a folder that can be written, or name a folder with --state`,
+      )
+    }
+  }
+
+  /** The file of the authority's certificate, for `NOTIFICATION_CA_FILE`. */
+  get caFile(): string {
+    return join(this.path, 'ca.pem')
+  }
+
+  get stateFile(): string {
+    return join(this.path, 'state.json')
+  }
+
+  /**
+   * What an earlier emulator kept, if there was one.
+   *
+   * @throws `UsageError` for a file that cannot be read, or that no emulator wrote
+   */
+  async load(): Promise<EmulatorState | undefined> {
+    return readJson(this.stateFile, stateSchema)
+  }
+
+  /**
+   * @param isFirst - whether `load` found nothing
+   * @throws `UsageError` for a file that cannot be written, or that another emulator has written since
+   */
+  async save(state: EmulatorState, isFirst: boolean): Promise<void> {
+    const text = JSON.stringify(state, null, 2)
+    if (!this.#isTemporary) {
+      if (isFirst) await writeNewPrivateFile(this.stateFile, text)
+      else await writePrivateFile(this.stateFile, text)
+    }
+    await writePrivateFile(this.caFile, state.ca)
+  }
+
+  /** The page of the emulator that runs with this folder, or ran until its process was killed. */
+  async pageUrl(): Promise<string | undefined> {
+    return (await readJson(this.#runningFile, runningSchema))?.pageUrl
+  }
+
+  async setPageUrl(pageUrl: string): Promise<void> {
+    this.#hasPageUrl = true
+    await writePrivateFile(this.#runningFile, JSON.stringify({ pageUrl }))
+  }
+
+  /** Called when the emulator is closed: forgets its page, and removes the folder if it is temporary. */
+  async release(): Promise<void> {
+    if (this.#isTemporary) await rm(this.path, { recursive: true, force: true })
+    // Without a page of its own the file is that of another emulator.
+    else if (this.#hasPageUrl) await rm(this.#runningFile, { force: true })
+  }
+
+  get #runningFile(): string {
+    return join(this.path, 'running.json')
+  }
+}
+
+async function readJson<Content>(path: string, schema: z.ZodType<Content>): Promise<Content | undefined> {
+  const text = await readPrivateFile(path)
+  if (text === undefined) return undefined
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch {
+    throw new UsageError(`${path} is not what an emulator wrote: delete the file, and a new one is made`)
+  }
+}
+
+/**
+ * The certificate of an earlier start, unless it expires within a week: a new one made now does not interrupt work later.
+ * The emulator checks whether TLS can use the certificate.
+ */
+export function reusableCertificate(
+  state: EmulatorState | undefined,
+): Pick<EmulatorState, 'tls' | 'ca'> | undefined {
+  if (state === undefined) return undefined
+  const { tls, ca } = state
+  const endsAt = Math.min(endOf(tls.cert), endOf(ca))
+  return endsAt - Date.now() > weekMs ? { tls, ca } : undefined
+}
+
+/** When a certificate expires; never for an unreadable one, which the emulator then refuses with the reason. */
+function endOf(pem: string): number {
+  try {
+    return Date.parse(new X509Certificate(pem).validTo)
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}

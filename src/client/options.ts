@@ -1,0 +1,308 @@
+/** How a client and a single call are configured: the types of the options, and the schemas that check them. */
+import * as z from 'zod'
+import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
+import type { CredentialsEncoding } from '../auth/token-request.js'
+import { ConfigurationError } from '../errors.js'
+import type { FetchLike } from '../http/fetch.js'
+import type { RetryOptions } from '../http/send.js'
+import type { DispatcherLike } from '../http/undici.js'
+import type { Logger } from '../logger.js'
+import { urlProblem } from '../shared/http-syntax.js'
+import { maxDelayMs } from '../shared/time-limit.js'
+import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
+import type { KeyValueStore } from '../stores/key-value-store.js'
+import type { Routes } from '../subscriptions/requests.js'
+
+/**
+ * What a `NotificationClient` needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher`, `fetch` and `ca`
+ * exclude each other.
+ */
+export interface NotificationClientOptions {
+  /** Base address of the notification service, `https:`. */
+  readonly baseUrl: string | URL
+  /** Client credentials, `{ username, password }` or `{ getAccessToken }` (docs/service.md, Authentication). */
+  readonly auth: Auth
+  /**
+   * Certificates of a private authority, as text in PEM, to trust besides the public ones. Only for
+   * connections that the client opens itself: a `dispatcher` or a `fetch` has its own authorities. Default: none.
+   */
+  readonly ca?: string | undefined
+  /**
+   * An undici `Dispatcher` (6, 7 or 8) for all requests, e.g. a mock, or a proxy with special rules. The client never
+   * closes it. Default: a dispatcher that the client makes, which follows `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+   */
+  readonly dispatcher?: DispatcherLike | undefined
+  /** A `fetch` for all requests instead of undici, which is then never loaded. Default: undici. */
+  readonly fetch?: FetchLike | undefined
+  /** Limit for each whole call, token and retries included, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number | undefined
+  /** How failed attempts are repeated; `false`: not at all. Default: see {@link RetryOptions}. */
+  readonly retry?: RetryOptions | false | undefined
+  /** Gets an event for each request, retry, refresh and failure, never a secret. Default: `false`, none. */
+  readonly logger?: Logger | false | undefined
+  /** Method and path of unsubscribe and update (docs/service.md, Endpoints). Default: see {@link Routes}. */
+  readonly routes?: Routes | undefined
+  /** Allows `http:` addresses on loopback hosts, for tests. Default: `false`. */
+  readonly allowInsecureLoopback?: boolean | undefined
+}
+
+/** What a caller may set on each call. */
+export interface CallOptions {
+  /** Aborts the call, which then rejects with the signal's own reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+  /** Limit for the whole call, token and retries included, in milliseconds. Default: the client's. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * How failed attempts of this call are repeated; `false`: never. A field that is left out has the value of the client's
+   * option. Token requests serve many calls, so they follow only the client's option.
+   */
+  readonly retry?: RetryOptions | false | undefined
+}
+
+/**
+ * Options that were checked, with addresses parsed and `retry: false` read as one attempt. The caller's objects, such as
+ * a logger, are passed on and not copied.
+ */
+export type ValidClientOptions = z.output<OptionsSchema>
+
+/** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
+export function validOptions(options: NotificationClientOptions): ValidClientOptions {
+  return validate(
+    optionsSchema(options),
+    options,
+    (issues, text) =>
+      new ConfigurationError(`NotificationClient cannot be made from these options: ${text}.`, { issues }),
+  )
+}
+
+/** The schema of {@link CallOptions}. Lazy, because most calls have no options. */
+export const callOptionsSchema = z.lazy(() =>
+  z.strictObject({
+    signal: abortSignalSchema().optional(),
+    timeoutMs: timeoutSchema().optional(),
+    retry: retrySchema().optional(),
+  }),
+)
+
+type OptionsSchema = ReturnType<typeof makeSchema>
+
+/** Schemas by the kind of `auth` and by `allowInsecureLoopback`: ten at most, and making one takes a millisecond. */
+const schemas = new Map<string, OptionsSchema>()
+
+/** @param options - what the caller gave, which may be anything: the schema depends on what kind of `auth` it has */
+function optionsSchema(options: unknown): OptionsSchema {
+  const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
+  const kind = authKind(auth)
+  const allowsLoopback = allowInsecureLoopback === true
+  const key = `${kind} ${allowsLoopback}`
+  const schema = schemas.get(key) ?? makeSchema(kind, allowsLoopback)
+  schemas.set(key, schema)
+  return schema
+}
+
+function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
+  return z
+    .strictObject({
+      baseUrl: addressSchema(allowsLoopback),
+      auth: authSchema(kind, allowsLoopback),
+      ca: z.string('must be text in PEM').superRefine(checkCertificates).optional(),
+      dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
+      fetch: functionFor<FetchLike>('a fetch function').optional(),
+      timeoutMs: timeoutSchema().optional(),
+      retry: retrySchema().optional(),
+      logger: loggerSchema<Logger | false>().optional(),
+      routes: z
+        .strictObject({ unsubscribe: routeSchema().optional(), update: routeSchema().optional() })
+        .optional(),
+      allowInsecureLoopback: z.boolean().optional(),
+    })
+    .refine(({ dispatcher, fetch }) => dispatcher === undefined || fetch === undefined, {
+      path: ['fetch'],
+      error: 'cannot be used together with `dispatcher`: requests go through one of them',
+    })
+    .refine(({ ca, dispatcher, fetch }) => ca === undefined || (dispatcher ?? fetch) === undefined, {
+      path: ['ca'],
+      error: 'cannot be used together with `dispatcher` or `fetch`: these have authorities of their own',
+    })
+}
+
+function routeSchema() {
+  return z.strictObject({
+    method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
+    path: z
+      .string()
+      .regex(/^\/[\x21-\x7e]*$/, {
+        abort: true,
+        error: 'must begin with / and hold visible ASCII characters only',
+      })
+      .includes('{subscriptionId}', 'must contain {subscriptionId}, the place of the id')
+      .refine((path) => !path.includes('#'), 'must not contain a fragment (#…): it is never sent to a server')
+      .refine(isSentAsWritten, {
+        error: 'must be written as URLs are: `..`, quotes and the like would be sent as something else',
+      })
+      .optional(),
+  })
+}
+
+function isSentAsWritten(path: string): boolean {
+  const url = `https://host.example${path.replaceAll('{subscriptionId}', '1')}`
+  return new URL(url).href === url
+}
+
+function checkCertificates(ca: string, context: z.RefinementCtx): void {
+  const certificates = certificatesIn(ca)
+  if (certificates.length === 0) {
+    const message =
+      'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first'
+    context.addIssue({ code: 'custom', message })
+  }
+  for (const [index, certificate] of certificates.entries()) {
+    if (isCertificate(certificate)) continue
+    context.addIssue({
+      code: 'custom',
+      message: `has a certificate that cannot be read, number ${index + 1}`,
+    })
+  }
+}
+
+/** The certificates in a text in PEM, each with its first and last line. */
+export function certificatesIn(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+}
+
+function isCertificate(pem: string): boolean {
+  // Loaded here: importing the package alone does not pay for `node:crypto`.
+  const { X509Certificate } = process.getBuiltinModule('node:crypto')
+  try {
+    new X509Certificate(pem)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The kind of credentials that the given fields suggest, so that the issues are about that kind. */
+type AuthKind = 'none' | 'several' | 'clientCredentials' | 'basic' | 'providedToken'
+
+/** @param auth - what the caller gave, which may be anything */
+function authKind(auth: unknown): AuthKind {
+  if (typeof auth !== 'object' || auth === null) return 'none'
+  if ('getAccessToken' in auth) {
+    return 'clientSecret' in auth || 'password' in auth ? 'several' : 'providedToken'
+  }
+  return 'username' in auth || 'password' in auth ? 'basic' : 'clientCredentials'
+}
+
+/** The schema of the option `auth`. */
+function authSchema(kind: AuthKind, allowInsecureLoopback: boolean): z.ZodType<Auth> {
+  switch (kind) {
+    case 'none':
+      return refusal('must be client credentials, { username, password } or { getAccessToken }')
+    case 'several':
+      return refusal('must be one kind of credentials, not `getAccessToken` and another')
+    case 'clientCredentials':
+      return clientCredentialsSchema(allowInsecureLoopback)
+    case 'basic':
+      return basicSchema()
+    case 'providedToken':
+      return providedTokenSchema()
+  }
+}
+
+function clientCredentialsSchema(allowInsecureLoopback: boolean) {
+  return z
+    .strictObject({
+      authUrl: addressSchema(allowInsecureLoopback),
+      domain: trimmed().refine(isPathSegment, 'must be a realm name'),
+      clientId: trimmed().regex(...noControls),
+      clientSecret: nonEmpty().regex(...noControls),
+      scope: trimmed().optional(),
+      credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
+      tokenCache: objectWith<KeyValueStore>(
+        ['get', 'set', 'delete'],
+        'an object with get, set and delete',
+      ).optional(),
+    })
+    .refine((auth) => auth.credentialsEncoding === 'form-urlencoded' || !auth.clientId.includes(':'), {
+      path: ['clientId'],
+      error:
+        'must not contain a colon, which ends the ID in raw credentials; ' +
+        "use `credentialsEncoding: 'form-urlencoded'`",
+    })
+}
+
+function basicSchema() {
+  return z.strictObject({
+    username: trimmed()
+      .regex(...noControls)
+      .refine(
+        (name) => !name.includes(':'),
+        'must not contain a colon: Basic credentials end the name there',
+      ),
+    password: nonEmpty().regex(...noControls),
+  })
+}
+
+/** Not a `strictObject`, which copies: the caller's object may be an instance of a class, with further fields. */
+function providedTokenSchema() {
+  return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
+    path: ['getAccessToken'],
+    error: 'must be a function that returns an access token',
+  })
+}
+
+function refusal(message: string): z.ZodType<Auth> {
+  return z.custom<Auth>(() => false, message)
+}
+
+const noControls = [/^\P{Cc}*$/u, 'must not contain control characters'] as const
+
+function nonEmpty() {
+  return z.string().min(1, 'must not be empty')
+}
+
+function trimmed() {
+  return nonEmpty().refine((text) => text.trim() === text, 'must not begin or end with white space')
+}
+
+function isPathSegment(domain: string): boolean {
+  return domain !== '.' && domain !== '..' && domain.isWellFormed()
+}
+
+function timeoutSchema() {
+  return z.number().positive().max(maxDelayMs)
+}
+
+/** The schema of `retry`. `false` is read as one attempt, because a union would report no problem inside the object. */
+function retrySchema() {
+  return z.preprocess(
+    (retry) => (retry === false ? { maxAttempts: 1 } : retry),
+    z.strictObject(
+      {
+        maxAttempts: z.int().positive().optional(),
+        baseDelayMs: z.number().nonnegative().max(maxDelayMs).optional(),
+        maxDelayMs: z.number().nonnegative().max(maxDelayMs).optional(),
+      },
+      { error: ({ code }) => (code === 'invalid_type' ? 'must be an object or false' : undefined) },
+    ),
+  )
+}
+
+/** The base address of a server, as text or as a `URL`; given out parsed. */
+function addressSchema(allowInsecureLoopback: boolean) {
+  return z
+    .union([z.string(), z.instanceof(URL)], 'must be a URL')
+    .superRefine((address, context) => {
+      const problem = urlProblem(address, allowInsecureLoopback) ?? basePathProblem(String(address))
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+    })
+    .transform((address) => new URL(address))
+}
+
+function basePathProblem(address: string): string | undefined {
+  return /[?#]/.test(address) ? 'must not contain a query or a fragment: paths are added to it' : undefined
+}
+
+function functionFor<Given = unknown>(what: string) {
+  return z.custom<Given>((value) => typeof value === 'function', `must be ${what}`)
+}

@@ -1,0 +1,305 @@
+/** What happened in an emulator: the history of its newest events, and the listeners that are called for each. */
+import { InvalidRequestError } from '../errors.js'
+import { lossLogOf } from '../logger.js'
+import { callSafely } from '../shared/calls.js'
+import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
+import type { EndReason, SubscriptionChange, SubscriptionRecord } from './service/subscription-store.js'
+
+/** A request that arrived. Nothing is redacted: credentials and tokens are there as they were sent. */
+export interface RecordedRequest {
+  /** Counts requests from 1. Older requests than the first of the list were dropped. */
+  readonly id: number
+  /** When the request arrived, in milliseconds since 1970. */
+  readonly startedAt: number
+  /** `unknown` for a path or method that the service does not have. */
+  readonly operation: EmulatorOperation | 'unknown'
+  /** The HTTP method. */
+  readonly method: string
+  /** Path and query, as sent. */
+  readonly path: string
+  /** The headers, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The body as text, its first 16,384 characters. */
+  readonly body: string
+  /** How many characters the whole body has; of a body over 1 MiB, the part that was read. */
+  readonly bodyLength: number
+  /** The injected fault of this request. */
+  readonly fault?: Fault
+  /** Status of the answer, if there was one. */
+  readonly status?: number
+  /** Why the emulator refused the request: the code and the sentence that its answer has. */
+  readonly refusal?: {
+    /** One word for the reason, such as `duplicate_subscription`. */
+    readonly code: string
+    /** The reason as a sentence. */
+    readonly message: string
+  }
+  /** Why there was no answer, as a sentence. */
+  readonly error?: string
+  /** How long the answer took, in milliseconds. Missing while the request is in flight. */
+  readonly durationMs?: number
+}
+
+/**
+ * A callback that was sent. Nothing is redacted: the associated values are there as they were sent. `error` is missing if
+ * the callback succeeded; everything but a complete answer with 2xx in time is a failure.
+ */
+export interface RecordedCallback {
+  /** Counts callbacks from 1. Older callbacks than the first of the list were dropped. */
+  readonly id: number
+  /** When the callback was sent, in milliseconds since 1970. */
+  readonly startedAt: number
+  /** The subscription that the callback was for. */
+  readonly subscriptionId: number
+  /** Where the callback went. */
+  readonly callbackUrl: string
+  /** The delivered `notification.type`. */
+  readonly type: string
+  /** The user (agent) that the notification is about. */
+  readonly username: string
+  /** The headers as sent, the associated values among them. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The body as text, its first 16,384 characters. */
+  readonly body: string
+  /** How many characters the whole body has. */
+  readonly bodyLength: number
+  /** The injected fault of this callback. */
+  readonly fault?: CallbackFault
+  /** Status of the answer, if there was one. */
+  readonly status?: number
+  /** Why the callback failed, as a sentence. */
+  readonly error?: string
+  /** How long the answer took, in milliseconds. Missing while the callback is in flight. */
+  readonly durationMs?: number
+}
+
+/** How many requests of each kind arrived since the start. */
+export type RequestCounts = Readonly<Record<RecordedRequest['operation'], number>>
+
+/** The events of `Emulator.on`, and the arguments that a listener is called with. */
+export interface EmulatorEvents {
+  /** A request was answered, or its connection was broken. */
+  readonly request: readonly [request: RecordedRequest]
+  /** A callback was answered, or it failed. */
+  readonly callback: readonly [callback: RecordedCallback]
+  /** A subscription was created. */
+  readonly created: readonly [subscription: SubscriptionRecord]
+  /** A subscription ended; the record is as it was last. */
+  readonly ended: readonly [subscription: SubscriptionRecord, reason: EndReason]
+}
+
+type Outcome<Recorded> = Omit<Partial<Recorded>, 'durationMs'>
+type Begun<Recorded> = Omit<Recorded, 'id' | 'startedAt' | 'bodyLength' | 'status' | 'error' | 'durationMs'>
+
+/** An event at its place in the time line. An event that changes, a request in flight, is replaced. */
+export type HistoryEntry = {
+  /** Counts all events from 1. */
+  readonly number: number
+  /** The number of the change that made the entry what it is: see {@link Activity.changes}. */
+  readonly change: number
+} & HistoryEvent
+
+type HistoryEvent =
+  | { readonly kind: 'request'; readonly record: RecordedRequest }
+  | { readonly kind: 'callback'; readonly record: RecordedCallback }
+  | {
+      readonly kind: 'ended'
+      readonly at: number
+      readonly subscriptionId: number
+      readonly reason: EndReason
+    }
+  | { readonly kind: 'tokens-revoked'; readonly at: number }
+
+/** Something changed: the history, a subscription, or the injected faults that are still to happen. */
+export type Change = { readonly kind: 'history' | 'faults' } | SubscriptionChange
+
+/** Entries of each kind that are kept. */
+const keptEntries = 1_000
+const keptCharacters = 16 * 1024
+
+const log = lossLogOf(undefined)
+
+export class Activity {
+  readonly #history = new Map<number, HistoryEntry>()
+  readonly #numbers: Readonly<Record<HistoryEvent['kind'], number[]>> = {
+    request: [],
+    callback: [],
+    ended: [],
+    'tokens-revoked': [],
+  }
+  readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
+  readonly #watchers = new Set<{ call: (change: Change) => void }>()
+  readonly #listeners: {
+    readonly [Name in keyof EmulatorEvents]: Set<{ call: (...args: EmulatorEvents[Name]) => unknown }>
+  } = { request: new Set(), callback: new Set(), created: new Set(), ended: new Set() }
+  #lastNumber = 0
+  #lastRequestId = 0
+  #lastCallbackId = 0
+  #changes = 0
+
+  /** Records a request, whose body is cut. The returned function is to be called with the outcome. */
+  beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
+    this.#counts[request.operation]++
+    const begun = {
+      ...request,
+      ...beginningOf(request.body),
+      id: ++this.#lastRequestId,
+      startedAt: Date.now(),
+    }
+    const number = this.#add({ kind: 'request', record: begun })
+    const elapsedMs = stopwatch()
+    return (outcome) => {
+      const record = { ...begun, ...outcome, durationMs: elapsedMs() }
+      this.#replace(number, { kind: 'request', record })
+      this.#emit('request', record)
+    }
+  }
+
+  /** Records a callback, whose body is cut. The returned function is to be called with the outcome. */
+  beginCallback(callback: Begun<RecordedCallback>): (outcome: Outcome<RecordedCallback>) => void {
+    const begun = {
+      ...callback,
+      ...beginningOf(callback.body),
+      id: ++this.#lastCallbackId,
+      startedAt: Date.now(),
+    }
+    const number = this.#add({ kind: 'callback', record: begun })
+    const elapsedMs = stopwatch()
+    return (outcome) => {
+      const record = { ...begun, ...outcome, durationMs: elapsedMs() }
+      this.#replace(number, { kind: 'callback', record })
+      this.#emit('callback', record)
+    }
+  }
+
+  /** To be called after each change of a subscription. */
+  subscriptionChanged(change: SubscriptionChange): void {
+    this.#announce(change)
+    if (change.kind === 'created') this.#emit('created', change.subscription)
+    if (change.kind !== 'ended') return
+    const { subscription, reason } = change
+    this.#add({ kind: 'ended', at: Date.now(), subscriptionId: subscription.subscriptionId, reason })
+    this.#emit('ended', subscription, reason)
+  }
+
+  /** To be called after the tokens were revoked. */
+  tokensRevoked(): void {
+    this.#add({ kind: 'tokens-revoked', at: Date.now() })
+  }
+
+  /** To be called after each change of the injected faults that are still to happen. */
+  faultsChanged(): void {
+    this.#announce({ kind: 'faults' })
+  }
+
+  /** The last 1,000 requests, the newest last: copies, which do not change any more. */
+  get requests(): RecordedRequest[] {
+    return this.history.flatMap((entry) => (entry.kind === 'request' ? [{ ...entry.record }] : []))
+  }
+
+  /** The last 1,000 callbacks, the newest last: copies, which do not change any more. */
+  get callbacks(): RecordedCallback[] {
+    return this.history.flatMap((entry) => (entry.kind === 'callback' ? [{ ...entry.record }] : []))
+  }
+
+  get requestCounts(): RequestCounts {
+    return { ...this.#counts }
+  }
+
+  /** The last 1,000 events of each kind, in the order in which they began. */
+  get history(): HistoryEntry[] {
+    return [...this.#history.values()]
+  }
+
+  /** The event with this number, if it is still kept. */
+  entry(number: number): HistoryEntry | undefined {
+    return this.#history.get(number)
+  }
+
+  /** How many changes there were; the number of the last change. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** Calls `watcher` with every change from now on, until the returned function is called. */
+  watch(watcher: (change: Change) => void): () => void {
+    return addTo(this.#watchers, watcher)
+  }
+
+  /**
+   * Calls `listener` for one kind of public event from now on, until the returned function is called.
+   *
+   * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
+   */
+  on<Name extends keyof EmulatorEvents>(
+    name: Name,
+    listener: (...args: EmulatorEvents[Name]) => unknown,
+  ): () => void {
+    const names = Object.keys(this.#listeners)
+    if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
+    if (typeof listener !== 'function') throw refused('listener', 'must be a function')
+    return addTo(this.#listeners[name], listener)
+  }
+
+  #add(event: HistoryEvent): number {
+    const number = ++this.#lastNumber
+    const numbers = this.#numbers[event.kind]
+    numbers.push(number)
+    if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
+    this.#set(number, event)
+    return number
+  }
+
+  #replace(number: number, event: HistoryEvent): void {
+    if (this.#history.has(number)) this.#set(number, event)
+  }
+
+  #set(number: number, event: HistoryEvent): void {
+    this.#history.set(number, { number, change: this.#changes + 1, ...event })
+    this.#announce({ kind: 'history' })
+  }
+
+  #announce(change: Change): void {
+    this.#changes++
+    for (const { call } of [...this.#watchers]) call(change)
+  }
+
+  #emit<Name extends keyof EmulatorEvents>(name: Name, ...args: EmulatorEvents[Name]): void {
+    for (const { call } of [...this.#listeners[name]]) {
+      callSafely(
+        () => call(...args),
+        (err) =>
+          log(
+            'error',
+            { event: 'emulator.listener-failed', listener: name, err },
+            'A listener of the emulator failed',
+          ),
+      )
+    }
+  }
+}
+
+/** A body as an entry has it: its beginning, and the length of the whole. */
+function beginningOf(body: string): { body: string; bodyLength: number } {
+  // Copied, because a slice keeps the whole text in memory.
+  const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
+  return { body: beginning, bodyLength: body.length }
+}
+
+function stopwatch(): () => number {
+  const startedSince = performance.now()
+  return () => Math.round(performance.now() - startedSince)
+}
+
+/** Adds a function in an object of its own: one that is added twice is called twice, and each is stopped on its own. */
+function addTo<Call>(calls: Set<{ call: Call }>, call: Call): () => void {
+  const added = { call }
+  calls.add(added)
+  return () => void calls.delete(added)
+}
+
+function refused(path: string, message: string): InvalidRequestError {
+  return new InvalidRequestError(`The emulator cannot be listened to: ${path} ${message}.`, {
+    issues: [{ path: [path], message }],
+  })
+}

@@ -1,0 +1,251 @@
+/** Faults for a user's resilience tests: the next answers of an endpoint, or the next callbacks, fail. */
+import * as z from 'zod'
+import { InvalidRequestError } from '../errors.js'
+import { maxDelayMs } from '../shared/time-limit.js'
+import { validate } from '../shared/validation.js'
+
+/** The endpoints: token, create, update and unsubscribe (docs/service.md, Endpoints). */
+export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
+
+/** What happens to a request instead of the normal answer. */
+export type Fault =
+  /** The request is not processed, and this answer goes out. */
+  | {
+      /** HTTP status of the answer, 200 to 599. */
+      readonly status: number
+      /** The body of the answer. Default: an empty one. */
+      readonly body?: string | undefined
+      /** The headers of the answer. Default: none. */
+      readonly headers?: Readonly<Record<string, string>> | undefined
+    }
+  /** The request waits, and is then processed and answered normally. */
+  | {
+      /** How long the request waits, in milliseconds. */
+      readonly delayMs: number
+    }
+  /** The connection breaks without an answer, before or after the request took effect. */
+  | {
+      /** Whether the request takes effect. */
+      readonly reset: 'before-processing' | 'after-processing'
+    }
+  /**
+   * The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose
+   * answer, 204, cannot have a body.
+   */
+  | {
+      /** The text of the body, or `true` for the first half of the right one. */
+      readonly malformedBody: string | true
+    }
+
+/** What happens to a callback. One that fails counts as a failure of its subscription. */
+export type CallbackFault =
+  /** Nothing is sent; the callback fails as if this had been the receiver's answer. */
+  | {
+      /** HTTP status that the receiver seems to have answered, 300 to 599. */
+      readonly status: number
+    }
+  /** The callback fails, and with `after-processing` the receiver got it: only its answer is lost. */
+  | {
+      /** Whether the receiver gets the callback. */
+      readonly reset: 'before-processing' | 'after-processing'
+    }
+  /**
+   * The receiver gets the callback at once, and its answer comes later: one that comes after `callbackTimeoutMs` is a
+   * failure.
+   */
+  | {
+      /** How much later the answer comes, in milliseconds. */
+      readonly delayMs: number
+    }
+
+interface PlannedRequestFault {
+  readonly operation: EmulatorOperation
+  readonly fault: Fault
+  readonly remaining: number
+}
+
+interface PlannedCallbackFault {
+  readonly operation: 'callback'
+  readonly fault: CallbackFault
+  readonly remaining: number
+  /** Missing for callbacks of any subscription. */
+  readonly subscriptionId?: number | undefined
+}
+
+/** A fault that is still to happen, with the number of times that are left. */
+export type PlannedFault = PlannedRequestFault | PlannedCallbackFault
+
+const times = z.int().min(1)
+const delayed = z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) })
+const broken = z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) })
+
+/** The schema of each kind of fault, by the field that only this kind has. */
+const faultSchemas: Record<string, z.ZodType<Fault>> = {
+  status: z.strictObject({
+    status: z.int().min(200).max(599),
+    body: z.string().optional(),
+    headers: z.record(z.string(), z.string()).refine(canBeHeaders, 'are not HTTP headers').optional(),
+  }),
+  delayMs: delayed,
+  reset: broken,
+  malformedBody: z.strictObject({
+    malformedBody: z.union([z.string(), z.literal(true)], 'must be text or true'),
+  }),
+}
+
+const callbackFaultSchemas: Record<string, z.ZodType<CallbackFault>> = {
+  status: z.strictObject({
+    status: z.int().min(300, 'must be 300 to 599: a callback that is answered with 2xx succeeds').max(599),
+  }),
+  delayMs: delayed,
+  reset: broken,
+}
+
+/** The faults that are still to happen, in the order in which they were injected. */
+export class FaultPlan {
+  #planned: readonly PlannedFault[] = []
+  readonly #onChange: () => void
+
+  /** `onChange` is called after each change of the plan. */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange
+  }
+
+  /** @throws `InvalidRequestError` for a fault that could never happen */
+  add(operation: unknown, fault: unknown, options: { readonly times?: unknown }): void {
+    this.#change([...this.#planned, checked(operation, fault, options)])
+  }
+
+  /** Takes the fault for the next request from the plan. */
+  takeForRequest(operation: string): Fault | undefined {
+    const planned = this.#planned.find(
+      (each): each is PlannedRequestFault => each.operation !== 'callback' && each.operation === operation,
+    )
+    if (planned !== undefined) this.#use(planned)
+    return planned?.fault
+  }
+
+  /** Takes the fault for the next callback of a subscription from the plan. */
+  takeForCallback(subscriptionId: number): CallbackFault | undefined {
+    const planned = this.#planned.find(
+      (each): each is PlannedCallbackFault =>
+        each.operation === 'callback' && (each.subscriptionId ?? subscriptionId) === subscriptionId,
+    )
+    if (planned !== undefined) this.#use(planned)
+    return planned?.fault
+  }
+
+  clear(): void {
+    this.#change([])
+  }
+
+  list(): readonly PlannedFault[] {
+    return this.#planned
+  }
+
+  #use(used: PlannedFault): void {
+    this.#change(
+      this.#planned.flatMap((each) => {
+        if (each !== used) return [each]
+        return used.remaining === 1 ? [] : [{ ...used, remaining: used.remaining - 1 }]
+      }),
+    )
+  }
+
+  #change(planned: readonly PlannedFault[]): void {
+    this.#planned = planned
+    this.#onChange()
+  }
+}
+
+/** Resolves after `delayMs`; rejects with the reason of `signal` when that is aborted. */
+export function delay(delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort)
+      resolve()
+    }, delayMs)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  })
+}
+
+/**
+ * How a broken connection looks to a caller of `emulator.fetch`: the error that a global `fetch` gives for
+ * one. The HTTPS server destroys the socket for it, msw answers with a network error.
+ */
+export class ConnectionReset extends TypeError {
+  /** Why the connection broke, for the emulator's own record of the request. */
+  readonly reason: string
+
+  constructor(reason: string) {
+    super('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) })
+    this.reason = reason
+  }
+}
+
+function checked(operation: unknown, fault: unknown, options: { readonly times?: unknown }): PlannedFault {
+  const plan = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
+  // JavaScript callers may pass anything, such as the number alone.
+  const isObject = Object(options) === options
+  return validate(
+    plan,
+    isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options,
+    (issues, text) => new InvalidRequestError(`The fault cannot be injected: ${text}.`, { issues }),
+  )
+}
+
+function requestPlan(fault: unknown): z.ZodType<PlannedFault> {
+  return z
+    .strictObject({
+      operation: z.enum(
+        ['token', 'create', 'update', 'unsubscribe'],
+        'must be token, create, update, unsubscribe or callback',
+      ),
+      fault: schemaFor(fault, faultSchemas),
+      times,
+      subscriptionId: z.undefined('is for callbacks only').optional(),
+    })
+    .refine((plan) => !(plan.operation === 'unsubscribe' && 'malformedBody' in plan.fault), {
+      path: ['fault', 'malformedBody'],
+      message: 'is not possible for unsubscribe: its answer, 204, cannot have a body',
+    })
+    .transform((plan) => ({ operation: plan.operation, fault: plan.fault, remaining: plan.times }))
+}
+
+function callbackPlan(fault: unknown): z.ZodType<PlannedFault> {
+  return z
+    .strictObject({
+      operation: z.literal('callback'),
+      fault: schemaFor(fault, callbackFaultSchemas),
+      times,
+      subscriptionId: z.int().min(1).optional(),
+    })
+    .transform(({ operation, subscriptionId, ...plan }) => ({
+      operation,
+      fault: plan.fault,
+      remaining: plan.times,
+      subscriptionId,
+    }))
+}
+
+/** The schema of one kind, chosen by the field that is given, so that issues name the fields of that kind only. */
+function schemaFor<Kind>(fault: unknown, schemas: Record<string, z.ZodType<Kind>>): z.ZodType<Kind> {
+  const [first, ...others] = Object.entries(schemas).filter(([field]) => field in Object(fault))
+  if (first !== undefined && others.length === 0) return first[1]
+  const kinds = Object.keys(schemas).map((field) => `{ ${field} }`)
+  return z.never(`must be one of ${kinds.slice(0, -1).join(', ')} and ${kinds.at(-1)}`)
+}
+
+function canBeHeaders(headers: Record<string, string>): boolean {
+  try {
+    new Headers(headers)
+    return true
+  } catch {
+    return false
+  }
+}

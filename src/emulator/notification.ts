@@ -1,0 +1,119 @@
+/** What a test asks the emulator to deliver, and the body of its callbacks (docs/service.md, Resources). */
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import { InvalidRequestError } from '../errors.js'
+import {
+  type DocumentedNotificationType,
+  deliveredTypeProblem,
+  documentedNotificationTypes,
+  type NotificationType,
+  notificationTypes,
+  typeThatBrings,
+} from '../notification-types.js'
+import { nearestName } from '../shared/text.js'
+import { validate } from '../shared/validation.js'
+import { samplePayload } from '../webhooks/sample.js'
+
+/** Something that happened to a user. */
+export interface EmulatedNotification {
+  /** The delivered `notification.type`, e.g. `lowEnergyAgentOpened`. Editors suggest the documented types. */
+  readonly type: DocumentedNotificationType | (string & {})
+  /** The user (agent) that the notification is about. */
+  readonly username: string
+  /**
+   * The notification type to subscribe to for it. Default: the one that brings `type` (docs/service.md, Notification
+   * types); a type that is not documented needs it.
+   */
+  readonly category?: NotificationType | undefined
+  /**
+   * The content of the delivery: an object that JSON can hold. Default: the documented payload with this `username` for
+   * `lowEnergyAgentOpened`, an empty object for all others (docs/service.md, Resources).
+   */
+  readonly payload?: object | undefined
+  /** Unique identifier of the notification. Default: a new random UUID. */
+  readonly id?: string | undefined
+  /** When it happened, in milliseconds since 1970 (docs/service.md, Resources). Default: now. */
+  readonly time?: number | undefined
+  /** Version of the notification object format (docs/service.md, Resources). Default: `'1.0'`. */
+  readonly ver?: string | undefined
+}
+
+/** A notification of which nothing is left open. */
+export interface OutgoingNotification {
+  readonly type: string
+  readonly username: string
+  readonly category: NotificationType
+  /** Writes the body of a callback. */
+  bodyFor(subscriptionId: number): string
+}
+
+/**
+ * Fills in what was left out.
+ *
+ * @throws `InvalidRequestError` for a notification that the service could not deliver
+ */
+export function outgoingNotification(notification: EmulatedNotification): OutgoingNotification {
+  const { type, username, category, payload, id, time, ver } = validate(
+    notificationSchema,
+    notification,
+    (issues, text) => new InvalidRequestError(`This notification cannot be delivered: ${text}.`, { issues }),
+  )
+  const content = {
+    id: id ?? randomUUID(),
+    time: time ?? Date.now(),
+    ver: ver ?? '1.0',
+    type,
+    payload: payload ?? payloadAbout(type, username),
+  }
+  // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
+  const notificationJson = JSON.stringify(content)
+  return {
+    type,
+    username,
+    category,
+    bodyFor: (subscriptionId) => `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`,
+  }
+}
+
+const notificationSchema = z
+  .strictObject({
+    type: z.string().min(1),
+    username: z.string().min(1),
+    category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }).optional(),
+    payload: z.record(z.string(), z.unknown()).refine(canBeJson, 'cannot be written as JSON').optional(),
+    id: z.string().min(1).optional(),
+    time: z.int().optional(),
+    ver: z.string().min(1).optional(),
+  })
+  .transform(({ category, ...rest }, context) => {
+    const known = category ?? typeThatBrings(rest.type)
+    if (known !== undefined) return { ...rest, category: known }
+    context.issues.push({ code: 'custom', input: rest, ...missingCategory(rest.type) })
+    return z.NEVER
+  })
+
+function canBeJson(payload: object): boolean {
+  try {
+    JSON.stringify(payload)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function missingCategory(type: string): { path: string[]; message: string } {
+  const categories = notificationTypes.join(', ')
+  const nearest = nearestName(type, Object.values(documentedNotificationTypes).flat())
+  if (nearest === undefined) {
+    const message = `is missing: it must be one of ${categories}, because "${type}" is not a documented type`
+    return { path: ['category'], message }
+  }
+  const message = `is not documented (did you mean ${nearest}?): such a type needs a category, one of ${categories}`
+  return { path: ['type'], message }
+}
+
+/** The sample of a payload, about this user where the payload names one. */
+function payloadAbout(type: string, username: string): object {
+  const payload = samplePayload(type)
+  return 'username' in payload ? { ...payload, username } : payload
+}

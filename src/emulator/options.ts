@@ -1,0 +1,230 @@
+/** What can be set when the emulator starts, and its defaults. */
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import * as z from 'zod'
+import { ConfigurationError } from '../errors.js'
+import { headerName } from '../shared/http-syntax.js'
+import { messageOf } from '../shared/text.js'
+import { maxDelayMs } from '../shared/time-limit.js'
+import { validate } from '../shared/validation.js'
+import type { KeyAndCertificate } from './https/certificate.js'
+import { isReservedHeader } from './service/subscription-endpoints.js'
+
+/** Options of `startEmulator`. Each has a default: none is needed to begin with. */
+export interface EmulatorOptions {
+  /** The tenant name in the token endpoint's path (docs/service.md, Endpoints). Default: `'emulator'`. */
+  readonly domain?: string | undefined
+  /** The client ID that the token endpoint accepts. Default: `'emulator-client'`. */
+  readonly clientId?: string | undefined
+  /** The client secret that belongs to `clientId`. Default: a new random one for each start. */
+  readonly clientSecret?: string | undefined
+  /**
+   * User name for Basic authorization on the subscription calls (docs/service.md, Authentication). Default:
+   * `'emulator-user'`.
+   */
+  readonly username?: string | undefined
+  /** The password that belongs to `username`. Default: a new random one for each start. */
+  readonly password?: string | undefined
+  /**
+   * How the token endpoint decodes client ID and secret: `raw` takes them as they are (docs/service.md,
+   * Authentication), `form-urlencoded` decodes each first (RFC 6749 section 2.3.1). Default: `'raw'`.
+   */
+  readonly credentialsEncoding?: 'raw' | 'form-urlencoded' | undefined
+  /** Lifetime of access tokens in seconds; 0 issues tokens that have already expired. Default: 3,600. */
+  readonly tokenLifetimeSeconds?: number | undefined
+  /**
+   * Names of request headers that create and update associate with the subscription (docs/service.md, Endpoints), in
+   * any case; callbacks carry them as spelled here. Default: `['UserData']`.
+   */
+  readonly permittedHeaders?: readonly string[] | undefined
+  /**
+   * How long a callback may take, connecting and answer included, before it has failed, in milliseconds. Default:
+   * 5,000.
+   */
+  readonly callbackTimeoutMs?: number | undefined
+  /** Certificates as text in PEM, to trust on callbacks besides the public ones and the emulator's own. Default: none. */
+  readonly callbackCa?: string | undefined
+  /** Accepts callback URLs with `http:` on loopback hosts, too. Default: `false`. */
+  readonly allowInsecureLoopback?: boolean | undefined
+  /** Port to listen on. Default: 0, any free one. */
+  readonly port?: number | undefined
+  /**
+   * Also serves a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, with
+   * `true` on any free port (docs/emulator.md, The page). Default: `false`.
+   */
+  readonly page?:
+    | boolean
+    | {
+        /** Port of the page on 127.0.0.1. Default: 0, any free one. */
+        readonly port?: number | undefined
+        /**
+         * Environment variables that the page shows under "Connect a client", besides its own or in place of them, e.g.
+         * `NOTIFICATION_CA_FILE`. Default: none.
+         */
+        readonly environment?: Readonly<Record<string, string>> | undefined
+      }
+    | undefined
+  /**
+   * Address to listen on, for which the certificate is made, too. `0.0.0.0` or `::` for all addresses, e.g. in a
+   * container: then every host in the network can reach the emulator. Default: `'127.0.0.1'`.
+   */
+  readonly host?: string | undefined
+  /**
+   * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
+   * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
+   */
+  readonly tls?: KeyAndCertificate | undefined
+  /**
+   * Certificate in PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. Together with `tls`.
+   * Default: made at the start.
+   */
+  readonly ca?: string | undefined
+}
+
+/** Every option with its value. */
+export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
+
+// Domain and client ID become parts of header values and of a path, so they hold only what both can carry.
+const printable = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII and not empty')
+
+const certificate = z
+  .string()
+  .refine(isCertificate, { error: 'is not a PEM certificate', abort: true })
+  .refine(isStillValid, 'has expired: without `tls` and `ca`, new ones are made')
+
+const tlsSchema = z
+  .strictObject({
+    key: z.string().refine(isPrivateKey, { error: 'is not a PEM private key', abort: true }),
+    cert: certificate,
+  })
+  .refine(belongTogether, { path: ['key'], error: 'is not the key of `tls.cert`', abort: true })
+  .superRefine(({ key, cert }, context) => {
+    // What can still be wrong, e.g. a key that is too short, only TLS itself knows.
+    const problem = problemOf(() => createSecureContext({ key, cert }))
+    if (problem !== undefined) {
+      context.addIssue({ code: 'custom', path: ['cert'], message: `cannot be used for TLS: ${problem}` })
+    }
+  })
+
+const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
+
+const pageSchema = z.strictObject({
+  port: z.int().min(0).max(65_535).optional(),
+  environment: z
+    .record(z.string(), z.string().regex(/^[^\r\n\0]*$/, 'must be one line'))
+    .refine(
+      (variables) => Object.keys(variables).every((name) => /^[a-z_]\w*$/i.test(name)),
+      'has a name that no environment variable can have',
+    )
+    .optional(),
+})
+
+const optionsSchema = z
+  .strictObject({
+    domain: printable.default('emulator'),
+    clientId: printable.default('emulator-client'),
+    clientSecret: z.string().min(1).default(randomSecret),
+    username: z
+      .string()
+      .min(1)
+      .refine(
+        (name) => !name.includes(':'),
+        'cannot contain a colon: Basic ends the user name there (RFC 7617)',
+      )
+      .default('emulator-user'),
+    password: z.string().min(1).default(randomSecret),
+    credentialsEncoding: z.enum(['raw', 'form-urlencoded']).default('raw'),
+    tokenLifetimeSeconds: z.int().min(0).default(3600),
+    permittedHeaders: z
+      .array(
+        z
+          .string()
+          .regex(headerName, 'is not a header name')
+          .refine((name) => !isReservedHeader(name), 'belongs to the callback request itself'),
+      )
+      .default(['UserData']),
+    callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
+    callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
+    allowInsecureLoopback: z.boolean().default(false),
+    port: z.int().min(0).max(65_535).default(0),
+    page: z.union([z.boolean(), pageSchema], 'must be true, false or { port, environment }').default(false),
+    host: z
+      .string()
+      .refine((host) => isIP(host) !== 0 || hostName.test(host), 'must be an IP address or a host name')
+      .default('127.0.0.1'),
+    tls: tlsSchema.optional(),
+    ca: certificate.optional(),
+  })
+  .refine(({ tls, ca }) => (tls === undefined) === (ca === undefined), {
+    path: ['tls'],
+    error: 'and `ca` belong together: give both or neither',
+  })
+  .refine(({ tls, ca }) => tls === undefined || ca === undefined || isSignedBy(ca, tls.cert), {
+    path: ['tls', 'cert'],
+    error: 'is not signed by `ca`',
+  })
+
+/**
+ * Fills in the defaults.
+ *
+ * @throws `ConfigurationError` with every problem found
+ */
+export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
+  return validate(
+    optionsSchema,
+    options,
+    (issues, text) =>
+      new ConfigurationError(`The emulator cannot start with these options: ${text}.`, { issues }),
+  )
+}
+
+function randomSecret(): string {
+  return randomBytes(24).toString('base64url')
+}
+
+function isCertificate(pem: string): boolean {
+  // Of several certificates in one text, `X509Certificate` reads the first.
+  return problemOf(() => new X509Certificate(pem)) === undefined
+}
+
+function isPrivateKey(pem: string): boolean {
+  return problemOf(() => createPrivateKey(pem)) === undefined
+}
+
+function isStillValid(pem: string): boolean {
+  return Date.parse(new X509Certificate(pem).validTo) > Date.now()
+}
+
+function belongTogether({ key, cert }: KeyAndCertificate): boolean {
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+}
+
+/** Only a certificate that comes alone is checked: with intermediate ones in `cert`, TLS builds the chain. */
+function isSignedBy(ca: string, cert: string): boolean {
+  if (certificatesIn(cert).length > 1) return true
+  const signed = new X509Certificate(cert)
+  return certificatesIn(ca).some((pem) => {
+    const authority = new X509Certificate(pem)
+    return signed.checkIssued(authority) && signed.verify(authority.publicKey)
+  })
+}
+
+function certificatesIn(pem: string): string[] {
+  const end = '-----END CERTIFICATE-----'
+  return pem
+    .split(end)
+    .slice(0, -1)
+    .map((text) => text + end)
+    .filter(isCertificate)
+}
+
+/** The message of what `use` throws, if it throws. */
+function problemOf(use: () => unknown): string | undefined {
+  try {
+    use()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}

@@ -1,0 +1,88 @@
+/** What to do first: shown while there is nothing else, and by "Connect a client". */
+import type { JSX } from 'preact'
+import type { RevealedCredentials, ServiceView, Variable } from '../protocol.js'
+import { post } from './connection.js'
+import { CopyButton } from './controls.js'
+
+/** The lines for `.env` and a first program: the same that the terminal prints. */
+export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element {
+  const program = programFor(service)
+  return (
+    <ol class="guide">
+      <li>
+        <p>
+          <span>
+            Put these lines into <code>.env</code>.
+            {!isCertificateSaved(service) && (
+              <>
+                {' '}
+                Save the <a href="ca.pem">certificate of the emulator's authority</a> beside it.
+              </>
+            )}
+          </span>
+        </p>
+        <Snippet
+          label=".env"
+          what="environment variables"
+          code={linesOf(service.variables)}
+          copied={async () => {
+            const { variables } = await post<RevealedCredentials>('reveal', { credentials: true })
+            return linesOf(variables)
+          }}
+        />
+      </li>
+      <li>
+        <p>
+          <span>
+            Subscribe in your app, and start it: <code>node --env-file=.env app.mjs</code>
+          </span>
+        </p>
+        <Snippet label="app.mjs" what="a first program" code={program} copied={program} />
+      </li>
+    </ol>
+  )
+}
+
+function Snippet(props: {
+  label: string
+  what: string
+  code: string
+  copied: string | (() => Promise<string>)
+}): JSX.Element {
+  return (
+    <div class="snippet">
+      <div class="snippet-head">
+        <span class="muted mono">{props.label}</span>
+        <CopyButton what={props.what} text={props.copied} label="Copy" />
+      </div>
+      <pre>{props.code}</pre>
+    </div>
+  )
+}
+
+function linesOf(variables: readonly Variable[]): string {
+  return variables.map(({ name, value }) => `${name}=${value}`).join('\n')
+}
+
+/** The command line names a file that is there already; a name without a folder is that of the download. */
+function isCertificateSaved({ variables }: ServiceView): boolean {
+  return variables.some(({ name, value }) => name === 'NOTIFICATION_CA_FILE' && /[/\\]/.test(value))
+}
+
+function programFor({ allowInsecureLoopback }: ServiceView): string {
+  const options = allowInsecureLoopback ? '{ allowInsecureLoopback: true }' : ''
+  const callbackUrl = allowInsecureLoopback
+    ? 'http://127.0.0.1:3000/notifications'
+    : 'https://localhost:8443/notifications'
+  return `import { NotificationClient } from 'notification-subscriber'
+
+const client = NotificationClient.fromEnv(${options})
+const { subscriptionId } = await client.createSubscription({
+  notificationTypes: ['behavioral'],
+  usernames: ['alice'],
+  callbackUrl: '${callbackUrl}', // your receiver
+  parameters: { token: process.env.CALLBACK_TOKEN },
+  recreateIfExists: true,
+})
+console.log('Subscription', subscriptionId)`
+}

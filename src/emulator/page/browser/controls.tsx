@@ -1,0 +1,206 @@
+/** The controls that every part of the page uses: icons, buttons, fields, and the choice of one in a row. */
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { post, problemOf } from './connection.js'
+
+const iconPaths = {
+  in: 'M12 4 4 12M4 5.5V12h6.5',
+  out: 'M4 12 12 4M5.5 4H12v6.5',
+  ended: 'M3.8 3.8l8.4 8.4M8 1.8a6.2 6.2 0 1 0 0 12.4A6.2 6.2 0 0 0 8 1.8Z',
+  key: 'M9.5 6.5 3 13v.5h2.2v-1.6h1.6v-1.6l2-2M10.5 8.5a3 3 0 1 0-3-3 3 3 0 0 0 3 3Z',
+  bolt: 'M8.8 1.5 3.2 9h4l-.8 5.5L12.8 7h-4z',
+  copy: 'M5.5 5.5V3a1 1 0 0 1 1-1H13a1 1 0 0 1 1 1v6.5a1 1 0 0 1-1 1h-2.5M3 5.5h6.5a1 1 0 0 1 1 1V13a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1V6.5a1 1 0 0 1 1-1Z',
+  check: 'm2.5 8.5 3.5 3.5 7.5-8',
+  search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10ZM10.7 10.7 14 14',
+  plug: 'M6 1.5v3M10 1.5v3M4 4.5h8V8a4 4 0 0 1-8 0zM8 12v2.5',
+  send: 'M14 2 7 9M14 2 9.5 14 7 9 2 6.5z',
+  pause: 'M5.5 3v10M10.5 3v10',
+  resume: 'M4.5 2.8 12.5 8l-8 5.2z',
+  clear: 'M3 4h10M6 4V2.5h4V4M4.5 4l.6 9.5h5.8l.6-9.5',
+  more: 'm6 3.5 4.5 4.5L6 12.5',
+  logo: 'M1.5 9.5h2.5l2-6.5 3.5 10 2-5.5h3',
+} as const
+
+type IconName = keyof typeof iconPaths
+
+/** Drawn in the colour of the text. No icon has a meaning that is not also in a word. */
+export function Icon({ name }: { name: IconName }): JSX.Element {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={iconPaths[name]} />
+    </svg>
+  )
+}
+
+export interface ActionButtonProps {
+  readonly action: string
+  readonly body: object
+  /** Shown for 3 seconds when the emulator has done it. */
+  readonly done: string
+  readonly icon?: IconName
+  readonly isDangerous?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Asks the emulator for something at once, and shows the outcome. */
+export function ActionButton(props: ActionButtonProps): JSX.Element {
+  const { action, body, done, icon, isDangerous, children } = props
+  const [outcome, setOutcome] = useState<{ text: string; isError: boolean }>()
+  useEffect(() => {
+    if (outcome === undefined) return
+    const timer = setTimeout(() => setOutcome(undefined), 3_000)
+    return () => clearTimeout(timer)
+  }, [outcome])
+
+  async function act(): Promise<void> {
+    try {
+      await post(action, body)
+      setOutcome({ text: done, isError: false })
+    } catch (error) {
+      setOutcome({ text: problemOf(error), isError: true })
+    }
+  }
+
+  return (
+    <span class="action">
+      <button type="button" class={isDangerous === true ? 'button danger' : 'button'} onClick={act}>
+        {icon !== undefined && <Icon name={icon} />}
+        {children}
+      </button>
+      <span class={outcome?.isError === true ? 'action-outcome error' : 'action-outcome'} role="status">
+        {outcome?.text}
+      </span>
+    </span>
+  )
+}
+
+export interface CopyButtonProps {
+  /** Names what is copied, e.g. "the address". */
+  readonly what: string
+  /** The text, or a function that fetches it. */
+  readonly text: string | (() => Promise<string>)
+  /** Shown beside the icon; without a label the button is an icon only. */
+  readonly label?: string
+}
+
+export function CopyButton({ what, text, label }: CopyButtonProps): JSX.Element {
+  const [state, setState] = useState<'ready' | 'copied' | 'failed'>('ready')
+  useEffect(() => {
+    if (state === 'ready') return
+    const timer = setTimeout(() => setState('ready'), 2_000)
+    return () => clearTimeout(timer)
+  }, [state])
+
+  async function copy(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(typeof text === 'string' ? text : await text())
+      setState('copied')
+    } catch {
+      setState('failed')
+    }
+  }
+
+  const says = { ready: label ?? '', copied: 'Copied', failed: 'Not allowed to copy' }[state]
+  return (
+    <button
+      type="button"
+      class={label === undefined ? 'button quiet small' : 'button small'}
+      aria-label={state === 'ready' ? `Copy ${what}` : undefined}
+      title={`Copy ${what}`}
+      onClick={copy}
+    >
+      <Icon name={state === 'copied' ? 'check' : 'copy'} />
+      {says !== '' && <span role="status">{says}</span>}
+    </button>
+  )
+}
+
+export interface FieldProps {
+  /** The `id` of the input inside. */
+  readonly htmlFor: string
+  readonly label: string
+  readonly hint?: string
+  readonly children: ComponentChildren
+}
+
+/** A labelled field of a form. */
+export function Field({ htmlFor, label, hint, children }: FieldProps): JSX.Element {
+  return (
+    <div class="field">
+      <label for={htmlFor}>{label}</label>
+      {children}
+      {hint !== undefined && <p class="hint">{hint}</p>}
+    </div>
+  )
+}
+
+export interface FilterFieldProps {
+  readonly id: string
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+/** A field that narrows a list down. */
+export function FilterField({ id, label, value, onChange }: FilterFieldProps): JSX.Element {
+  return (
+    <span class="filter-field">
+      <Icon name="search" />
+      <input
+        id={id}
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        autocomplete="off"
+        spellcheck={false}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </span>
+  )
+}
+
+export interface SegmentedProps<Value extends string> {
+  readonly name: string
+  readonly legend: string
+  readonly value: Value
+  readonly options: readonly { readonly value: Value; readonly label: string }[]
+  readonly onChange: (value: Value) => void
+}
+
+/** A choice of one in a row: radio buttons that look like one control. */
+export function Segmented<Value extends string>(props: SegmentedProps<Value>): JSX.Element {
+  return (
+    <fieldset class="segmented">
+      <legend class="visually-hidden">{props.legend}</legend>
+      {props.options.map(({ value, label }) => (
+        <label key={value}>
+          <input
+            type="radio"
+            name={props.name}
+            value={value}
+            checked={value === props.value}
+            onChange={() => props.onChange(value)}
+          />
+          <span>{label}</span>
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+/** An error, which a screen reader reads out at once. */
+export function Problem({ text }: { text: string | undefined }): JSX.Element | undefined {
+  if (text === undefined) return undefined
+  return (
+    <p class="error" role="alert">
+      {text}
+    </p>
+  )
+}
+
+/** Moves the focus to what the next rendering shows. */
+export function focusSoon(id: string): void {
+  // Preact renders before the browser paints, so the element is there in the frame after that.
+  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()))
+}

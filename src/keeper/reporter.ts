@@ -1,0 +1,191 @@
+/**
+ * What a keeper says: log lines, gaps and problems. Each line names the keeper, because a process may have several. A
+ * problem is reported when it begins, when its users double, and when it is resolved.
+ */
+import { type Log, type LogFields, logOf, lossLogOf } from '../logger.js'
+import { callSafely } from '../shared/calls.js'
+import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
+export class Reporter {
+  readonly problems = new Problems((problem) => this.#reportProblem(problem))
+  readonly log: Log
+  /** For what must be heard: without a logger to `console.error`. */
+  readonly #lossLog: Log
+  readonly #onGap: SubscriptionKeeperOptions['onGap']
+  readonly #onProblem: SubscriptionKeeperOptions['onProblem']
+
+  constructor({
+    name,
+    logger,
+    onGap,
+    onProblem,
+  }: Pick<SubscriptionKeeperOptions, 'name' | 'logger' | 'onGap' | 'onProblem'>) {
+    const log = logOf(logger)
+    const lossLog = lossLogOf(logger)
+    // Lines on the console are read by people; a logger has its own way of writing times.
+    const readable = logger === undefined ? withReadableTimes : (fields: LogFields) => fields
+    this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
+    this.#lossLog = (level, fields, message) => lossLog(level, readable({ ...fields, keeper: name }), message)
+    this.#onGap = onGap
+    this.#onProblem = onProblem
+  }
+
+  reportGap(gap: KeeperGap): void {
+    const message = 'A subscription was restored: notifications since its last proof may be missing'
+    const onGap = this.#onGap
+    const log = onGap === undefined ? this.#lossLog : this.log
+    log('warn', { event: 'subscription.restored', ...gap }, message)
+    if (onGap !== undefined) this.#call('onGap', () => onGap(gap), gap)
+  }
+
+  reportProgress(onProgress: () => unknown): void {
+    this.#call('onProgress', onProgress, {})
+  }
+
+  #reportProblem(problem: KeeperProblem): void {
+    const { message, error, resolved, ...others } = problem
+    // Under the name that pino serializes errors by.
+    const fields = { ...others, description: message, ...(error !== undefined && { err: error }) }
+    const onProblem = this.#onProblem
+    const log = onProblem === undefined ? this.#lossLog : this.log
+    if (resolved) log('info', { event: 'problem.resolved', ...fields }, 'A problem is resolved')
+    else log('error', { event: 'problem.began', ...fields }, 'A problem began, or more users have it')
+    if (onProblem !== undefined) this.#call('onProblem', () => onProblem(problem), { code: problem.code })
+  }
+
+  /** What a function of the user's throws must not stop the keeper. */
+  #call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object): void {
+    void callSafely(call, (err) =>
+      this.#lossLog('error', { event: 'listener.failed', listener, ...about, err }, 'A listener failed'),
+    )
+  }
+}
+
+/** The last moment that a `Date` can be, in milliseconds since 1970: of a later one `toISOString` throws. */
+const maxDateMs = 8.64e15
+
+function withReadableTimes(fields: LogFields): LogFields {
+  const readable = (name: string, value: unknown) =>
+    name.endsWith('At') && typeof value === 'number' && Math.abs(value) <= maxDateMs
+      ? new Date(value).toISOString()
+      : value
+  const entries = Object.entries(fields).map(([name, value]) => [name, readable(name, value)])
+  return { ...fields, ...Object.fromEntries(entries) }
+}
+
+/** Distinguishes problems of one code that can be open at the same time. */
+type About = string | number
+
+interface OpenProblem {
+  readonly code: KeeperProblemCode
+  readonly sinceAt: number
+  readonly subscriptionId?: number
+  /** Empty if the problem concerns everybody. */
+  readonly usernames: Set<string>
+  /** How many users there were when the problem was reported last. */
+  reportedUsers: number
+  message: string
+  error?: unknown
+}
+
+/** Codes of problems of single users. */
+type UserProblemCode = Extract<KeeperProblemCode, 'CONFLICT' | 'RECEIVER_SUSPECTED' | 'ROSTER'>
+const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'ROSTER'] as const
+const users = 'users'
+
+export class Problems {
+  readonly #report: (problem: KeeperProblem) => void
+  readonly #open = new Map<string, OpenProblem>()
+
+  constructor(report: (problem: KeeperProblem) => void) {
+    this.#report = report
+  }
+
+  list(): KeeperProblem[] {
+    return Array.from(this.#open.values(), (problem) => shown(problem, false))
+  }
+
+  begin(
+    code: KeeperProblemCode,
+    message: string,
+    { about, ...details }: { about?: About; error?: unknown; subscriptionId?: number } = {},
+  ): void {
+    const key = keyOf(code, about)
+    const known = this.#open.get(key)
+    if (known !== undefined) {
+      known.message = message
+      known.error = details.error ?? known.error
+      return
+    }
+    const problem = { ...newProblem(code), message, ...details }
+    this.#open.set(key, problem)
+    this.#report(shown(problem, false))
+  }
+
+  /** One more user has this problem: reported for the first one, and whenever their number has doubled. */
+  addUser(
+    code: UserProblemCode,
+    username: string,
+    message: (userCount: number) => string,
+    error?: unknown,
+  ): void {
+    const key = keyOf(code, users)
+    const problem = this.#open.get(key) ?? newProblem(code)
+    const { usernames } = problem
+    if (usernames.has(username)) return
+    usernames.add(username)
+    problem.message = message(usernames.size)
+    problem.error = error
+    this.#open.set(key, problem)
+    if (usernames.size < 2 * problem.reportedUsers) return
+    problem.reportedUsers = usernames.size
+    this.#report(shown(problem, false))
+  }
+
+  /** The user no longer has these problems. With the last user a problem is resolved. */
+  removeUser(username: string, codes: readonly UserProblemCode[] = userProblemCodes): void {
+    for (const code of codes) {
+      const usernames = this.#open.get(keyOf(code, users))?.usernames
+      if (usernames?.delete(username) && usernames.size === 0) this.resolve(code, users)
+    }
+  }
+
+  resolve(code: KeeperProblemCode, about?: About): void {
+    const key = keyOf(code, about)
+    const problem = this.#open.get(key)
+    if (problem === undefined) return
+    this.#open.delete(key)
+    this.#report(shown(problem, true))
+  }
+
+  /** Resolves the problem of single users, whoever has it. */
+  resolveOfUsers(code: UserProblemCode): void {
+    this.resolve(code, users)
+  }
+
+  /** Reports what has happened and is repaired already. */
+  reportOnce(code: KeeperProblemCode, message: string): void {
+    this.begin(code, message, { about: 'once' })
+    this.resolve(code, 'once')
+  }
+}
+
+function keyOf(code: KeeperProblemCode, about: About | undefined): string {
+  return about === undefined ? code : `${code} ${about}`
+}
+
+function newProblem(code: KeeperProblemCode): OpenProblem {
+  return { code, message: '', sinceAt: Date.now(), usernames: new Set(), reportedUsers: 0 }
+}
+
+function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
+  const { code, message, sinceAt, usernames, subscriptionId, reportedUsers, error } = problem
+  return {
+    code,
+    message: resolved ? `Resolved: ${message}` : message,
+    sinceAt,
+    ...(reportedUsers > 0 && { usernames: [...usernames] }),
+    ...(subscriptionId !== undefined && { subscriptionId }),
+    ...(error !== undefined && { error }),
+    resolved,
+  }
+}

@@ -1,0 +1,222 @@
+/** The types of the keeper that its users see: options, reports, gaps and problems. */
+import type { NotificationClient } from '../client/notification-client.js'
+import type { Logger } from '../logger.js'
+import type { NotificationType } from '../notification-types.js'
+import type { KeyValueStore } from '../stores/key-value-store.js'
+import type { AssociatedValues } from '../subscriptions/schemas.js'
+
+/** What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. */
+export type KeeperClient = Pick<
+  NotificationClient,
+  'tryCreateSubscription' | 'unsubscribe' | 'updateSubscriptionParameters'
+>
+
+/** Who is to be subscribed: a list, or a function that is asked once per interval and before every sweep. */
+export type Roster = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
+
+/** What a `SubscriptionKeeper` needs: everything down to `callbackUrl`; the rest has defaults. */
+export interface SubscriptionKeeperOptions {
+  /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */
+  readonly client: KeeperClient
+  /** Prefix of the keeper's keys in the store: one name for each roster, the same in all its processes. */
+  readonly name: string
+  /**
+   * Where the keeper remembers subscription ids. `redisStore` of `notification-subscriber/redis` lets several
+   * processes share the work; a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
+   */
+  readonly store: KeyValueStore
+  /** Who is to be subscribed. A function has 30 seconds to answer. */
+  readonly usernames: Roster
+  /** What every user is subscribed to. */
+  readonly notificationTypes: readonly NotificationType[]
+  /** Where the service sends the notifications; spelled as in `CreateSubscriptionInput`. */
+  readonly callbackUrl: string | URL
+  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
+  readonly parameters?: AssociatedValues | undefined
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
+  readonly headers?: AssociatedValues | undefined
+  /**
+   * Gets each interval in which notifications of a user may have been lost. The function may be asynchronous. Default:
+   * a line to the logger, or to `console.error` if there is none.
+   */
+  readonly onGap?: ((gap: KeeperGap) => unknown) | undefined
+  /**
+   * Gets each problem: when it begins, when its users double, and when it is resolved. The function may be asynchronous.
+   * Default: a line to the logger, or to `console.error` if there is none.
+   */
+  readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
+  /** In what time each user is looked at once, in milliseconds. Default: 900,000 (15 minutes). */
+  readonly sweepIntervalMs?: number | undefined
+  /**
+   * Requests of this process per second, on average; up to `concurrency` more in one second. `Infinity` for no limit.
+   * Default: 50.
+   */
+  readonly maxRequestsPerSecond?: number | undefined
+  /** How many requests of this process are in flight at most. Default: 8. */
+  readonly concurrency?: number | undefined
+  /**
+   * What to do at the first meeting with a user who has such a subscription already: replace the subscription, because
+   * its id is not known, or leave it alone and report a `CONFLICT`. Default: `'replace'`.
+   */
+  readonly existing?: 'replace' | 'report' | undefined
+  /** A roster that lacks a larger share than this of more than ten recorded users removes nobody. Default: 0.5. */
+  readonly maxRemovedShare?: number | undefined
+  /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
+  readonly reportStrays?: boolean | undefined
+  /**
+   * Gets a line for what the keeper does, never a secret; `false` silences the keeper. Default: gaps and problems alone
+   * go to `console.error`, see `onGap` and `onProblem`.
+   */
+  readonly logger?: Logger | false | undefined
+}
+
+/** An interval in which notifications of a user may have been lost. */
+export interface KeeperGap {
+  /** The user. */
+  readonly username: string
+  /** The subscription that exists now. */
+  readonly subscriptionId: number
+  /**
+   * When the last proof of the earlier subscription was sent, in milliseconds since 1970; `undefined` if that is not
+   * known.
+   */
+  readonly lastProvenAt: number | undefined
+  /** When the answer arrived that a subscription exists again, in milliseconds since 1970. */
+  readonly restoredAt: number
+  /**
+   * `ended`: the service had ended the subscription. `replaced`: the answer to an earlier create was lost, and the
+   * subscription was created anew to learn its id. `changed`: the configuration changed in a way that no update can
+   * bring about, or the roster lacked the user for a moment.
+   */
+  readonly cause: 'ended' | 'replaced' | 'changed'
+}
+
+/** The kinds of problems (docs/keeper.md, Health check and alert). */
+export type KeeperProblemCode =
+  /** Subscriptions end: the receiver probably fails its callbacks. */
+  | 'RECEIVER_SUSPECTED'
+  /** Somebody else's subscription, or a forgotten one, stands in the way. */
+  | 'CONFLICT'
+  /** The authorization server or the service refuses the credentials. */
+  | 'CREDENTIALS'
+  /** The service fails, cannot be reached, or refuses the requests of different users: `error` says which. */
+  | 'SERVICE'
+  /** The store fails, hangs, lost what was in it, or holds what cannot be read. */
+  | 'STORE'
+  /**
+   * The roster is empty, failed, or lacks too many users: nobody is removed. With `usernames`: the client refuses to
+   * subscribe these users.
+   */
+  | 'ROSTER'
+  /** Deliveries arrive of a subscription that the keeper does not know. */
+  | 'STRAY'
+  /** Another process runs a newer configuration: this one sends nothing. */
+  | 'SUPERSEDED'
+
+/** One problem: reported when it begins, when its users double, and when it is resolved. */
+export interface KeeperProblem {
+  /** What kind of problem it is. */
+  readonly code: KeeperProblemCode
+  /** What happened, and what to do next. */
+  readonly message: string
+  /** When the problem began, in milliseconds since 1970. */
+  readonly sinceAt: number
+  /** The users that the problem concerns, unless it concerns all users. */
+  readonly usernames?: readonly string[] | undefined
+  /** With a `STRAY`: the subscription that the keeper does not know. */
+  readonly subscriptionId?: number | undefined
+  /** What was thrown, if something was; of an `Error` JSON shows nothing, so take its `message`. */
+  readonly error?: unknown
+  /** Whether the problem is resolved. */
+  readonly resolved: boolean
+}
+
+/** What a sweep did. */
+export interface SweepReport {
+  /** How many users the roster has. */
+  readonly wanted: number
+  /** How many users of the roster are subscribed at the end, `created` and `restored` included. */
+  readonly active: number
+  /** How many users were subscribed for the first time. */
+  readonly created: number
+  /** How many users had a subscription that had ended, or had to be made anew. */
+  readonly restored: number
+  /** How many users are no longer in the roster, and had their subscription ended. */
+  readonly removed: number
+  /** Users who are not as they should be. They are tried again later. */
+  readonly failed: readonly {
+    /** The user. */
+    readonly username: string
+    /** What the last call for this user failed with, or why there was none. */
+    readonly error: unknown
+  }[]
+  /** The problems at the end. With a `ROSTER` that could not be read, the report is of the recorded users. */
+  readonly problems: readonly KeeperProblem[]
+}
+
+/** How far a sweep is. */
+export interface SweepProgress {
+  /** How many users the sweep is done with. */
+  readonly done: number
+  /** How many users the sweep reconciles, users to be removed included. */
+  readonly total: number
+  /** How many of `done` were subscribed for the first time. */
+  readonly created: number
+  /** How many of `done` were restored. */
+  readonly restored: number
+  /** How many of `done` were removed. */
+  readonly removed: number
+  /** How many of `done` failed. */
+  readonly failed: number
+}
+
+/** What a caller may set on a sweep. */
+export interface SweepOptions {
+  /** Ends the caller's wait, which then rejects with the signal's own reason; the sweep goes on. Default: none. */
+  readonly signal?: AbortSignal | undefined
+  /** Called after every user. Default: none. */
+  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
+  /** Removes users even if more than `maxRemovedShare` are missing from the roster. Default: `false`. */
+  readonly allowRemovals?: boolean | undefined
+}
+
+/** What a rotation of parameters came to. */
+export interface RotationReport {
+  /** Users whose callbacks carry the new values. */
+  readonly confirmed: readonly string[]
+  /** Users whose callbacks may still carry the old values. They are finished later. */
+  readonly pending: readonly string[]
+}
+
+/** The subscription of one user, as far as the keeper knows. */
+export interface KeptSubscription {
+  /** The service's id, if known. */
+  readonly subscriptionId: number | undefined
+  /**
+   * `active`: proven to exist within the last two intervals. `unproven`: not proven, or not yet. `conflict`: another
+   * subscription is in the way. `failing`: the last attempt failed.
+   */
+  readonly state: 'active' | 'unproven' | 'conflict' | 'failing'
+  /** When the last proof that the subscription exists was sent, in milliseconds since 1970; `undefined` without one. */
+  readonly lastProvenAt: number | undefined
+  /** When the last delivery arrived, in milliseconds since 1970; `undefined` without one. */
+  readonly lastDeliveryAt: number | undefined
+  /** How often the subscription was restored. */
+  readonly restoredCount: number
+}
+
+/** What a health check shows, from memory: at most 16/15 of an interval old. */
+export interface KeeperStatus {
+  /** Users by state, see {@link KeptSubscription.state}. */
+  readonly counts: Readonly<Record<KeptSubscription['state'], number>>
+  /**
+   * The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or no user
+   * is kept.
+   */
+  readonly oldestProofAt: number | undefined
+  /** The open problems that this process sees. */
+  readonly problems: readonly KeeperProblem[]
+}

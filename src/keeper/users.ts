@@ -1,0 +1,175 @@
+/** The users of this process: for each the record as the store holds it, and what only this process knows. */
+import { createHash } from 'node:crypto'
+import type { Outcome } from './reconcile.js'
+import { type SubscriptionState, stateOf, type UserRecord } from './record.js'
+import { deliveryLagMs, type Instant } from './timing.js'
+
+/** Callbacks of a subscription that has ended may arrive so much later. */
+const lateCallbacksMs = 300_000
+/** From so many ended ids on those that are long past are forgotten. */
+const tidiedFrom = 1_000
+
+const never = Number.NEGATIVE_INFINITY
+
+/** A delivery of the subscription `id`. */
+export interface Delivery extends Instant {
+  readonly id: number
+}
+
+export class User {
+  readonly username: string
+  /** Where the record stands in the store; a hash, because keys must not show usernames. */
+  readonly key: string
+  isWanted: boolean
+  /** Whether the name was among the members when the roster was read last. */
+  wasMember = false
+  /** Whether the name is among the members; `undefined` while its shard cannot be read. */
+  isMember: boolean | undefined = false
+
+  #text: string | undefined
+  #record: UserRecord | undefined
+  #present: SubscriptionState | undefined
+  /** When the record was first seen as it is: a claim in it is at least as old. Monotonic. */
+  textSince = never
+  /** When the record was read last; monotonic. */
+  readSince = never
+  /** Claims of this process under which nothing was sent. */
+  unsentClaims: Set<string> | undefined
+
+  /** When the last proof was sent; monotonic. */
+  provenSince = never
+  /** The id that this process itself has seen proven. */
+  provenId: number | undefined
+  /** When the service said that no subscription has the recorded id; monotonic. */
+  goneSince = never
+  /** Before this time an ended subscription is not restored; monotonic. */
+  restorableFrom = 0
+  lastDelivery: Delivery | undefined
+  /** Whether other processes do not know yet what the last delivery proves. */
+  hasDeliveryNews = false
+
+  /** When the user is to be reconciled next; monotonic. */
+  dueFrom = performance.now()
+  /** Whether nothing is to be done but the next proof, which a delivery saves. */
+  isQuiet = false
+  /** Attempts in a row that failed, and what the last one failed with. */
+  failures = 0
+  error: unknown
+  hasConflict = false
+  /** The reconciliation in progress. */
+  reconciling: Promise<Outcome> | undefined
+
+  constructor(username: string, isWanted: boolean) {
+    this.username = username
+    this.key = `user:${createHash('sha256').update(username, 'utf16le').digest('base64url').slice(0, 24)}`
+    this.isWanted = isWanted
+  }
+
+  /** The record as this process has read or written it last; none: not read, or not there. */
+  get record(): UserRecord | undefined {
+    return this.#record
+  }
+
+  /** The record as text. */
+  get text(): string | undefined {
+    return this.#text
+  }
+
+  /** What the record says of the wanted subscription. */
+  get present(): SubscriptionState | undefined {
+    return this.#present
+  }
+
+  /** @param key - of the wanted subscription's spec */
+  setRecord(record: UserRecord | undefined, text: string | undefined, key: string): void {
+    this.#record = record
+    this.#text = text
+    this.#present = stateOf(record, key)
+    this.textSince = performance.now()
+  }
+
+  /** The last delivery, if it proves the wanted subscription: one received before a 404 proves nothing. */
+  get proofByDelivery(): Delivery | undefined {
+    const { lastDelivery, present } = this
+    if (lastDelivery === undefined || present?.id !== lastDelivery.id) return undefined
+    return present.isGone && lastDelivery.since - deliveryLagMs <= this.goneSince ? undefined : lastDelivery
+  }
+
+  /** There is something to do besides the next proof. */
+  makeDue(from = performance.now()): void {
+    this.isQuiet = false
+    this.dueFrom = Math.min(this.dueFrom, from)
+  }
+}
+
+export class Users {
+  readonly #byName = new Map<string, User>()
+  readonly #byId = new Map<number, User>()
+  /** Ids that were in use, and until when their late callbacks are nothing to report; monotonic. */
+  readonly #endedIds = new Map<number, number>()
+  #tidiedFrom = tidiedFrom
+  #unknownEndedSince = never
+
+  /** When a subscription of unknown id may have been replaced; monotonic. */
+  get unknownEndedSince(): number {
+    return this.#unknownEndedSince
+  }
+
+  get size(): number {
+    return this.#byName.size
+  }
+
+  [Symbol.iterator](): IterableIterator<User> {
+    return this.#byName.values()
+  }
+
+  get(username: string): User | undefined {
+    return this.#byName.get(username)
+  }
+
+  withId(id: number): User | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** Whether a subscription of this id has ended a moment ago. */
+  hasEnded(id: number): boolean {
+    return performance.now() < (this.#endedIds.get(id) ?? never)
+  }
+
+  add(username: string, isWanted: boolean): User {
+    const user = new User(username, isWanted)
+    this.#byName.set(username, user)
+    return user
+  }
+
+  remove(user: User): void {
+    this.trackIds(user, user.record, undefined)
+    if (this.#byName.get(user.username) === user) this.#byName.delete(user.username)
+  }
+
+  /** The ids of a user have changed. */
+  trackIds(user: User, before: UserRecord | undefined, after: UserRecord | undefined): void {
+    const present = new Set(after?.subscriptions.map(({ id }) => id))
+    for (const { id } of before?.subscriptions ?? []) {
+      if (id !== undefined && !present.has(id)) this.#end(id)
+    }
+    const news = [...present].filter((id) => id !== undefined && this.#byId.get(id) !== user)
+    for (const id of news) if (id !== undefined) this.#byId.set(id, user)
+    if (news.length > 0 && mayHideAnother(before)) this.#unknownEndedSince = performance.now()
+  }
+
+  #end(id: number): void {
+    const now = performance.now()
+    this.#byId.delete(id)
+    this.#endedIds.set(id, now + lateCallbacksMs)
+    if (this.#endedIds.size < this.#tidiedFrom) return
+    for (const [each, until] of this.#endedIds) if (until <= now) this.#endedIds.delete(each)
+    this.#tidiedFrom = Math.max(tidiedFrom, 2 * this.#endedIds.size)
+  }
+}
+
+/** Whether a subscription may have existed whose id the record does not have. */
+function mayHideAnother(record: UserRecord | undefined): boolean {
+  const isCreating = record?.claim?.call === 'create' || record?.claim?.call === 'recreate'
+  return isCreating || record?.subscriptions.some(({ isOutcomeUnknown }) => isOutcomeUnknown) === true
+}

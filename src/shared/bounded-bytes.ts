@@ -1,0 +1,59 @@
+/** Collects a body that arrives in pieces, up to a limit. */
+
+const nothing = new Uint8Array()
+
+/** Collects pieces up to a size. Most bodies are one piece, which is not copied. */
+export class BoundedBytes {
+  readonly #maxBytes: number
+  #buffer: Uint8Array = nothing
+  #size = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Adds a piece, and returns whether it still fits. A piece that does not fit is left out. */
+  add(piece: Uint8Array): boolean {
+    const end = this.#size + piece.byteLength
+    if (end > this.#maxBytes) return false
+    if (this.#size === 0) {
+      this.#buffer = piece
+    } else {
+      if (end > this.#buffer.byteLength) this.#growFor(end)
+      this.#buffer.set(piece, this.#size)
+    }
+    this.#size = end
+    return true
+  }
+
+  /** How many bytes were added. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** The bytes added so far. */
+  get bytes(): Uint8Array {
+    return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer
+  }
+
+  /** Doubles the buffer: otherwise a sender of single bytes could make each byte cost a new buffer. */
+  #growFor(size: number): void {
+    const grown = new Uint8Array(Math.min(size * 2, this.#maxBytes))
+    grown.set(this.#buffer)
+    this.#buffer = grown
+  }
+}
+
+/** Reads a body up to a limit, and no further. Of the piece that exceeds the limit, the part that fits is kept. */
+export async function readUpTo(
+  maxBytes: number,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<{ bytes: Uint8Array; isComplete: boolean }> {
+  const body = new BoundedBytes(maxBytes)
+  for await (const piece of pieces) {
+    if (body.add(piece)) continue
+    body.add(piece.subarray(0, maxBytes - body.size))
+    return { bytes: body.bytes, isComplete: false }
+  }
+  return { bytes: body.bytes, isComplete: true }
+}

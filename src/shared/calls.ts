@@ -1,0 +1,52 @@
+/** Calls a user's functions so that their errors break nothing here, and counts work in flight. */
+
+/**
+ * Calls a function at once, and resolves when what the function returned is settled. What it throws or rejects with
+ * goes to `onFailure`, whose result is awaited, too. Never rejects, unless `onFailure` fails.
+ */
+export async function callSafely(call: () => unknown, onFailure: (error: unknown) => unknown): Promise<void> {
+  try {
+    await call()
+  } catch (error) {
+    await onFailure(error)
+  }
+}
+
+/** Counts what is in flight: the calls of a client, the deliveries of a receiver. */
+export interface InFlight {
+  /** How many are in flight. */
+  readonly count: number
+  /** Counts one more. */
+  begin(): void
+  /** Counts one less. */
+  end(): void
+  /** Calls a function once, as soon as nothing is in flight, which may be now. */
+  whenIdle(onIdle: () => void): void
+}
+
+/** A count that starts at 0. Its functions do not use `this`, so they can be handed out alone. */
+export function inFlight(): InFlight {
+  let count = 0
+  const waiting: (() => void)[] = []
+
+  function callIfIdle(): void {
+    if (count === 0) for (const onIdle of waiting.splice(0)) onIdle()
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    begin() {
+      count += 1
+    },
+    end() {
+      count -= 1
+      callIfIdle()
+    },
+    whenIdle(onIdle) {
+      waiting.push(onIdle)
+      callIfIdle()
+    },
+  }
+}

@@ -1,0 +1,134 @@
+/** Checks what goes into a request: addresses (docs/service.md, Authentication), names and values of headers. */
+import { excerpt } from './text.js'
+
+/**
+ * Property of a client: whether it accepts callback URLs with `http:` on loopback. A keeper reads it before anything is
+ * sent. By `Symbol.for`, because client and keeper may come from two builds of this package.
+ */
+export const takesInsecureLoopback = Symbol.for('notification-subscriber.takes-insecure-loopback')
+
+const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/** A `${…}` or `{{…}}` that was never replaced; the URL parser writes a brace in a path as `%7B`. */
+const template = /(?:\$(?:\{|%7B)|(?:\{|%7B){2})(?:(?!\}|%7D).)*(?:\}|%7D){0,2}/i
+
+/** `{word}` or `<word>` in host or path. Only unescaped: a parsed `URL` has `%7B`, and is accepted. */
+const placeholder = /^[^?#]*?(\{[\w.-]+\}|<[\w.-]+>)/
+
+/** A label of the host such as `YOUR_HOST`. The URL parser would write it in small letters. */
+const nameInCapitals = /^[Hh][Tt]{2}[Pp][Ss]?:\/\/(?:[^/?#:@]*\.)?([A-Z][A-Z\d]*_[A-Z\d_]*)(?=[./?#:]|$)/
+const templateLabels = new Set(['undefined', 'null'])
+
+/** An ordinary host: an IPv6 address, or labels of which none is `undefined`, `null` or empty. */
+const usualHost = /^\[|^(?!(?:.+\.)?(?:undefined|null)(?:\.|$))(?:[\w-]+\.)*[\w-]+\.?$/
+
+/** What is wrong with an address of a server, or `undefined`. */
+export function urlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
+  const usable = usableUrl(String(value), allowInsecureLoopback)
+  return typeof usable === 'string' ? usable : undefined
+}
+
+/**
+ * What is wrong with a callback URL, or `undefined`. Stricter than {@link urlProblem}: only the spelling of `URL` is
+ * accepted, because the service compares callback URLs as text.
+ */
+export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
+  const text = String(value)
+  const usable = usableUrl(text, allowInsecureLoopback)
+  if (typeof usable === 'string') return usable
+  if (text.includes('#')) return 'must not contain a fragment (#…): it is never sent to a server'
+  if (usable.href === text) return undefined
+  const shown = withoutQuery(usable.href)
+  const spelling =
+    shown === withoutQuery(text) ? 'with its query as `new URL(…).href` has it' : `\`${shown}\``
+  return `must be written ${spelling}: in another spelling it would be another callback URL to the service`
+}
+
+/** An address as errors show it: with `?…` in place of its query, which may hold a secret. No request accepts `?…`. */
+export function withoutQuery(url: string): string {
+  const start = url.indexOf('?')
+  return start === -1 ? url : `${url.slice(0, start)}?…`
+}
+
+/** The parsed address, or what is wrong with it. */
+function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
+  const url = parsed(text)
+  return (
+    problemOfText(text) ??
+    (url && problemOfUrl(url, allowInsecureLoopback)) ??
+    url ??
+    'must be an absolute URL, such as `https://app.example.com/path`'
+  )
+}
+
+/** Problems that the URL parser would hide: it drops, replaces or misreads such characters without an error. */
+function problemOfText(text: string): string | undefined {
+  const match = template.exec(text)
+  const unfilled = match?.[0] ?? placeholder.exec(text)?.[1]
+  if (match !== null && text.slice(0, match.index).includes('?')) {
+    return 'contains a placeholder in its query, which was never filled in'
+  }
+  if (unfilled !== undefined) {
+    const written = unfilled.replace(/%7B/gi, '{').replace(/%7D/gi, '}')
+    const hint = written.startsWith('$') ? ' (quotes instead of backticks?)' : ''
+    return `contains \`${excerpt(written, 60)}\`, which was never filled in${hint}`
+  }
+  if (/[\s\p{Cc}\p{Cs}]/u.test(text)) {
+    return text.isWellFormed()
+      ? 'must not contain white space or control characters'
+      : 'must not contain half a surrogate pair: it cannot be encoded'
+  }
+  if (text.includes('\\'))
+    return 'must not contain a backslash: is it what is left of an escape such as `\\n`?'
+  const name = nameInCapitals.exec(text)?.[1]
+  if (name !== undefined) return `has \`${name}\` in its host: was it never replaced by its value?`
+  if (/^https?:/i.test(text)) {
+    if (!/^https?:\/\/[^/]/i.test(text)) return 'must have two slashes and a host after `https:`'
+    if (/^https?:\/\/https?:/i.test(text)) return 'has `https:` twice'
+  }
+  return undefined
+}
+
+function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefined {
+  const { protocol, hostname, username, password } = url
+  if (username !== '' || password !== '')
+    return 'must not contain a user name or password: addresses are shown in errors'
+  if (protocol !== 'https:' && protocol !== 'http:') return 'must be an https: URL'
+  const hostProblem = problemOfHost(hostname)
+  if (hostProblem !== undefined || protocol === 'https:') return hostProblem
+  if (allowInsecureLoopback && loopbackHost.test(hostname)) return undefined
+  return allowInsecureLoopback
+    ? 'must be an https: URL: http: is allowed on loopback only'
+    : 'must be an https: URL (for tests on loopback, set `allowInsecureLoopback`)'
+}
+
+function problemOfHost(hostname: string): string | undefined {
+  if (usualHost.test(hostname)) return undefined
+  const labels = hostname.replace(/\.$/, '').split('.')
+  if (labels.includes('')) return `has a host with an empty label: \`${hostname}\``
+  const template = labels.find((label) => templateLabels.has(label) || !/^[\w-]+$/.test(label))
+  return `has the host \`${hostname}\`: was \`${template}\` never replaced by its value?`
+}
+
+function parsed(text: string): URL | undefined {
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Not by the pattern `/\/+$/`, which takes quadratic time. */
+export function withoutEndingSlashes(address: string): string {
+  let end = address.length
+  while (address[end - 1] === '/') end--
+  return address.slice(0, end)
+}
+
+/** RFC 9110 section 5.6.2, `token`. */
+export const headerName = /^[!#$%&'*+\-.^`|~\w]+$/
+export const headerNameRule = "letters, digits and !#$%&'*+-.^_`|~ only"
+
+/** RFC 9110 section 5.5: visible ASCII, with spaces and tabs inside. */
+export const headerValue = /^(?!\s)[\t -~]*(?<!\s)$/
+export const headerValueRule = 'visible ASCII only, and spaces or tabs in between'

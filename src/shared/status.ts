@@ -1,0 +1,22 @@
+/** What the status of an answer says of the request. */
+
+/** Whether the request was carried out. */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299
+}
+
+/** 429 and 503: the request was refused before it was processed, so repeating is safe for every method. */
+export function isTurnedAway(status: number): boolean {
+  return status === 429 || status === 503
+}
+
+/** Server errors that say that the request was not processed (RFC 9110 section 15.6, RFC 6585 section 6). */
+const unprocessed: readonly number[] = [501, 503, 505, 511]
+
+/**
+ * Whether it is unknown if the request took effect: after every other server error. Proxies have statuses of their own,
+ * such as 520 to 527 and 599, some of them for an answer that was lost.
+ */
+export function isOutcomeOpen(status: number): boolean {
+  return status >= 500 && !unprocessed.includes(status)
+}

@@ -1,0 +1,67 @@
+/** Helpers for messages: excerpts of texts from outside, and the name that was probably meant. */
+
+const ellipsis = '…'
+
+/** The text on one line, cut to `maxLength` characters, without characters that control a terminal. */
+export function excerpt(text: string, maxLength: number): string {
+  // Cut before replacing: the text may be as long as a body.
+  const line = text.slice(0, maxLength + 1).replace(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ')
+  return text.length > maxLength ? line.slice(0, maxLength) + ellipsis : line
+}
+
+/** The message of something thrown, on one line. */
+export function messageOf(thrown: unknown): string {
+  return excerpt(wholeMessageOf(thrown), 200)
+}
+
+/** The message of something thrown. Anything can be thrown, also what cannot be turned into a string. */
+export function wholeMessageOf(thrown: unknown): string {
+  try {
+    return String(Object(thrown).message ?? thrown)
+  } catch {
+    return 'no message'
+  }
+}
+
+/**
+ * The largest share of a name that may differ: enough for a missing `Opened`, `Closed` or unit, not for another
+ * word.
+ */
+const farthest = 0.4
+
+/** The name that is nearest to a text, in upper or lower case, if it is near enough to be meant. */
+export function nearestName(text: string, names: readonly string[]): string | undefined {
+  const [nearest] = names
+    .filter((name) => Math.abs(name.length - text.length) <= farthest * name.length)
+    .map((name) => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+  return nearest !== undefined && nearest.distance <= farthest * nearest.name.length
+    ? nearest.name
+    : undefined
+}
+
+/** ` (did you mean X?)`, to follow a text that is none of the names; nothing if no name is near. */
+export function didYouMean(text: string, names: readonly string[], shown: (name: string) => string): string {
+  const nearest = nearestName(text, names)
+  return nearest === undefined ? '' : ` (did you mean ${shown(nearest)}?)`
+}
+
+/** How many letters have to be added, left out, replaced or swapped to make one text of the other. */
+function editDistance(from: string, to: string): number {
+  let beforePrevious: number[] = []
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [row, letter] of [...from].entries()) {
+    const current = [row + 1]
+    for (const [column, other] of [...to].entries()) {
+      const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1)
+      const added = (current[column] ?? 0) + 1
+      const leftOut = (previous[column + 1] ?? 0) + 1
+      const isSwap = letter === to[column - 1] && other === from[row - 1]
+      const swapped = isSwap ? (beforePrevious[column - 1] ?? 0) + 1 : leftOut
+      current.push(Math.min(replaced, added, leftOut, swapped))
+    }
+    beforePrevious = previous
+    previous = current
+  }
+  return previous.at(-1) ?? 0
+}

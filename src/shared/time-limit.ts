@@ -1,0 +1,30 @@
+/** The wait with a time limit, and the longest wait. */
+
+/** Whether `work` settles within `limitMs` milliseconds, by success or by failure. No timer is left then. */
+export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, limitMs, false)
+    const settled = () => {
+      clearTimeout(timer)
+      resolve(true)
+    }
+    work.then(settled, settled)
+  })
+}
+
+/**
+ * Settles as `work` does. What `work` does after the limit is ignored: it cannot be stopped from here.
+ *
+ * @throws what `timeoutError` makes, if `work` takes longer than `limitMs` milliseconds
+ */
+export async function withTimeLimit<T>(
+  limitMs: number,
+  work: PromiseLike<T>,
+  timeoutError: () => Error,
+): Promise<T> {
+  if (await settlesWithin(limitMs, work)) return work
+  throw timeoutError()
+}
+
+/** The longest delay that a timer takes, in milliseconds; a longer one would fire at once. */
+export const maxDelayMs = 2 ** 31 - 1

@@ -1,0 +1,50 @@
+/** Tracing channels of `node:diagnostics_channel` (docs/observability.md, Traces). */
+import { type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import { NotificationError } from '../errors.js'
+
+/** What subscribers of a channel get: the context of one operation, and its error once it has failed. */
+type Traced<Context> = Context & { error?: unknown }
+
+/** The channel `notification-subscriber:NAME`. */
+export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver'): TracingChannel<unknown, object> {
+  return tracingChannel(`notification-subscriber:${name}`)
+}
+
+/**
+ * Runs an operation, and publishes its start, end and error as `TracingChannel.tracePromise` does, but never its
+ * result, which may be a token. Nothing is computed while the channel has no subscribers.
+ *
+ * @param contextOf - makes the context; `run` may change it while it works
+ */
+export async function traced<Context extends object, Result>(
+  channel: TracingChannel<unknown, object>,
+  contextOf: () => Context,
+  run: (context: Context | undefined) => Promise<Result>,
+): Promise<Result> {
+  if (!channel.hasSubscribers) return run(undefined)
+  const context: Traced<Context> = contextOf()
+  return channel.start.runStores(context, async () => {
+    try {
+      const work = run(context)
+      channel.end.publish(context)
+      return await work
+    } catch (error) {
+      context.error = shownError(error)
+      channel.error.publish(context)
+      throw error
+    } finally {
+      channel.asyncStart.publish(context)
+      channel.asyncEnd.publish(context)
+    }
+  })
+}
+
+/**
+ * Errors of this package hold no secret. An error of a user's function or signal may hold one, so only its name is
+ * published.
+ */
+function shownError(error: unknown): unknown {
+  if (error instanceof NotificationError) return error
+  const name = error instanceof Error ? error.name : typeof error
+  return Object.assign(new Error('not an error of this package: its message is left out'), { name })
+}

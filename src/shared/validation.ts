@@ -1,0 +1,172 @@
+/** Validation by zod: what is wrong with a value, as the `issues` of an error and as text for a person. */
+import * as z from 'zod'
+import { toDotPath } from 'zod/v4/core'
+import type { Issue, NotificationError } from '../errors.js'
+import { didYouMean, excerpt } from './text.js'
+
+const shownIssues = 5
+
+/**
+ * Parses a value with a schema. Every error of this package about an invalid value comes from here.
+ *
+ * @param refuse - makes the error from the issues, which are given as a list and as text
+ * @throws the error that `refuse` makes
+ */
+export function validate<Output>(
+  schema: z.ZodType<Output>,
+  value: unknown,
+  refuse: (issues: readonly Issue[], text: string) => NotificationError,
+): Output {
+  const result = schema.safeParse(value, ownMessages)
+  if (result.success) return result.data
+  const issues = issuesOf(result.error)
+  throw refuse(issues, formatIssues(issues))
+}
+
+/**
+ * Zod's issues without its internals, and without the values, which may be secrets.
+ *
+ * @param error - of a parse with {@link ownMessages}
+ * @param below - the path of the value that was parsed
+ */
+export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Issue[] {
+  return error.issues.map((issue) => ({
+    path: [...below, ...issue.path],
+    message:
+      'input' in issue && issue.input === undefined
+        ? issue.message.replace(/^must be /, 'is missing: it must be ')
+        : issue.message.replace(/^Invalid input: /, ''),
+  }))
+}
+
+/** The first few issues on one line of bounded length: `` `usernames[1]` must not be empty; and 7 more ``. */
+export function formatIssues(issues: readonly Issue[]): string {
+  const shown = issues.slice(0, shownIssues).map(sentenceOf)
+  if (issues.length > shownIssues) shown.push(`and ${issues.length - shownIssues} more`)
+  return shown.join('; ')
+}
+
+/** A message that begins with one of these verbs follows the path directly; any other, as of a user's schema, a colon. */
+const beginsWithVerb = /^(?:is|are|has|must|cannot|contains|names|belongs|and) /
+
+function sentenceOf({ path, message }: Issue): string {
+  const words = excerpt(message, 300)
+  if (path.length === 0) return words
+  return `\`${excerpt(toDotPath(path), 150)}\`${beginsWithVerb.test(message) ? '' : ':'} ${words}`
+}
+
+type RawIssue = z.core.$ZodRawIssue
+type IssueOf<Code> = Extract<RawIssue, { code: Code }>
+type Limit = Pick<z.core.$ZodIssueTooSmall, 'origin' | 'inclusive' | 'exact'>
+
+/**
+ * The options of every parse. A message in the schema has precedence, then those of this module, then zod's own.
+ * `reportInput` shows which values are missing; inputs are never part of a message, because they may be secrets.
+ */
+export const ownMessages = { error: ownMessageFor, reportInput: true } as const
+
+/** What messages call zod's types. */
+const kinds: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'an integer',
+  bigint: 'a bigint',
+  boolean: 'a boolean',
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+  function: 'a function',
+  symbol: 'a symbol',
+}
+
+/** What a limit counts, by the type that it limits; the limits of a number have no unit. */
+const units: Readonly<Record<string, string>> = { string: 'characters', array: 'entries' }
+
+function ownMessageFor(issue: RawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return wrongType(issue)
+    case 'invalid_value':
+      return `must be ${oneOf(issue.values.map((value) => code(String(value))))}`
+    case 'too_small':
+      if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty'
+      return limited(issue, issue.inclusive ? 'at least' : 'more than', issue.minimum)
+    case 'too_big':
+      return limited(issue, issue.inclusive ? 'at most' : 'less than', issue.maximum)
+    case 'unrecognized_keys':
+      return unknownNames(issue)
+    default:
+      return undefined
+  }
+}
+
+function wrongType({ expected, input, path = [] }: IssueOf<'invalid_type'>): string {
+  const wanted = kinds[expected] ?? expected
+  // The input is a number with a fraction, NaN or infinite.
+  if (typeof input === 'number' && expected === 'int') return 'must be an integer'
+  if (typeof input === 'number' && expected === 'number') return 'must be a finite number'
+  if (path.length === 0) return `${wanted} is needed, not ${kindOf(input)}`
+  return `must be ${wanted}${input === undefined ? '' : `, not ${kindOf(input)}`}`
+}
+
+function kindOf(input: unknown): string {
+  if (input === null) return 'null'
+  const type = Array.isArray(input) ? 'array' : typeof input
+  return kinds[type] ?? type
+}
+
+function limited({ origin, exact }: Limit, comparison: string, limit: number | bigint): string {
+  const unit = units[origin]
+  const amount = `${exact ? 'exactly' : comparison} ${limit}`
+  return unit === undefined ? `must be ${amount}` : `must have ${amount} ${unit}`
+}
+
+const shownNames = 5
+
+/** The first names that a schema does not know, each with the nearest known one; where none is near, all known ones are listed. */
+function unknownNames({ keys, inst, path = [] }: IssueOf<'unrecognized_keys'>): string {
+  const { shape = {} }: { shape?: object } = Object(inst?._zod.def)
+  const known = Object.keys(shape)
+  const found = keys.slice(0, shownNames).map((key) => {
+    const name = excerpt(key, 100)
+    return { name, advice: didYouMean(name, known, code) }
+  })
+  const names = found.map(({ name, advice }) => code(name) + advice)
+  if (keys.length > shownNames) names.push(`${keys.length - shownNames} more`)
+  const isListNeeded = known.length > 0 && found.some(({ advice }) => advice === '')
+  const list = isListNeeded ? `, only ${known.map(code).join(', ')}` : ''
+  return `${path.length === 0 ? 'there is' : 'has'} no ${names.join(', no ')}${list}`
+}
+
+function code(name: string): string {
+  return `\`${name}\``
+}
+
+function oneOf(names: readonly string[]): string {
+  return names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${names.at(-1)}` : `${names[0]}`
+}
+
+/** An object with these methods; `what` says what it must be. */
+export function objectWith<Given = unknown>(methods: readonly string[], what: string) {
+  return z.custom<Given>((value) => hasMethods(value, methods), `must be ${what}`)
+}
+
+/** The option `logger`: one, or `false` for none. */
+export function loggerSchema<Given = unknown>() {
+  return z.custom<Given>(
+    (value) => value === false || hasMethods(value, ['debug', 'info', 'warn', 'error']),
+    'must be a logger with debug, info, warn and error, or false',
+  )
+}
+
+/** By shape and not by `instanceof`: a signal may come from another realm, or from a polyfill. */
+export function abortSignalSchema() {
+  return z.custom<AbortSignal>(
+    (value) => typeof Object(value).aborted === 'boolean' && hasMethods(value, ['addEventListener']),
+    'must be an AbortSignal',
+  )
+}
+
+function hasMethods(value: unknown, methods: readonly string[]): boolean {
+  return methods.every((method) => typeof Object(value)[method] === 'function')
+}

@@ -1,0 +1,181 @@
+/** Dead letters: one file each, with the body in its first line and the reason in its second. */
+import { type Issue, SpoolError } from '../errors.js'
+import { isBytes } from '../webhooks/body.js'
+import {
+  contentOf,
+  jsonOf,
+  type LetterFields,
+  letterName,
+  lineOf,
+  receivedAtOf,
+  roomOf,
+} from './file-format.js'
+import { type SpoolFolder, unlessGone } from './folder.js'
+import type { SpoolReports } from './spool-options.js'
+
+/** A body that the spool keeps for a person to look at; see `DeliverySpool.deadLetters`. */
+export interface DeadLetter {
+  /** What `retry` and `discard` take. */
+  readonly id: number
+  /** When it was received, in milliseconds since 1970. */
+  readonly receivedAt: number
+  /** What was received: text, bytes or a parsed value; of a kept delivery its JSON text. */
+  readonly body: unknown
+  /** `invalid`: it is no delivery, or can no longer be read as one. `stuck`: `onStuck` answered `'dead-letter'`. */
+  readonly reason: 'invalid' | 'stuck'
+  /** Why it is no delivery, with `invalid`. */
+  readonly issues?: readonly Issue[]
+  /** What `deliver` failed with at last, with `stuck`. Missing if the disk had no room for it. */
+  readonly error?: {
+    /** The error's name. */
+    readonly name: string
+    /** The error's message. */
+    readonly message: string
+  }
+}
+
+/** The second line of a letter. */
+export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
+
+/** A body that is no delivery, as it stands in a file. */
+type StoredBody =
+  | { readonly encoding: 'text' | 'base64'; readonly body: string }
+  | { readonly encoding: 'json'; readonly body?: unknown }
+
+/** How much is kept of bodies that never were deliveries, in bytes of the disk. */
+const maxInvalidBytes = 16 * 2 ** 20
+
+export class DeadLetters {
+  readonly #folder: SpoolFolder
+  readonly #reports: SpoolReports
+  readonly #letters = new Map<number, LetterFields>()
+  #keptBytes = 0
+
+  /** @param found - the letters in the folder */
+  constructor(folder: SpoolFolder, found: readonly LetterFields[], reports: SpoolReports) {
+    this.#folder = folder
+    this.#reports = reports
+    for (const letter of found) this.#track(letter)
+  }
+
+  get count(): number {
+    return this.#letters.size
+  }
+
+  /** What the letters of kept deliveries take of the disk, in bytes. */
+  get keptBytes(): number {
+    return this.#keptBytes
+  }
+
+  /** The ids, the oldest first. */
+  get ids(): number[] {
+    return [...this.#letters.keys()].sort((a, b) => a - b)
+  }
+
+  #track(fields: LetterFields): void {
+    this.#letters.set(fields.id, fields)
+    if (fields.kind !== 'invalid') this.#keptBytes += roomOf(fields.bytes)
+  }
+
+  #forget({ id, kind, bytes }: LetterFields): boolean {
+    const isKnown = this.#letters.delete(id)
+    if (isKnown && kind !== 'invalid') this.#keptBytes -= roomOf(bytes)
+    return isKnown
+  }
+
+  /**
+   * Keeps a letter: of a kept delivery its JSON text, which is never dropped for room.
+   *
+   * @throws `SpoolError` if the disk fails or is full
+   */
+  async add(fields: Omit<LetterFields, 'bytes'>, text: string, details: LetterDetails): Promise<void> {
+    const content = Buffer.concat([lineOf(fields.id, text), lineOf(fields.id + 1, JSON.stringify(details))])
+    const letter = { ...fields, bytes: content.length }
+    await this.#folder.write(letterName(letter), content)
+    this.#track(letter)
+  }
+
+  /**
+   * Keeps a body that is no delivery. The oldest of these make room for it.
+   *
+   * @throws `SpoolError` if the body is too large, or the disk fails or is full, `InvalidDeliveryError` if the body
+   * cannot be written as JSON
+   */
+  async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
+    const text = jsonOf(storedBodyOf(body), body)
+    if (Buffer.byteLength(text) > maxInvalidBytes) {
+      throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
+    }
+    await this.add({ id, kind: 'invalid' }, text, { issues })
+    await this.#dropOldestInvalid()
+  }
+
+  async #dropOldestInvalid(): Promise<void> {
+    const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
+    let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
+    for (const letter of invalid.sort((a, b) => a.id - b.id)) {
+      if (bytes <= maxInvalidBytes) return
+      bytes -= roomOf(letter.bytes)
+      await this.remove(letter.id)
+    }
+  }
+
+  /** Turns the file of a delivery into a letter without details. Needs no room on the disk. */
+  async adopt(file: string, fields: LetterFields): Promise<void> {
+    await this.#folder.rename(file, letterName(fields))
+    this.#track(fields)
+  }
+
+  /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws what the disk says */
+  async read(id: number): Promise<DeadLetter | undefined> {
+    const fields = this.#letters.get(id)
+    if (fields === undefined) return undefined
+    const name = letterName(fields)
+    const content = await this.#folder.read(name).catch(unlessGone)
+    const { lines, damagedAt } = contentOf(content ?? Buffer.alloc(0), { ...fields, count: 2 })
+    const first = lines.find((line) => line.id === id)
+    const second = lines.find((line) => line.id === id + 1)
+    if (first === undefined || damagedAt.length > 0) {
+      if (content) await this.#folder.keepDamaged(name)
+      // Not if it was discarded, or found damaged by another reader, meanwhile.
+      if (this.#forget(fields)) this.#reports.damaged(name, content && damagedAt[0])
+      return undefined
+    }
+    const { kind } = fields
+    return {
+      id,
+      receivedAt: receivedAtOf(id),
+      body: kind === 'invalid' ? bodyOf(JSON.parse(first.text)) : first.text,
+      reason: kind === 'stuck' ? 'stuck' : 'invalid',
+      ...(second === undefined ? {} : JSON.parse(second.text)),
+    }
+  }
+
+  /** Removes a letter after `first` is done, and resolves with whether it was there. Of two at a time one wins. */
+  async remove(id: number, first: () => Promise<void> = async () => {}): Promise<boolean> {
+    const fields = this.#letters.get(id)
+    if (fields === undefined) return false
+    this.#forget(fields)
+    try {
+      await first()
+      await this.#folder.remove(letterName(fields))
+      return true
+    } catch (error) {
+      this.#track(fields)
+      throw error
+    }
+  }
+}
+
+function storedBodyOf(body: unknown): StoredBody {
+  if (typeof body === 'string') return { encoding: 'text', body }
+  if (!isBytes(body)) return { encoding: 'json', body }
+  const bytes = ArrayBuffer.isView(body)
+    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    : Buffer.from(body)
+  return { encoding: 'base64', body: bytes.toString('base64') }
+}
+
+function bodyOf(stored: StoredBody): unknown {
+  return stored.encoding === 'base64' ? Buffer.from(stored.body, 'base64') : stored.body
+}

@@ -1,0 +1,188 @@
+/**
+ * The format of the spool's files: names that say when their deliveries are due, and lines that show damage. Pure.
+ *
+ * Each entry stands between two line breaks of its own, which JSON text never contains. A damaged byte therefore
+ * costs one entry: the entries before and after it keep their line breaks.
+ */
+import { crc32 } from 'node:zlib'
+import { messageOf } from '../shared/text.js'
+import { invalidDelivery } from '../webhooks/parse.js'
+
+/** What the name of a batch says. */
+export interface BatchFields {
+  /** When the batch is to be tried again, on the clock of the deliverer; 0 if it was never tried. */
+  readonly dueAt: number
+  /** The id of the first entry; the others have the ids that follow. See {@link receivedAtOf}. */
+  readonly id: number
+  /** How often its entries have failed. */
+  readonly attempts: number
+  /** When `onStuck` was called last, on the clock of the deliverer; 0 if never. */
+  readonly reportedAt: number
+  /** How many entries the file was written with. */
+  readonly count: number
+  /** Size of the file. */
+  readonly bytes: number
+}
+
+/** Kinds of dead letters: a body that never was a delivery, a kept delivery that fails, one that cannot be read. */
+const letterKinds = ['invalid', 'stuck', 'unreadable'] as const
+
+/** What the name of a dead letter says. */
+export interface LetterFields {
+  readonly id: number
+  readonly kind: (typeof letterKinds)[number]
+  readonly bytes: number
+}
+
+/** What a name in the folder stands for. */
+export type ParsedName =
+  | { readonly type: 'batch'; readonly fields: BatchFields }
+  | { readonly type: 'letter'; readonly fields: LetterFields }
+  /** A file that was being written when its process ended: nothing in it was acknowledged. */
+  | { readonly type: 'unfinished' }
+  /** A lock, or a damaged file. */
+  | { readonly type: 'other' }
+  | { readonly type: 'unknown' }
+
+/** An entry that was found in a file. */
+export interface Line {
+  readonly id: number
+  /** Where its mark stands. */
+  readonly offset: number
+  readonly text: string
+}
+
+/** What is in a file: its entries, those without the delivered mark only, and where it is damaged. */
+export interface Content {
+  readonly lines: readonly Line[]
+  readonly damagedAt: readonly number[]
+}
+
+/** Written over the mark and the sum of an entry that is done. A single damaged byte cannot make this of them. */
+export const doneMark = Buffer.from('---------')
+
+/** Mark, sum and a space. */
+const headerBytes = doneMark.length + 1
+const waitsMark = 0x2b
+const lineBreak = 0x0a
+
+const blockBytes = 4_096
+
+/** What a file takes of the disk, in bytes. */
+export function roomOf(bytes: number): number {
+  return Math.ceil(bytes / blockBytes) * blockBytes
+}
+
+/** When a delivery was received, in milliseconds since 1970: its id is that time in microseconds. */
+export function receivedAtOf(id: number): number {
+  return Math.floor(id / 1_000)
+}
+
+const batchPattern = /^(\d+)-(\d+)-(\d+)-(\d+)-(\d+)-(\d+)-[0-9a-f]{8}\.batch$/
+const letterPattern = /^(\d+)-([a-z]+)-(\d+)-[0-9a-f]{8}\.letter$/
+
+/** A lock, or one that is being made. A `yarn.lock` is none. */
+export const lockPattern = /^[0-9a-f]{16}\.lock(\.new)?$/
+
+/** The name of a batch. Names sort by when they are due, then by id. */
+export function batchName({ dueAt, id, attempts, reportedAt, count, bytes }: BatchFields): string {
+  return withSum([digits(dueAt, 13), digits(id, 16), attempts, reportedAt, count, bytes], 'batch')
+}
+
+export function letterName({ id, kind, bytes }: LetterFields): string {
+  return withSum([digits(id, 16), kind, bytes], 'letter')
+}
+
+/** A name that is not exactly as written here is `unknown`: a wrong time or id would delay entries or lose them. */
+export function parseName(name: string): ParsedName {
+  const numbers = batchPattern.exec(name)?.slice(1).map(Number)
+  if (numbers !== undefined) {
+    const [dueAt = 0, id = 0, attempts = 0, reportedAt = 0, count = 0, bytes = 0] = numbers
+    const fields = { dueAt, id, attempts, reportedAt, count, bytes }
+    if (batchName(fields) === name) return { type: 'batch', fields }
+  }
+  const [, id, word, bytes] = letterPattern.exec(name) ?? []
+  const kind = letterKinds.find((each) => each === word)
+  if (kind !== undefined) {
+    const fields = { id: Number(id), kind, bytes: Number(bytes) }
+    if (letterName(fields) === name) return { type: 'letter', fields }
+  }
+  const isUnfinished = name.endsWith('.new') && 'fields' in parseName(name.slice(0, -4))
+  if (isUnfinished) return { type: 'unfinished' }
+  return { type: lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown' }
+}
+
+/**
+ * JSON on one line.
+ *
+ * @param body - what the error has as its body
+ * @throws `InvalidDeliveryError` for what JSON cannot hold: a bigint, an object in itself, thousands of levels
+ */
+export function jsonOf(value: unknown, body = value): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    const message = `the body cannot be written as JSON (${messageOf(error)})`
+    throw invalidDelivery(body, [{ path: [], message }], error)
+  }
+}
+
+/** An entry as it stands in a file. @param text - JSON on one line */
+export function lineOf(id: number, text: string): Buffer {
+  const content = `${id} ${text}`
+  return Buffer.from(`\n+${sumOf(content)} ${content}\n`)
+}
+
+/** Reads a file. Never throws: what is damaged is left out. */
+export function contentOf(bytes: Buffer, expected: Pick<BatchFields, 'id' | 'count' | 'bytes'>): Content {
+  const lines: Line[] = []
+  const damagedAt: number[] = []
+  const seen = new Set<number>()
+  // Each entry ends with a line break, and the next one begins with another.
+  let nextStart = 1
+  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(lineBreak, start)
+    if (end < 0) end = bytes.length
+    if (end === start) continue
+    const isInPlace = start === nextStart
+    nextStart = end + 2
+    const segment = bytes.subarray(start, end)
+    if (segment.subarray(0, doneMark.length).equals(doneMark)) continue
+    const line = end < bytes.length ? lineIn(segment, start) : undefined
+    // A line of another file, or one that is here twice, was written by a disk that confused its blocks.
+    const isOwn =
+      line !== undefined &&
+      line.id >= expected.id &&
+      line.id < expected.id + expected.count &&
+      !seen.has(line.id)
+    if (isOwn) {
+      seen.add(line.id)
+      lines.push(line)
+    }
+    if (!isOwn || !isInPlace || segment[0] !== waitsMark) damagedAt.push(start)
+  }
+  const isWhole = bytes.length === expected.bytes && nextStart === bytes.length + 1
+  if (!isWhole && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, expected.bytes))
+  return { lines, damagedAt }
+}
+
+function lineIn(segment: Buffer, offset: number): Line | undefined {
+  const content = segment.subarray(headerBytes)
+  if (segment.toString('latin1', 1, headerBytes) !== `${sumOf(content)} `) return undefined
+  const text = content.toString()
+  const space = text.indexOf(' ')
+  return { id: Number(text.slice(0, space)), offset, text: text.slice(space + 1) }
+}
+
+function withSum(fields: readonly (number | string)[], type: string): string {
+  const head = `${fields.join('-')}-`
+  return `${head}${sumOf(head)}.${type}`
+}
+
+function sumOf(content: string | Uint8Array): string {
+  return crc32(content).toString(16).padStart(8, '0')
+}
+
+function digits(value: number, count: number): string {
+  return String(value).padStart(count, '0')
+}

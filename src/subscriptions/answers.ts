@@ -1,0 +1,197 @@
+/** What the answers to subscription calls mean (docs/service.md, States, Endpoints and Errors). */
+import * as z from 'zod'
+import {
+  ApiError,
+  type Issue,
+  NotificationError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  SubscriptionConflictError,
+  SubscriptionNotFoundError,
+  type SubscriptionRequestSummary,
+} from '../errors.js'
+import type { Progress } from '../http/deadline.js'
+import type { Answer } from '../http/send.js'
+import { withoutQuery } from '../shared/http-syntax.js'
+import { parseJson } from '../shared/json.js'
+import { isSuccess, isTurnedAway } from '../shared/status.js'
+import { formatIssues, validate } from '../shared/validation.js'
+import { type CreateSubscriptionInput, compileOnce } from './schemas.js'
+
+/** A subscription that now exists (docs/service.md, Resources). */
+export interface CreatedSubscription {
+  /** The service's identifier; needed to unsubscribe and to update, so keep it. */
+  readonly subscriptionId: number
+}
+
+/** The result of `tryCreateSubscription`: comparing `created` narrows it. */
+export type CreateSubscriptionResult =
+  | {
+      /** A subscription now exists. */
+      readonly created: true
+      /** The service's identifier; needed to unsubscribe and to update, so keep it. */
+      readonly subscriptionId: number
+    }
+  | {
+      /** Nothing was created or deleted. */
+      readonly created: false
+      /** The error that `createSubscription` would have thrown. */
+      readonly conflict: SubscriptionConflictError
+    }
+
+/** The answer to a successful create (docs/service.md, Endpoints). Fields beyond this one are dropped. */
+export const createSubscriptionResponseSchema = z.object({
+  /** Identifier of the new subscription. */
+  subscription_id: z.int(),
+})
+
+/**
+ * What errors show of a create: not its parameters, headers or the query of its callback URL, which may be secrets.
+ *
+ * @param input - validated, so that its lists are copies which the caller cannot change
+ */
+export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSummary {
+  const { callbackUrl, notificationTypes, recreateIfExists = false, usernames } = input
+  return { notificationTypes, usernames, callbackUrl: withoutQuery(String(callbackUrl)), recreateIfExists }
+}
+
+/**
+ * The subscription that an answer reports, or the conflict.
+ *
+ * @throws `ResponseValidationError` for a success without a usable id, `ApiError` for error statuses but 409
+ */
+export function readCreateAnswer(
+  answer: Answer,
+  request: SubscriptionRequestSummary,
+): CreateSubscriptionResult {
+  if (answer.status === 409) return { created: false, conflict: conflictError(answer, request) }
+  if (!isSuccess(answer.status)) throw apiError(answer)
+  if (answer.status !== 201) refuseForeignPage(answer)
+  const schema = compileOnce(createSubscriptionResponseSchema)
+  const body = validate(schema, parseJson(answer.body), (issues) => noUsableId(answer, issues))
+  return { created: true, subscriptionId: body.subscription_id }
+}
+
+/**
+ * The error to throw for a create that failed with `error`: an `OutcomeUnknownError` if an attempt may have created the
+ * subscription, and no later answer settled whether it did.
+ */
+export function createFailure(
+  error: unknown,
+  request: SubscriptionRequestSummary,
+  { lostAttempts }: Pick<Progress, 'lostAttempts'>,
+): unknown {
+  if (lostAttempts === 0) return error
+  // The reason of a caller's signal is thrown unchanged.
+  if (!(error instanceof NotificationError)) return error
+  // A 201 with an unusable body proves that a subscription exists; a page with another status proves nothing.
+  if (error instanceof ResponseValidationError && error.status === 201) return error
+  return new OutcomeUnknownError(
+    'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
+      'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
+      `(${error.message})`,
+    { request },
+    { cause: error },
+  )
+}
+
+/**
+ * Returns if the answer is a success.
+ *
+ * @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page
+ */
+export function readSubscriptionAnswer(
+  answer: Answer,
+  subscriptionId: number,
+  { lostAttempts }: Pick<Progress, 'lostAttempts'>,
+): void {
+  if (isSuccess(answer.status)) {
+    refuseForeignPage(answer)
+    return
+  }
+  if (answer.status !== 404) throw apiError(answer, { mayHaveTakenEffect: lostAttempts > 0 })
+  throw new SubscriptionNotFoundError(
+    `There is no active subscription ${subscriptionId} at ${answer.url}: it was unsubscribed or replaced, or the service ended it ` +
+      'after three failed callbacks in a row. Create a new one if you still need it.',
+    { ...detailsOf(answer), subscriptionId },
+  )
+}
+
+/** @param options.mayHaveTakenEffect - whether an earlier attempt of the same call was lost */
+export function apiError(
+  answer: Answer,
+  { mayHaveTakenEffect = false }: { mayHaveTakenEffect?: boolean } = {},
+): ApiError {
+  const { purpose, status } = answer
+  const mayHave = mayHaveTakenEffect ? ' The call may still have taken effect; repeating it is safe.' : ''
+  return new ApiError(
+    `Could not ${purpose}: the service answered ${status}. ${advice(answer)}${mayHave}`,
+    detailsOf(answer),
+  )
+}
+
+function advice({ status, retryAfterMs, url }: Answer): string {
+  if (status >= 300 && status <= 399) return 'Redirects are not followed: set `baseUrl` to the final address.'
+  if (status === 401)
+    return 'It does not accept the credentials: check `auth`, and that access was activated.'
+  if (status === 403)
+    return 'The credentials are valid but do not permit this: ask the operator of the service for access.'
+  if (status === 404) return `Check \`baseUrl\`: there is no subscription service at ${url}.`
+  if (isTurnedAway(status)) {
+    const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
+    return `It is busy: try again ${when}.`
+  }
+  if (status >= 500) return 'It failed: try again later.'
+  return 'Its explanation is in error.body.'
+}
+
+/** @throws `ResponseValidationError` for a page of HTML or XML, which cannot come from the service */
+function refuseForeignPage(answer: Answer): void {
+  const { body, purpose, requestId, status, url } = answer
+  if (!body.trimStart().startsWith('<')) return
+  const issues = [{ path: [], message: 'is a page of HTML or XML' }]
+  throw new ResponseValidationError(
+    `Could not ${purpose}: ${url} answered ${status} with a page of HTML or XML, which is not from the service, ` +
+      'but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
+    { status, url, requestId, body: answer.redact(body), issues },
+  )
+}
+
+function noUsableId(answer: Answer, found: readonly Issue[]): ResponseValidationError {
+  const { requestId, status, url } = answer
+  const issues = answer.bodyComplete ? found : [{ path: [], message: 'is incomplete or too long' }]
+  return new ResponseValidationError(
+    `The service answered ${status}, but the body holds no usable subscription_id (${formatIssues(issues)}). ` +
+      'A subscription probably exists now: the body is in error.body, and creating again with ' +
+      '`recreateIfExists: true` replaces the subscription and returns its id.',
+    { status, url, requestId, body: answer.redact(answer.body), issues },
+  )
+}
+
+function conflictError(answer: Answer, request: SubscriptionRequestSummary): SubscriptionConflictError {
+  // With recreateIfExists the service would have replaced an identical subscription: this one overlaps in part.
+  const reason = request.recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
+  const wanted = `${request.notificationTypes.join(', ')} for ${listed(request.usernames)} to ${request.callbackUrl}`
+  return new SubscriptionConflictError(
+    reason === 'partial-overlap'
+      ? `An existing subscription covers part of ${wanted}, and \`recreateIfExists\` replaces only an identical one. ` +
+          'Nothing was created or deleted. Unsubscribe the existing subscription first, or leave out the users and ' +
+          'types that it covers, or use another callback URL.'
+      : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
+          'If it is identical, set `recreateIfExists: true` to replace it and get its new id; ' +
+          'if that fails with 409, too, it overlaps only in part: unsubscribe it first.',
+    { ...detailsOf(answer), reason, request },
+  )
+}
+
+function listed(usernames: readonly string[]): string {
+  const shown = 3
+  const rest = usernames.length - shown
+  return usernames.slice(0, shown).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+/** The fields that every error about an answer has. */
+function detailsOf(answer: Answer) {
+  const { body, requestId, retryAfterMs, status, url } = answer
+  return { status, url, requestId, body: answer.redact(body), retryAfterMs }
+}

@@ -1,0 +1,291 @@
+/** What a caller gives to create, update and end a subscription (docs/service.md, Resources and Endpoints). */
+import * as z from 'zod'
+import { InvalidRequestError } from '../errors.js'
+import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
+import {
+  callbackUrlProblem,
+  headerName,
+  headerNameRule,
+  headerValue,
+  headerValueRule,
+} from '../shared/http-syntax.js'
+import { validate } from '../shared/validation.js'
+
+/**
+ * Values by name, which come back as headers of the same name on every callback (docs/service.md, Resources). Names
+ * that differ in case only are the same name.
+ */
+export type AssociatedValues = Readonly<Record<string, string>>
+
+/** A subscription to create: every notification of any listed type, about any listed user (docs/service.md, Delivery). */
+export interface CreateSubscriptionInput {
+  /** One or more of `behavioral`, `call-score`, `conversation-ai`. */
+  readonly notificationTypes: readonly NotificationType[]
+  /** The usernames of the users (agents) whose notifications are wanted, at least one. */
+  readonly usernames: readonly string[]
+  /**
+   * Where the service sends its notifications, `https:`. A text must be spelled as `URL` spells it, without a fragment,
+   * because the service compares callback URLs as text; the error shows the right spelling.
+   */
+  readonly callbackUrl: string | URL
+  /**
+   * Replaces an existing subscription that has exactly the same types, users and callback URL, instead of
+   * answering 409. A partial overlap is a 409 even then (docs/service.md, States). Default: `false`.
+   */
+  readonly recreateIfExists?: boolean | undefined
+  /** Sent as fields of the form; come back as headers of every callback, such as a `token`. Default: none. */
+  readonly parameters?: AssociatedValues | undefined
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
+  readonly headers?: AssociatedValues | undefined
+}
+
+/**
+ * The pairs to change, at least one; all other pairs keep their values. Later callbacks carry the new values
+ * (docs/service.md, Rules).
+ */
+export interface UpdateSubscriptionParametersInput {
+  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
+  readonly parameters?: AssociatedValues | undefined
+  /**
+   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
+   * (docs/service.md, Endpoints). Default: none.
+   */
+  readonly headers?: AssociatedValues | undefined
+}
+
+const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
+
+/** A schema compiled once, when it is first needed. */
+export function compileOnce<Schema extends z.ZodType>(schema: Schema): Schema {
+  const known = compiledSchemas.get(schema)
+  if (known !== undefined) return known as Schema
+  const made = z.compile(schema instanceof z.ZodLazy ? schema.unwrap() : schema)
+  compiledSchemas.set(schema, made as z.ZodType)
+  return made as Schema
+}
+
+/** @throws `InvalidRequestError` that lists everything that is wrong with the input; nothing was sent */
+export function validInput<Output>(method: string, schema: z.ZodType<Output>, input: unknown): Output {
+  return validate(
+    compileOnce(schema),
+    input,
+    (issues, text) => new InvalidRequestError(`${method} sent nothing: ${text}.`, { issues }),
+  )
+}
+
+/**
+ * Validates the input of `createSubscription`: refuses everything that the service could not take, or would take wrongly
+ * (docs/service.md, Endpoints).
+ */
+export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
+  createInputSchema({ allowInsecureLoopback: false })
+
+/** For a client with `allowInsecureLoopback`: takes `http:` callback URLs on loopback hosts, too. */
+export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: true })
+
+function createInputSchema({
+  allowInsecureLoopback,
+}: {
+  allowInsecureLoopback: boolean
+}): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
+  // Usually all subscriptions have the same callback URL: the last valid one is not checked again.
+  let usualUrl: string | undefined
+  function isUsable(url: string | URL): boolean {
+    const text = String(url)
+    if (text !== usualUrl && callbackUrlProblem(text, allowInsecureLoopback) !== undefined) return false
+    usualUrl = text
+    return true
+  }
+
+  // Lazy, so that importing the package does not build this schema.
+  return z.lazy(() =>
+    z
+      .strictObject({
+        notificationTypes: z
+          .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
+          .min(1, 'must name at least one notification type')
+          .check(refuseRepetitions),
+        usernames: z
+          .array(
+            z.string().refine((name) => usernameProblem(name) === undefined, {
+              error: ({ input }) => usernameProblem(String(input)),
+            }),
+          )
+          .min(1, 'must name at least one user')
+          .check(refuseRepetitions),
+        callbackUrl: z.union([z.string(), z.instanceof(URL)], 'must be a URL').refine(isUsable, {
+          error: ({ input }) => callbackUrlProblem(String(input), allowInsecureLoopback),
+        }),
+        recreateIfExists: z.boolean().optional(),
+        parameters: parametersSchema.unwrap().optional(),
+        headers: headersSchema.unwrap().optional(),
+      })
+      .check(checkAssociatedValues),
+  )
+}
+
+/** Validates the input of `updateSubscriptionParameters` (docs/service.md, Endpoints). */
+export const updateSubscriptionParametersInputSchema: z.ZodType<
+  UpdateSubscriptionParametersInput,
+  UpdateSubscriptionParametersInput
+> = z.lazy(() =>
+  z
+    .strictObject({
+      parameters: parametersSchema.unwrap().optional(),
+      headers: headersSchema.unwrap().optional(),
+    })
+    .check(checkAssociatedValues)
+    .refine(
+      ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
+      'at least one parameter or header must be given',
+    ),
+)
+
+/** Validates a subscription id: the integer that creating returned (docs/service.md, Resources). */
+export const subscriptionIdSchema = z.lazy(() =>
+  z.int('the subscription id must be the integer that createSubscription returned'),
+)
+
+/** A username that can be sent unchanged. `Cs`: half a surrogate pair, which cannot be encoded. */
+const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
+
+/** Why a name cannot be sent, or `undefined`. */
+export function usernameProblem(name: string): string | undefined {
+  if (usernamePattern.test(name)) return undefined
+  if (name === '') return 'must not be empty'
+  if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
+  if (name.trim() !== name) return 'must not begin or end with white space'
+  if (!name.isWellFormed()) return 'must not contain half a surrogate pair: it cannot be encoded'
+  return 'must not contain control characters'
+}
+
+function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {
+  const seen = new Set<string>()
+  values.forEach((value, index) => {
+    if (seen.has(value)) {
+      issues.push({ code: 'custom', continue: true, input: value, path: [index], message: 'is listed twice' })
+    }
+    seen.add(value)
+  })
+}
+
+/** Form fields that the service interprets (docs/service.md, Endpoints). */
+const formFields = ['notification_type', 'username', 'callback_url', 'recreateifexists']
+
+/** Headers that describe the message or the connection: the sender of the callback must set these itself. */
+const messageHeaders = [
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+/** Headers that the client sets on its own requests. */
+const requestHeaders = ['accept', 'authorization', 'user-agent']
+
+export const parametersSchema = z.lazy(() =>
+  associatedValuesSchema(
+    new Map([
+      ...formFields.map((name) => [name, 'it is a field of the request'] as const),
+      ...messageHeaders.map((name) => [name, 'as a header it would break the callback'] as const),
+    ]),
+  ),
+)
+
+export const headersSchema = z.lazy(() =>
+  associatedValuesSchema(
+    new Map(
+      [...messageHeaders, ...requestHeaders].map((name) => [name, 'it is a header of the request'] as const),
+    ),
+  ),
+)
+
+/**
+ * The schema of name/value pairs. The pairs are checked here and not by `z.record`, which drops a `__proto__` key.
+ *
+ * @param reserved - names that cannot be used, in lower case, and why
+ */
+function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
+  return z
+    .custom<AssociatedValues>(isRecord, 'must be an object of names and values')
+    .check(({ value: values, issues }) => {
+      const seen = new Set<string>()
+      for (const name of Object.keys(values)) {
+        const value: unknown = values[name]
+        const refuse = (message: string) =>
+          issues.push({ code: 'custom', continue: true, input: value, path: [name], message })
+        const lowerCase = name.toLowerCase()
+        if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
+        if (typeof value !== 'string') refuse('must be text')
+        else if (!headerValue.test(value)) {
+          refuse(`has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
+        }
+        const reason = name === '__proto__' ? 'objects take it for their prototype' : reserved.get(lowerCase)
+        if (reason !== undefined) refuse(`is reserved: ${reason}`)
+        if (seen.has(lowerCase)) refuse('is given twice: header names are the same in any case')
+        seen.add(lowerCase)
+      }
+    })
+    .meta({ type: 'object', additionalProperties: { type: 'string' } })
+}
+
+function isRecord(values: unknown): boolean {
+  return typeof values === 'object' && values !== null && !Array.isArray(values)
+}
+
+/** The most parameters and headers together; more could make a server refuse the callback (docs/receiver.md). */
+const maxValues = 100
+/** The most UTF-8 bytes of their names and values together. Node.js refuses requests with more than 16 KiB of headers. */
+const maxValueBytes = 8 * 1024
+
+interface BothKinds {
+  readonly parameters?: AssociatedValues | undefined
+  readonly headers?: AssociatedValues | undefined
+}
+
+/**
+ * Checks parameters and headers together, because on a callback all of them are headers: refuses too many, and a name in
+ * both kinds, which would be one header with two values.
+ */
+export function checkAssociatedValues({ value, issues }: z.core.ParsePayload<BothKinds>): void {
+  const refuse = (path: PropertyKey[], message: string) =>
+    issues.push({ code: 'custom', continue: true, input: value, path, message })
+  const { parameters = {}, headers = {} } = value
+  const sizeProblem = associatedValuesProblem(value)
+  if (sizeProblem !== undefined) refuse([], sizeProblem)
+  const parameterNames = new Set(Object.keys(parameters).map((name) => name.toLowerCase()))
+  for (const name of Object.keys(headers)) {
+    if (!parameterNames.has(name.toLowerCase())) continue
+    refuse(['headers', name], 'is a parameter, too: on callbacks both would be the same header')
+  }
+}
+
+/** Why so many or so large parameters and headers would make callbacks fail, or `undefined`. */
+export function associatedValuesProblem({ parameters = {}, headers = {} }: BothKinds): string | undefined {
+  const pairs = [...Object.entries(parameters), ...Object.entries(headers)]
+  const why = 'all of them come back as headers of every callback, and servers limit those'
+  if (pairs.length > maxValues) {
+    return `there are ${pairs.length} parameters and headers, more than the limit of ${maxValues}: ${why}`
+  }
+  const bytes = pairs.reduce((sum, [name, text]) => sum + utf8Bytes(name) + utf8Bytes(text), 0)
+  if (bytes <= maxValueBytes) return undefined
+  return `names and values of parameters and headers have ${bytes} bytes, more than the limit of ${maxValueBytes}: ${why}`
+}
+
+/** 0 for a value that is not text: another schema refuses it. */
+function utf8Bytes(text: unknown): number {
+  return typeof text === 'string' ? Buffer.byteLength(text) : 0
+}

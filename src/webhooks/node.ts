@@ -1,0 +1,255 @@
+/** A callback route for servers of Node.js. */
+import { BoundedBytes } from '../shared/bounded-bytes.js'
+import {
+  type BodyRead,
+  bodyTimeoutMs,
+  decoded,
+  failedBody,
+  isBytes,
+  lateBody,
+  unreadableBody,
+} from './body.js'
+import type { PayloadSchemas } from './delivery.js'
+import { RequestHeaders } from './headers.js'
+import { type CallbackAnswer, coreOf, type DeliveryReceiver, type ReceiverCore } from './receiver.js'
+
+/**
+ * The parts of a request that the handler uses: an `IncomingMessage` of `node:http` and `node:https`, an
+ * `Http2ServerRequest`, and what Express, Connect and NestJS make of them.
+ */
+export interface NodeRequest {
+  /** The HTTP method. */
+  readonly method?: string | undefined
+  /** The headers, by lower-case name. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Names and values of the headers in turn, as they were sent. */
+  readonly rawHeaders?: readonly string[] | undefined
+  /** The major version of HTTP: 1 or 2. */
+  readonly httpVersionMajor?: number | undefined
+  /** The stream of the request, with `node:http2` only. */
+  readonly stream?:
+    | {
+        /** Closes the stream alone, with an error code (RFC 9113 section 7). */
+        close(code: number): unknown
+      }
+    | undefined
+  /** What a body parser that ran before left here. */
+  readonly body?: unknown
+  /** Whether the connection is gone. */
+  readonly destroyed?: boolean | undefined
+  /** Whether the whole request has arrived, read or not. */
+  readonly complete?: boolean | undefined
+  /** Whether the body was read to its end. */
+  readonly readableEnded?: boolean | undefined
+  /** Whether something has begun to read the body. */
+  readonly readableDidRead?: boolean | undefined
+  /** The encoding that `setEncoding` was called with, if it was. */
+  readonly readableEncoding?: string | null | undefined
+  /** Keeps what arrives until it is taken. */
+  pause?(): unknown
+  /** Takes what has arrived of the body, or `null`. Platforms without a server may have requests without it. */
+  read?(): Uint8Array | string | null
+  /** A part of the body arrived. */
+  on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
+  /** The body or the connection has ended. */
+  on(event: 'end' | 'close', listener: () => void): unknown
+  /** The connection broke. */
+  on(event: 'error', listener: (error: Error) => void): unknown
+  /** Reads on without listening: the rest of the body is dropped. */
+  resume(): unknown
+  /** Ends the connection. */
+  destroy?(): unknown
+}
+
+/** The parts of a `ServerResponse` or an `Http2ServerResponse` that the handler uses. */
+export interface NodeResponse {
+  /** HTTP status of the answer. */
+  statusCode: number
+  /** Whether something else has answered. */
+  readonly headersSent: boolean
+  /** Sets a header of the answer. */
+  setHeader(name: string, value: string): unknown
+  /** Sends the answer, without a body. */
+  end(): unknown
+}
+
+/**
+ * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
+ * Express 4 and 5, Connect and NestJS. It answers every request and never calls `next`.
+ *
+ * - Put the route before a body parser. Behind one it works, too (raw, text or JSON); but a body parser answers
+ *   malformed JSON with 400, more than 100 kB with 413 and an unknown charset with 415, and each counts as a failed
+ *   delivery.
+ * - Method and secrets are checked before the body is read. A secret header that was sent twice is refused. A refused
+ *   sender that continues its body is disconnected after 10 seconds.
+ * - The listener reads at most `maxBodyBytes`, for at most 10 seconds. A body that is late, incomplete, or was read by a
+ *   middleware that kept nothing of it, goes to `onInvalid`, with the part that was received.
+ * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
+ *
+ * @throws `ConfigurationError` for what is no receiver
+ *
+ * @example
+ * ```ts
+ * createServer(toNodeHandler(receiver)).listen(8080) // node:http
+ * app.post('/notifications', toNodeHandler(receiver)) // Express: before app.use(express.json())
+ * ```
+ */
+export function toNodeHandler<Payloads extends PayloadSchemas>(
+  receiver: DeliveryReceiver<Payloads>,
+): (request: NodeRequest, response: NodeResponse) => void {
+  const core = coreOf(receiver)
+  return (request, response) => void handleNodeRequest(core, request, response)
+}
+
+async function handleNodeRequest(
+  core: ReceiverCore,
+  request: NodeRequest,
+  response: NodeResponse,
+): Promise<void> {
+  const { rawHeaders, httpVersionMajor } = request
+  // `headers` has only one of several values that were sent.
+  const headers = new RequestHeaders(rawHeaders?.length ? rawHeaders : request.headers)
+  const declaredBytes = Number(headers.get('content-length'))
+  const isTooLarge = declaredBytes > core.maxBodyBytes
+  // A short body may still arrive, and the connection is used again. A sender with a long body must stop.
+  let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
+
+  async function readBody(): Promise<BodyRead> {
+    const left = bodyLeftIn(request)
+    if (left !== undefined) return left
+    if (isTooLarge) return { kind: 'too-large' }
+    const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
+    const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
+    mustStop = read.kind !== 'body'
+    return decoded(read, headers, core.maxBodyBytes)
+  }
+
+  const { answer } = await core.receive(request.method, headers, readBody)
+  try {
+    send(answer, request, response, mustStop && !request.readableEnded)
+    if (answer.status !== 204) limitRest(request)
+  } catch (err) {
+    const { status } = answer
+    core.log('error', { event: 'callback.unanswered', err, status }, 'Callback not answered')
+  }
+}
+
+/** @param mustStop - whether the sender must stop sending the body */
+function send(
+  { status, headers }: CallbackAnswer,
+  request: NodeRequest,
+  response: NodeResponse,
+  mustStop: boolean,
+): void {
+  const isHttp2 = request.httpVersionMajor === 2
+  // Taken before the answer ends: afterwards an HTTP/2 request has no stream any more.
+  const stream = isHttp2 && mustStop ? request.stream : undefined
+  // A middleware that ran before may have answered already, at a time limit of its own.
+  if (!response.headersSent) {
+    response.statusCode = status
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    if (mustStop && !isHttp2) response.setHeader('connection', 'close')
+    response.end()
+  }
+  // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
+  stream?.close(0)
+}
+
+/** Disconnects a refused sender that is still sending its body after {@link bodyTimeoutMs}. */
+function limitRest(request: NodeRequest): void {
+  if (request.complete !== false || request.destroyed) return
+  const timer = setTimeout(() => request.destroy?.(), bodyTimeoutMs)
+  // Every request emits `close` in the end, also one whose body is complete.
+  request.on('close', () => clearTimeout(timer))
+}
+
+/** The body that a middleware has read already; `undefined` if the stream is untouched. */
+function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
+  try {
+    const { body } = request
+    const wasRead = request.readableDidRead || request.readableEnded
+    // For other content types some body parsers set an empty object, and leave the stream unread.
+    if (!wasRead && isEmpty(body)) return undefined
+    if (body === undefined) return unreadableBody('was read before, which left nothing in req.body', body)
+    return { kind: 'body', body }
+  } catch (thrown) {
+    // On some platforms `request.body` is a getter that parses, and throws.
+    return failedBody(thrown, undefined)
+  }
+}
+
+function isEmpty(body: unknown): boolean {
+  if (Object(body) !== body) return !body
+  return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
+}
+
+/**
+ * Reads the stream up to `maxBytes`, for a limited time. Never rejects.
+ *
+ * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
+ */
+async function readNodeStream(
+  request: NodeRequest,
+  maxBytes: number,
+  declaredBytes: number | undefined,
+): Promise<BodyRead<Uint8Array>> {
+  const collected = new BoundedBytes(maxBytes)
+  if (declaredBytes !== undefined) {
+    // Paused, so that no chunk goes to another listener before it is read here.
+    request.pause?.()
+    // Read now: Node.js drops an unread body as soon as anything answers the request.
+    takeWhatIsThere(request, collected)
+    // Usually the body arrives with its head, and is complete one microtask later.
+    await undefined
+    takeWhatIsThere(request, collected)
+    if (collected.size === declaredBytes) return { kind: 'body', body: collected.bytes }
+  }
+  return readRest(request, collected, declaredBytes)
+}
+
+function takeWhatIsThere(request: NodeRequest, collected: BoundedBytes): void {
+  const chunk = request.read?.() ?? ''
+  if (chunk.length > 0) collected.add(bytesOf(chunk, request))
+}
+
+/** Reads on by listeners: an async iterator would destroy the request when it ends early. */
+function readRest(
+  request: NodeRequest,
+  collected: BoundedBytes,
+  declaredBytes: number | undefined,
+): Promise<BodyRead<Uint8Array>> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => finish(lateBody(collected.bytes)), bodyTimeoutMs)
+
+    /** Settles the promise: only the first call counts. */
+    function finish(read: BodyRead<Uint8Array>): void {
+      clearTimeout(timer)
+      resolve(read)
+    }
+    function finishWhole(): void {
+      finish({ kind: 'body', body: collected.bytes })
+    }
+    function breakOff(cause?: Error): void {
+      finish(unreadableBody('broke off with the connection', collected.bytes, cause))
+    }
+
+    request.on('data', (chunk) => {
+      if (!collected.add(bytesOf(chunk, request))) finish({ kind: 'too-large' })
+      else if (collected.size === declaredBytes) finishWhole()
+    })
+    request.on('end', finishWhole)
+    request.on('error', breakOff)
+    // Every request emits `close` in the end, also one whose body is complete.
+    request.on('close', breakOff)
+    // A middleware that ran before may have paused the stream.
+    request.resume()
+    if (request.readableEnded) finishWhole()
+    else if (request.destroyed) breakOff()
+  })
+}
+
+/** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
+function bytesOf(chunk: Uint8Array | string, request: NodeRequest): Uint8Array {
+  // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
+  return typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding as BufferEncoding) : chunk
+}

@@ -1,0 +1,194 @@
+/** How a receiver is configured: its options, and what validates them. */
+import * as z from 'zod'
+import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import type { Logger } from '../logger.js'
+import { maxDelayMs } from '../shared/time-limit.js'
+import { formatIssues, loggerSchema, validate } from '../shared/validation.js'
+import type { NoPayloadSchemas, Notification, PayloadSchemas } from './delivery.js'
+import type { DeliveryContext } from './handlers.js'
+import { payloadsSchema } from './parse.js'
+import { secretsIssues } from './verify.js'
+
+/** What a `DeliveryReceiver` needs: either `secrets` or `allowUnauthenticated: true`, the rest has defaults. */
+export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
+  OptionalOptions<Payloads> & (Authenticated | Unauthenticated)
+
+/**
+ * Options of a receiver that accepts only callbacks with the secrets.
+ *
+ * @inline
+ */
+interface Authenticated {
+  /**
+   * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the
+   * name of a header, in any case. The headers are parameters or headers that the subscription was created with.
+   * Every header named here must be there once, with one of its accepted values; two values let a secret be
+   * rotated while deliveries arrive.
+   *
+   * @example
+   * ```ts
+   * new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
+   * ```
+   */
+  readonly secrets: Readonly<Record<string, string | readonly string[]>>
+  /** Cannot be `true` together with `secrets`. Default: `false`. */
+  readonly allowUnauthenticated?: false | undefined
+}
+
+/**
+ * Options of a receiver that accepts every sender.
+ *
+ * @inline
+ */
+interface Unauthenticated {
+  /** Cannot be given together with `allowUnauthenticated: true`. */
+  readonly secrets?: undefined
+  /** Accepts callbacks from anyone who can reach the route. */
+  readonly allowUnauthenticated: true
+}
+
+/**
+ * All options but those about authentication.
+ *
+ * @inline
+ */
+interface OptionalOptions<Payloads extends PayloadSchemas> {
+  /**
+   * Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them: they check and type the
+   * payloads of further notification types. Default: the documented one alone.
+   *
+   * @example
+   * ```ts
+   * import * as z from 'zod'
+   *
+   * new DeliveryReceiver({
+   *   secrets: { token: currentToken },
+   *   payloads: { cxScoreUpdated: z.object({ score: z.number() }) },
+   * }).on('cxScoreUpdated', ({ payload }) => console.log(payload.score.toFixed(1)))
+   * ```
+   */
+  readonly payloads?: Payloads | undefined
+  /**
+   * Gets every body that was answered with 204 although it is no delivery: `error.issues` says why, `error.body` is what
+   * was received. The function may be asynchronous. A `logger` gets a line, too. Default: without a `logger`, a
+   * line on `console.error`.
+   */
+  readonly onInvalid?: ((error: InvalidDeliveryError) => unknown) | undefined
+  /**
+   * Gets what a handler threw or rejected with, and what the handler got. The function may be asynchronous. A
+   * `logger` gets a line, too. Default: without a `logger`, a line on `console.error`.
+   */
+  readonly onError?:
+    | ((
+        error: unknown,
+        notification: Notification<string, Payloads>,
+        context: DeliveryContext<Payloads>,
+      ) => unknown)
+    | undefined
+  /**
+   * Gets every request that was refused with 401, 405 or 413. The function may be asynchronous; the answer does not wait
+   * for it. A `logger` gets a line, too. Default: without a `logger`, at most one line a minute on
+   * `console.error`.
+   */
+  readonly onRefused?: ((refused: RefusedCallback) => unknown) | undefined
+  /**
+   * How long an answer waits for the handlers, in milliseconds. Handlers that take longer continue after the answer. How
+   * long the service waits before it counts a failure is not documented; 2 seconds are less than the limits that senders
+   * usually set. Default: 2,000.
+   */
+  readonly ackTimeoutMs?: number | undefined
+  /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
+  readonly maxBodyBytes?: number | undefined
+  /**
+   * Gets a line for each delivery, refusal and failure, never a secret, whether or not `onInvalid`, `onError` and
+   * `onRefused` are given; `false` turns all lines off. Default: only losses are logged, to `console.error`.
+   */
+  readonly logger?: Logger | false | undefined
+}
+
+/** A request that was refused, as `onRefused` gets it. */
+export interface RefusedCallback {
+  /**
+   * 401: a secret is missing, wrong or there twice; 405: the method is not POST; 413: the body is larger than
+   * `maxBodyBytes`.
+   */
+  readonly status: 401 | 405 | 413
+  /** Why the request was refused, for people; never holds a value of a header. */
+  readonly reason: string
+  /** With a 401: the name of the header that failed the check, as written in `secrets`. */
+  readonly header?: string | undefined
+}
+
+/** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
+export function validateReceiverOptions(options: unknown): void {
+  check(optionsSchema(), options, 'The delivery receiver')
+}
+
+/** @throws `ConfigurationError` about an argument that is not of a type */
+export function validateArgument(type: 'string' | 'function', value: unknown, name: string): void {
+  if (typeof value === type) return
+  refuseOptions('The delivery receiver', [
+    { path: [name], message: type === 'string' ? 'must be text' : 'must be a function' },
+  ])
+}
+
+/** @throws `ConfigurationError` about options of `drain` that are unknown, or no time that a timer can wait for */
+export function validateDrainOptions(options: unknown): void {
+  check(z.strictObject({ timeoutMs: delaySchema().optional() }), options, 'The delivery receiver')
+}
+
+/** @throws `ConfigurationError` about options of a callback route */
+export function validateRouteOptions(shape: z.core.$ZodShape, options: unknown): void {
+  check(z.strictObject(shape), options, 'The callback route')
+}
+
+/** @throws `ConfigurationError` that a callback route has no receiver, always */
+export function refuseReceiver(): never {
+  refuseOptions('The callback route', [
+    { path: [], message: 'the first argument must be a DeliveryReceiver' },
+  ])
+}
+
+function check(schema: z.ZodType, value: unknown, subject: string): void {
+  validate(schema, value, (issues) => refuseOptions(subject, issues))
+}
+
+function refuseOptions(subject: string, issues: readonly Issue[]): never {
+  throw new ConfigurationError(`${subject} cannot work: ${formatIssues(issues)}.`, { issues })
+}
+
+function delaySchema() {
+  return z.number().min(0).max(maxDelayMs)
+}
+
+// Made when a receiver is made: parsing deliveries alone does not pay for it.
+function optionsSchema() {
+  return z
+    .strictObject({
+      secrets: z.unknown().superRefine((secrets, context) => {
+        for (const issue of secretsIssues(secrets)) {
+          context.addIssue({ code: 'custom', path: [...issue.path], message: issue.message })
+        }
+      }),
+      allowUnauthenticated: z.boolean(),
+      payloads: payloadsSchema(),
+      onInvalid: z.function(),
+      onError: z.function(),
+      onRefused: z.function(),
+      ackTimeoutMs: delaySchema(),
+      maxBodyBytes: z.int().min(1),
+      logger: loggerSchema(),
+    })
+    .partial()
+    .superRefine(({ secrets, allowUnauthenticated = false }, context) => {
+      const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['secrets'], message })
+      if (secrets === undefined && !allowUnauthenticated) {
+        refuse(
+          'is missing: give the accepted values, or set `allowUnauthenticated: true` to accept callbacks from anyone',
+        )
+      }
+      if (secrets !== undefined && allowUnauthenticated) {
+        refuse('cannot be given together with `allowUnauthenticated: true`: leave one out')
+      }
+    })
+}

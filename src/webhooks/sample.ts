@@ -1,0 +1,108 @@
+/** Sample deliveries: to test handlers without a server. */
+import * as z from 'zod'
+import { ConfigurationError } from '../errors.js'
+import type { DocumentedNotificationType } from '../notification-types.js'
+import { validate } from '../shared/validation.js'
+import type { LowEnergyAgentOpenedPayload, Notification } from './delivery.js'
+import type { DeliveryContext } from './handlers.js'
+import { RequestHeaders } from './headers.js'
+import { parseDelivery, unreadableDelivery } from './parse.js'
+import { documentedType } from './schemas.js'
+
+/** What {@link sampleDelivery} replaces in the sample. */
+export interface SampleDeliveryOverrides<Type extends string = string> {
+  /** Identifier of the subscription. Default: 1. */
+  readonly subscriptionId?: number | undefined
+  /** Fields of the payload, which replace those of the sample or are added. Default: the sample's alone. */
+  readonly payload?: Partial<Notification<Type>['payload']> | undefined
+  /** Identifier of the notification. Default: a new random UUID. */
+  readonly id?: string | undefined
+  /** When it happened, in milliseconds since 1970. Default: now. */
+  readonly time?: number | undefined
+  /** Headers of the callback, besides `content-type`: `context.header` reads them. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** A callback as the service would send it, from {@link sampleDelivery}. */
+export interface SampleDelivery<Type extends string = string> {
+  /** The delivery: `delivery.notification` is what a handler gets. */
+  readonly delivery: {
+    /** Identifier of the subscription that the notification belongs to. */
+    subscriptionId: number
+    /** What happened. */
+    notification: Notification<Type>
+  }
+  /** The JSON text of `delivery`. */
+  readonly body: string
+  /** The headers of the callback. */
+  readonly headers: Record<string, string>
+  /** What a handler gets besides the notification. */
+  readonly context: DeliveryContext
+}
+
+/**
+ * Makes a valid delivery for tests: of a handler (`delivery.notification`, `context`) or of a route (`body`,
+ * `headers`). Its payload is the documented one for `lowEnergyAgentOpened` (docs/service.md, Resources), and an empty
+ * object for other types, whose payloads are not documented.
+ *
+ * @throws `InvalidDeliveryError` if the result with the overrides is no delivery, `ConfigurationError` for an unknown
+ * override
+ *
+ * @example
+ * ```ts
+ * const { delivery, context } = sampleDelivery('lowEnergyAgentOpened', { payload: { username: 'bob' } })
+ * await onLowEnergy(delivery.notification, context)
+ * ```
+ */
+export function sampleDelivery<Type extends DocumentedNotificationType | (string & {})>(
+  // An editor suggests the documented types, and takes any other.
+  type: Type,
+  overrides: SampleDeliveryOverrides<Type> = {},
+): SampleDelivery<Type> {
+  validate(
+    overridesSchema(),
+    overrides,
+    (issues, text) => new ConfigurationError(`The sample delivery cannot be made: ${text}.`, { issues }),
+  )
+  const { subscriptionId = 1, id = crypto.randomUUID(), time = Date.now() } = overrides
+  const headers = { 'content-type': 'application/json', ...overrides.headers }
+  const payload = { ...samplePayload(type), ...overrides.payload }
+  const body = jsonOf({ subscriptionId, notification: { id, time, ver: '1.0', type, payload } })
+  const delivery = parseDelivery(body)
+  const requestHeaders = new RequestHeaders(headers)
+  return {
+    // The notification has the type it was made of, and a payload that was parsed as one of that type.
+    delivery: delivery as unknown as SampleDelivery<Type>['delivery'],
+    body,
+    headers,
+    context: { subscriptionId, delivery, header: (name) => requestHeaders.get(name) },
+  }
+}
+
+/** @throws `InvalidDeliveryError` for what JSON cannot hold, such as a bigint */
+function jsonOf(delivery: object): string {
+  try {
+    return JSON.stringify(delivery)
+  } catch (thrown) {
+    throw unreadableDelivery(delivery, thrown)
+  }
+}
+
+/** A payload of this type, as the service could send it: a new object. */
+export function samplePayload(type: string): Record<string, unknown> {
+  return type === documentedType ? { ...documentedPayload } : {}
+}
+
+const documentedPayload: LowEnergyAgentOpenedPayload = {
+  callId: 'call-1',
+  username: 'alice',
+  bTime: 21_648,
+  nTime: 35_912,
+  idx: 0,
+}
+
+/** The names alone: what the fields hold is checked with the delivery. */
+function overridesSchema() {
+  const field = z.unknown().optional()
+  return z.strictObject({ subscriptionId: field, payload: field, id: field, time: field, headers: field })
+}

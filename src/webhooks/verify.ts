@@ -1,0 +1,132 @@
+/**
+ * Authenticates callbacks: they have no signature, only the subscriber's own secrets, sent as headers
+ * (docs/service.md, Authentication).
+ */
+import { ConfigurationError, type Issue } from '../errors.js'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/http-syntax.js'
+import { formatIssues } from '../shared/validation.js'
+import { RequestHeaders } from './headers.js'
+
+/**
+ * Whether a request carries the right secrets: the check of `DeliveryReceiver`, for a route without a receiver
+ * (docs/service.md, Authentication). Takes the same time whatever the values are.
+ *
+ * @param headers - a plain object with names in any case, or anything with `get`, such as `Headers`
+ * @param secrets - accepted values by header name, as in the options of the receiver
+ * @returns whether every header of `secrets` is there once, with one of its accepted values. A header that is there
+ * twice, as a list or joined by a comma, is refused
+ * @throws `ConfigurationError` if there is no secret, or one that is empty or cannot be the value of a header
+ *
+ * @example
+ * ```ts
+ * async function onCallback(request: Request): Promise<Response> {
+ *   if (!verifySecrets(request.headers, { token: currentToken })) return new Response(null, { status: 401 })
+ *   const { data, error } = safeParseDelivery(await request.text())
+ *   console.log(data?.notification.type ?? error)
+ *   return new Response(null, { status: 204 })
+ * }
+ * ```
+ */
+export function verifySecrets(
+  headers:
+    | Readonly<Record<string, string | readonly string[] | undefined>>
+    | {
+        /** The value of a header by its name in any case, or `null`. */
+        get(name: string): string | null
+      },
+  secrets: Readonly<Record<string, string | readonly string[]>>,
+): boolean {
+  const issues = secretsIssues(secrets)
+  if (issues.length > 0) {
+    const problems = formatIssues(
+      issues.map(({ path, message }) => ({ path: ['secrets', ...path], message })),
+    )
+    throw new ConfigurationError(`verifySecrets cannot verify anything: ${problems}.`, { issues })
+  }
+  return authenticator(secrets)(new RequestHeaders(headers)) === undefined
+}
+
+/** Why a request is refused: the header that failed the check, and a reason for people, without the value. */
+export interface SecretProblem {
+  readonly header: string
+  readonly reason: string
+}
+
+/** Returns what is wrong with the secrets of a request, or `undefined` if they are right. */
+export type Authenticator = (headers: RequestHeaders) => SecretProblem | undefined
+
+/**
+ * Makes a check in constant time: every header is compared with every accepted value, and always over the length of
+ * what was presented.
+ *
+ * @param secrets - valid ones: {@link secretsIssues} found nothing
+ */
+export function authenticator(secrets: Readonly<Record<string, string | readonly string[]>>): Authenticator {
+  const wanted = Object.entries(secrets).map(([name, accepted]) => ({ name, accepted: [accepted].flat() }))
+  return (headers) => {
+    let refused: string | undefined
+    for (const { name, accepted } of wanted) {
+      // No accepted value is empty, so that a missing header matches none.
+      const presented = headers.get(name) ?? ''
+      let isAccepted = false
+      for (const value of accepted) isAccepted = areEqual(value, presented) || isAccepted
+      if (!isAccepted) refused ??= name
+    }
+    return refused === undefined ? undefined : { header: refused, reason: reasonFor(headers, refused) }
+  }
+}
+
+function reasonFor(headers: RequestHeaders, name: string): string {
+  const subject = `the header "${name}"`
+  switch (headers.read(name).kind) {
+    case 'missing':
+      return `${subject} is missing`
+    case 'repeated':
+      return `${subject} is there twice`
+    case 'no-text':
+      return `${subject} is not text`
+    case 'text':
+      return `${subject} is wrong`
+  }
+}
+
+/**
+ * Compares every character, wherever the first difference is. Not `timingSafeEqual` of `node:crypto`: loading that
+ * takes nearly as long as loading the rest of this entry point, and not every runtime has it.
+ */
+function areEqual(accepted: string, presented: string): boolean {
+  let difference = accepted.length ^ presented.length
+  for (let index = 0; index < presented.length; index += 1) {
+    // A shorter accepted value repeats: reading beyond its end would take a different time.
+    difference |= accepted.charCodeAt(index % accepted.length) ^ presented.charCodeAt(index)
+  }
+  return difference === 0
+}
+
+/** What is wrong with the option `secrets`: paths start at its header names, and no message holds a value. */
+export function secretsIssues(secrets: unknown): Issue[] {
+  const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
+  if (headers.length === 0) return [{ path: [], message: 'must hold accepted values by header name' }]
+  const issues: Issue[] = []
+  const add = (message: string | undefined, ...path: PropertyKey[]) => {
+    if (message !== undefined) issues.push({ path, message })
+  }
+  const seen = new Set<string>()
+  for (const [name, accepted] of headers) {
+    if (!headerName.test(name)) add(`is not a header name: ${headerNameRule}`, name)
+    const lowerCase = name.toLowerCase()
+    if (seen.has(lowerCase)) add('is given twice: header names are the same in any case', name)
+    seen.add(lowerCase)
+    if (!Array.isArray(accepted)) add(secretProblem(accepted), name)
+    else if (accepted.length === 0) add('has no accepted value', name)
+    else for (const [index, value] of accepted.entries()) add(secretProblem(value), name, index)
+  }
+  return issues
+}
+
+function secretProblem(value: unknown): string | undefined {
+  if (value === undefined) return 'is missing (is its environment variable set?)'
+  if (typeof value !== 'string') return 'must be text'
+  if (value === '') return 'is empty (is its environment variable set?)'
+  return headerValue.test(value) ? undefined : `cannot be the value of a header: ${headerValueRule}`
+}

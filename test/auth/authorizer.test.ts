@@ -1,0 +1,241 @@
+import { ApiError, ConfigurationError } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+
+const authorizations = (calls: readonly { headers: Headers }[]) =>
+  calls.map(({ headers }) => headers.get('authorization'))
+
+const rejected = () => new Response('', { status: 401 })
+const created = () => Response.json({ subscription_id: 7 }, { status: 201 })
+
+describe('a token that the service rejects (401)', () => {
+  test('revoked on the server: the call succeeds after exactly one new token and one repeat', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer token-1' ? rejected() : created()
+    expect(await client.createSubscription(subscription)).toEqual({ subscriptionId: 7 })
+    expect(service.tokenRequests).toHaveLength(2)
+    expect(authorizations(service.calls)).toEqual(['Bearer token-1', 'Bearer token-2'])
+    expect(await client.getAccessToken()).toBe('token-2')
+  })
+
+  test('every token rejected: one call more with a new token, then ApiError 401', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onCall = rejected
+    const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({ code: 'API', status: 401 })
+    expect(authorizations(service.calls)).toEqual(['Bearer token-1', 'Bearer token-2'])
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('a token fetched during the same call and rejected is not fetched again', async () => {
+    const service = fakeService()
+    service.onCall = rejected
+    await expect(service.client().createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
+    expect(service.tokenRequests).toHaveLength(1)
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('many calls rejected at once share one new token', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onCall = ({ headers }, count) =>
+      headers.get('authorization') === 'Bearer token-1'
+        ? rejected()
+        : Response.json({ subscription_id: count }, { status: 201 })
+    await Promise.all(Array.from({ length: 50 }, () => client.createSubscription(subscription)))
+    expect(service.tokenRequests).toHaveLength(2)
+    expect(service.calls).toHaveLength(100)
+  })
+
+  test('a late 401 for an old token does not drop the newer one', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const late = deferred<Response>()
+    service.onCall = ({ headers }, count) => {
+      if (count === 1) return late.promise
+      return headers.get('authorization') === 'Bearer token-1' ? rejected() : created()
+    }
+    const slow = client.createSubscription(subscription)
+    await client.createSubscription(subscription)
+    expect(service.tokenRequests).toHaveLength(2)
+    late.resolve(rejected())
+    expect(await slow).toEqual({ subscriptionId: 7 })
+    expect(service.tokenRequests).toHaveLength(2)
+    expect(authorizations(service.calls).at(-1)).toBe('Bearer token-2')
+  })
+
+  test('a server that issues the same rejected token again ends in a 401, not in a loop', async () => {
+    const service = fakeService()
+    service.onToken = () => tokenAnswer('same')
+    service.onCall = rejected
+    const client = service.client()
+    await client.getAccessToken()
+    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
+    expect(service.calls.length).toBeLessThanOrEqual(2)
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('an answer that shows the rejected token and its successor is shown without them', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onCall = (_call, count) =>
+      count === 1 ? rejected() : new Response('not token-1, not token-2', { status: 403 })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({
+      body: '[redacted: it repeats a secret of the request]',
+    })
+  })
+
+  test.each([
+    ['ends in time', () => ({ timeoutMs: 50 }), { code: 'TIMEOUT' }],
+    ['ends with its signal', () => ({ signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' }],
+  ])('a repeat that gets no answer %s, and close() waits for it', async (_how, limit, reason) => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const repeated = deferred<void>()
+    service.onCall = (_call, count) => {
+      if (count === 1) return rejected()
+      repeated.resolve()
+      return new Promise(() => {})
+    }
+    const order: string[] = []
+    const failed = client.unsubscribe(1, limit()).catch((error: unknown) => {
+      order.push('failed')
+      return error
+    })
+    await repeated.promise
+    const closed = client.close().then(() => order.push('closed'))
+    expect(await failed).toMatchObject(reason)
+    await closed
+    expect(order).toEqual(['failed', 'closed'])
+  })
+
+  test('unsubscribe and update renew a rejected token, too', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer token-1' ? rejected() : new Response(null, { status: 204 })
+    await client.unsubscribe(1)
+    await client.updateSubscriptionParameters(1, { parameters: { token: 'next' } })
+    expect(service.tokenRequests).toHaveLength(2)
+    expect(service.calls).toHaveLength(3)
+  })
+})
+
+describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
+  test('user name and password go as Basic on the subscription call, and nothing asks for a token', async () => {
+    const service = fakeService()
+    const client = service.client({ auth: { username: 'agent-desk', password: 'pä:ss' } })
+    await client.createSubscription(subscription)
+    const basic = Buffer.from('agent-desk:pä:ss', 'utf8').toString('base64')
+    expect(authorizations(service.calls)).toEqual([`Basic ${basic}`])
+    expect(service.tokenRequests).toHaveLength(0)
+    const error = await client.getAccessToken().catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(error).toMatchObject({
+      message:
+        'auth is a user name and password: there is no access token to give. ' +
+        'Configure client credentials or `getAccessToken` instead.',
+      issues: [{ path: ['auth'], message: 'is a user name and password: there is no access token to give' }],
+    })
+  })
+
+  test('a 401 to user name and password is the answer', async () => {
+    const service = fakeService()
+    service.onCall = rejected
+    const client = service.client({ auth: { username: 'u', password: 'p' } })
+    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('getAccessToken of the caller is asked for every call, and once more after a 401', async () => {
+    const service = fakeService()
+    const tokens = ['old', 'new']
+    service.onCall = ({ headers }) => (headers.get('authorization') === 'Bearer old' ? rejected() : created())
+    const client = service.client({ auth: { getAccessToken: () => tokens.shift() ?? 'new' } })
+    await client.createSubscription(subscription)
+    expect(authorizations(service.calls)).toEqual(['Bearer old', 'Bearer new'])
+    expect(await client.getAccessToken()).toBe('new')
+  })
+
+  test('the same token from the caller after a 401 is not tried again', async () => {
+    const service = fakeService()
+    service.onCall = rejected
+    const client = service.client({ auth: { getAccessToken: async () => 'same' } })
+    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
+    expect(service.calls).toHaveLength(1)
+  })
+
+  const noHeader = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
+  test.each([
+    [undefined, 'must return the token as a string, not undefined'],
+    [42, 'must return the token as a string, not a number'],
+    [{ access_token: 'x' }, 'must return the token as a string, not an object that holds it'],
+    ['', 'must return a token: what it returned is empty'],
+    ['Bearer x', 'must return the token alone: leave out the prefix `Bearer`'],
+    ['bearer\tx', 'must return the token alone: leave out the prefix `Bearer`'],
+    ['two words', noHeader],
+    ['line\r\nbreak', noHeader],
+    ['ümlaut', noHeader],
+  ])(
+    'a token from the caller that cannot be a header value is refused with what is wrong: %j',
+    async (token, message) => {
+      const service = fakeService()
+      const client = service.client({ auth: { getAccessToken: () => token as never } })
+      const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+      expect(error).toBeInstanceOf(ConfigurationError)
+      expect(error).toMatchObject({
+        message: `auth.getAccessToken ${message}.`,
+        issues: [{ path: ['auth', 'getAccessToken'], message }],
+      })
+      expect(service.calls).toHaveLength(0)
+    },
+  )
+
+  test("the caller's own error comes through untouched", async () => {
+    const failure = new Error('vault sealed')
+    const client = fakeService().client({
+      auth: {
+        getAccessToken() {
+          throw failure
+        },
+      },
+    })
+    await expect(client.createSubscription(subscription)).rejects.toBe(failure)
+  })
+})
+
+test('getAccessToken may be a method of an object with fields of its own', async () => {
+  class Vault {
+    token = 'from-the-vault'
+    getAccessToken() {
+      return this.token
+    }
+  }
+  const service = fakeService()
+  await service.client({ auth: new Vault() }).createSubscription(subscription)
+  expect(authorizations(service.calls)).toEqual(['Bearer from-the-vault'])
+})
+
+test('a call is repeated once, whatever number of tokens the caller has to offer', async () => {
+  const service = fakeService()
+  service.onCall = () => new Response('', { status: 401 })
+  let given = 0
+  const client = service.client({ auth: { getAccessToken: () => `given-${++given}` } })
+  await expect(client.unsubscribe(7)).rejects.toMatchObject({ code: 'API', status: 401 })
+  expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
+    'Bearer given-1',
+    'Bearer given-2',
+  ])
+})

@@ -1,0 +1,433 @@
+import type { KeyValueStore } from 'notification-subscriber'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { NaiveStore } from '../support/naive-store.js'
+import { type LogLine, recordingLogger } from '../support/recording-logger.js'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A store in the shape of Keyv, which expires its entries itself. */
+function keyValueStore() {
+  const entries = new Map<string, { value: string; expiresAt: number }>()
+  return {
+    entries,
+    async get(key: string) {
+      const entry = entries.get(key)
+      return entry && entry.expiresAt > Date.now() ? entry.value : undefined
+    },
+    async set(key: string, value: string, ttlMs: number) {
+      entries.set(key, { value, expiresAt: Date.now() + ttlMs })
+      return true
+    },
+    async delete(key: string) {
+      return entries.delete(key)
+    },
+  }
+}
+
+const clientWith = (service: ReturnType<typeof fakeService>, tokenCache: object, auth: object = {}) =>
+  service.client({
+    auth: {
+      authUrl: 'https://auth.acme.example.com',
+      domain: 'acme',
+      clientId: 'subscriber',
+      clientSecret: 'c1ient-s3cret',
+      tokenCache: tokenCache as ReturnType<typeof keyValueStore>,
+      ...auth,
+    },
+  })
+
+const isFailure = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.failed'
+const isNotKept = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.not-kept'
+
+describe('tokenCache', () => {
+  test('a second process uses the token of the first', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-1')
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-1')
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
+  test('an entry lives as long as its token and names no secret in its key', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    const expiresAtMs = Date.now() + 3_600_000
+    expect([...store.entries]).toEqual([
+      [
+        'notification-subscriber https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token subscriber ',
+        {
+          expiresAt: expiresAtMs,
+          value: JSON.stringify({ accessToken: 'token-1', lifetimeMs: 3_600_000, expiresAtMs }),
+        },
+      ],
+    ])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('an adopted token is used to its end and never past it', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    await vi.advanceTimersByTimeAsync(1_800_000)
+    const second = clientWith(service, store)
+    expect(await second.getAccessToken()).toBe('token-1')
+    await vi.advanceTimersByTimeAsync(1_799_999)
+    service.onToken = () => new Response('', { status: 503 })
+    expect(await second.getAccessToken()).toBe('token-1')
+    service.onToken = () => tokenAnswer('token-2')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await second.getAccessToken()).toBe('token-2')
+  })
+
+  test('a refresh by one process is taken over by the others', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const first = clientWith(service, store)
+    const second = clientWith(service, store)
+    await first.getAccessToken()
+    await second.getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_300_000)
+    await first.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    await second.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await first.getAccessToken()).toBe('token-2')
+    expect(await second.getAccessToken()).toBe('token-2')
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('other credentials, another tenant or another scope do not share', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    await clientWith(service, store, { clientId: 'other' }).getAccessToken()
+    await clientWith(service, store, { scope: 'read' }).getAccessToken()
+    expect(service.tokenRequests).toHaveLength(3)
+    const otherTenant = { authUrl: 'https://auth.other.example.com' }
+    service.onCall = () => tokenAnswer('token-other')
+    expect(await clientWith(service, store, otherTenant).getAccessToken()).toBe('token-other')
+    expect(await clientWith(service, store, { domain: 'other' }).getAccessToken()).toBe('token-other')
+    expect(store.entries.size).toBe(5)
+  })
+
+  test('a token that is due for a refresh is not taken over: one that is fetched now serves every process', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_300_000)
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('a stored token that ends before the one at hand is not taken over', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const client = clientWith(service, store)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_300_000)
+    const [key = ''] = store.entries.keys()
+    const shorter = { accessToken: 'shorter', lifetimeMs: 250_000, expiresAtMs: Date.now() + 249_000 }
+    await store.set(key, JSON.stringify(shorter), 249_000)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await client.getAccessToken()).toBe('token-2')
+  })
+
+  test('a token that is over when it arrives is not stored', async () => {
+    const service = fakeService()
+    service.onToken = () => tokenAnswer('token', 0)
+    const store = keyValueStore()
+    const { lines, ...logger } = recordingLogger()
+    const auth = { ...credentials, tokenCache: store }
+    await service.client({ auth, logger }).getAccessToken()
+    expect(store.entries.size).toBe(0)
+    expect(lines.map(([fields]) => fields)).not.toContainEqual(
+      expect.objectContaining({ event: 'token.obtained' }),
+    )
+  })
+
+  test('a store that keeps an entry beyond its end does not prolong the token', async () => {
+    const service = fakeService()
+    const values = new Map<string, unknown>()
+    await clientWith(service, values).getAccessToken()
+    await vi.advanceTimersByTimeAsync(3_600_000)
+    expect(await clientWith(service, values).getAccessToken()).toBe('token-2')
+  })
+
+  test('a rejected token that the store has lost already: the new one is stored', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const client = clientWith(service, store)
+    await client.getAccessToken()
+    store.entries.clear()
+    service.onCall = (_call, count) =>
+      count === 1 ? new Response('', { status: 401 }) : Response.json({ subscription_id: 1 }, { status: 201 })
+    await client.createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(0)
+    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+  })
+
+  test('a rejected token that the store cannot let go of is not taken over again', async () => {
+    const service = fakeService()
+    const store = { ...keyValueStore(), delete: () => false, set() {} }
+    const expiresAtMs = Date.now() + 60_000
+    store.get = async () => JSON.stringify({ accessToken: 'revoked', lifetimeMs: 60_000, expiresAtMs })
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer revoked'
+        ? new Response('', { status: 401 })
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    await clientWith(service, store).createSubscription(subscription)
+    expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
+      'Bearer revoked',
+      'Bearer token-1',
+    ])
+  })
+
+  test('a rejected token is removed for everybody and not taken over again', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer token-1'
+        ? new Response('', { status: 401 })
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    // Its token is another process's, so one that is fetched during this call is worth a try.
+    await clientWith(service, store).createSubscription(subscription)
+    expect(service.tokenRequests).toHaveLength(2)
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+  })
+
+  test('a rejected token that another process has replaced already leaves the new one alone', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const first = clientWith(service, store)
+    const second = clientWith(service, store)
+    await first.getAccessToken()
+    await second.getAccessToken()
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer token-1'
+        ? new Response('', { status: 401 })
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    await first.createSubscription(subscription)
+    await second.createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(service.tokenRequests).toHaveLength(2)
+    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+  })
+
+  test('a slow delete of the rejected token does not hit the new one', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    const slow = {
+      ...store,
+      async delete(key: string) {
+        await new Promise((resolve) => setTimeout(resolve, 40))
+        return store.delete(key)
+      },
+    }
+    await clientWith(service, slow).getAccessToken()
+    service.onCall = ({ headers }) =>
+      headers.get('authorization') === 'Bearer token-1'
+        ? new Response('', { status: 401 })
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    await clientWith(service, slow).createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(100)
+    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+  })
+
+  test.each(['', 'two words', 'a\r\nb'])(
+    'a stored token that could not be a header value is not used: %j',
+    async (bad) => {
+      const service = fakeService()
+      const value = JSON.stringify({ accessToken: bad, lifetimeMs: 60_000, expiresAtMs: Date.now() + 30_000 })
+      const client = clientWith(service, { get: () => value, set() {}, delete() {} })
+      expect(await client.getAccessToken()).toBe('token-1')
+    },
+  )
+
+  const broken = () => {
+    throw new Error('store is down, key token-1')
+  }
+  test.each([
+    ['throws', { get: broken, set: broken, delete: broken }],
+    ['rejects', { get: async () => broken(), set: async () => broken(), delete: async () => broken() }],
+    ['holds rubbish', { get: () => '{"accessToken":7}', set() {}, delete() {} }],
+    ['holds no JSON', { get: async () => 'rubbish', set() {}, delete() {} }],
+    ['holds an object', { get: () => ({}), set() {}, delete() {} }],
+  ])('a store that %s is as good as none', async (_name, store) => {
+    const service = fakeService()
+    const lines: string[] = []
+    const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message)
+    const client = service.client({
+      logger: { debug: log, info: log, warn: log, error: log },
+      auth: {
+        authUrl: 'https://auth.acme.example.com',
+        domain: 'acme',
+        clientId: 'subscriber',
+        clientSecret: 'c1ient-s3cret',
+        tokenCache: store,
+      },
+    })
+    expect(await client.getAccessToken()).toBe('token-1')
+    await client.createSubscription(subscription)
+    expect(service.tokenRequests).toHaveLength(1)
+    expect(lines.join()).not.toContain('token-1')
+  })
+
+  test.each([
+    ['an Error', new RangeError('redis://:passw0rd@cache'), 'RangeError'],
+    ['something else', 'redis://:passw0rd@cache', 'string'],
+  ])(
+    'a failure of the store is logged; of %s that it throws, only what it is',
+    async (_name, thrown, reason) => {
+      const service = fakeService()
+      const fails = async () => {
+        throw thrown
+      }
+      for (const operation of ['get', 'set', 'delete'] as const) {
+        const { lines, ...logger } = recordingLogger()
+        const tokenCache = { ...keyValueStore(), [operation]: fails }
+        const client = service.client({ auth: { ...credentials, tokenCache }, logger })
+        const rejected = await client.getAccessToken()
+        await vi.advanceTimersByTimeAsync(0)
+        service.onCall = ({ headers }) =>
+          headers.get('authorization') === `Bearer ${rejected}`
+            ? new Response('', { status: 401 })
+            : Response.json({ subscription_id: 1 }, { status: 201 })
+        await client.createSubscription(subscription)
+        await vi.advanceTimersByTimeAsync(0)
+        expect(lines.filter(isFailure)).toEqual([
+          [{ event: 'token-cache.failed', operation, reason, countsAsEmptyMs: 30_000 }, expect.any(String)],
+        ])
+      }
+    },
+  )
+
+  test('a store that failed counts as empty for 30 seconds, and is then asked again', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 20)
+    const get = vi.fn(() => new Promise<undefined>(() => {}))
+    const client = clientWith(service, { get, set() {}, delete() {} })
+    const first = client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(999)
+    expect(service.tokenRequests).toHaveLength(0)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await first).toBe('token-1')
+    await vi.advanceTimersByTimeAsync(29_999)
+    expect(await client.getAccessToken()).toBe('token-2')
+    expect(get).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(20_000)
+    const third = client.getAccessToken()
+    expect(get).toHaveBeenCalledTimes(2)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await third).toBe('token-3')
+  })
+
+  test('a store that hangs is passed over', async () => {
+    const service = fakeService()
+    const hang = () => new Promise<undefined>(() => {})
+    const client = clientWith(service, { get: hang, set: hang, delete: hang })
+    const token = client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await token).toBe('token-1')
+  })
+
+  test('an entry from a process whose clock is ahead is not trusted', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store).getAccessToken()
+    vi.setSystemTime(Date.now() - 86_400_000)
+    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+  })
+})
+
+describe('what a store is given', () => {
+  test('is a time to live in whole milliseconds, because Redis refuses any other', async () => {
+    const store = keyValueStore()
+    const set = vi.spyOn(store, 'set')
+    const service = fakeService()
+    service.onToken = async () => {
+      // A monotonic clock has fractions.
+      const now = performance.now()
+      vi.spyOn(performance, 'now').mockReturnValue(now + 0.3)
+      return tokenAnswer('token')
+    }
+    await clientWith(service, store).getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(set.mock.calls.map(([, , ttlMs]) => ttlMs)).toEqual([3_600_000])
+    vi.restoreAllMocks()
+  })
+
+  test.each([
+    ['forgets', () => undefined],
+    ['gives back as something else', (value: unknown) => ({ value })],
+    ['gives back cut', (value: unknown) => String(value).slice(0, 20)],
+  ])('and %s is a warning, one for as long as that lasts', async (_how, givenBack) => {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 60)
+    const kept = new Map<string, string>()
+    let isKept = false
+    // As Keyv does while its Redis is down: nothing throws, and `set` resolves with true.
+    const store: KeyValueStore = {
+      get: async (key) => (isKept ? kept.get(key) : givenBack(kept.get(key))),
+      set: async (key, value) => Boolean(kept.set(key, value)),
+      delete: async (key) => kept.delete(key),
+    }
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ auth: { ...credentials, tokenCache: store }, logger })
+    const warningsAfterNextToken = async () => {
+      await client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(60_000)
+      return lines.filter(isNotKept).length
+    }
+    expect(await warningsAfterNextToken()).toBe(1)
+    expect(await warningsAfterNextToken()).toBe(1)
+    isKept = true
+    expect(await warningsAfterNextToken()).toBe(1)
+    isKept = false
+    expect(await warningsAfterNextToken()).toBe(2)
+  })
+
+  test('and keeps until the token is over is no warning', async () => {
+    const service = fakeService()
+    service.onToken = () => tokenAnswer('brief', 1)
+    const naive = new NaiveStore()
+    const store: KeyValueStore = {
+      get: (key) => naive.get(key),
+      async set(key, value, ttlMs) {
+        await naive.set(key, value, ttlMs)
+        await new Promise((resolve) => setTimeout(resolve, 999))
+        vi.setSystemTime(Date.now() + 1)
+      },
+      delete: (key) => naive.delete(key),
+    }
+    const { lines, ...logger } = recordingLogger()
+    await service.client({ auth: { ...credentials, tokenCache: store }, logger }).getAccessToken()
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(lines.filter(isNotKept)).toEqual([])
+  })
+})
+
+test.each([
+  [5_999, 'token-1'],
+  [6_001, 'token-2'],
+])(
+  'a token of a minute from a machine whose clock is %i ms ahead: the next process uses %s',
+  async (aheadMs, expected) => {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 60)
+    const store = new Map<string, string>()
+    await clientWith(service, store).getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    vi.setSystemTime(Date.now() - aheadMs)
+    expect(await clientWith(service, store).getAccessToken()).toBe(expected)
+  },
+)

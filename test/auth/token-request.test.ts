@@ -1,0 +1,258 @@
+import { inspect } from 'node:util'
+import { ResponseValidationError, TokenRequestError } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { credentials, fakeService, tokenUrl } from '../support/fake-service.js'
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('should have been refused'),
+    (reason: unknown) => reason,
+  )
+
+describe('the request (interface 4.1)', () => {
+  test('is a form POST with Basic credentials, raw by default', async () => {
+    const service = fakeService()
+    const auth = { ...credentials, clientId: 'id', clientSecret: 's3cr:et/+%ü' }
+    await service.client({ auth }).getAccessToken()
+    const [request] = service.tokenRequests
+    expect(request?.method).toBe('POST')
+    expect(request?.url).toBe(tokenUrl)
+    expect(request?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+    expect(request?.headers.get('authorization')).toBe(
+      `Basic ${Buffer.from('id:s3cr:et/+%ü', 'utf8').toString('base64')}`,
+    )
+    expect(request?.headers.get('accept')).toBe('application/json')
+    expect(request?.body).toBe('grant_type=client_credentials')
+  })
+
+  test('form-urlencoded credentials are encoded before base64 (RFC 6749 section 2.3.1)', async () => {
+    const service = fakeService()
+    const auth = {
+      ...credentials,
+      clientId: 'i:d',
+      clientSecret: 's3cr:et/+% ü',
+      credentialsEncoding: 'form-urlencoded',
+    } as const
+    await service.client({ auth }).getAccessToken()
+    const basic = Buffer.from('i%3Ad:s3cr%3Aet%2F%2B%25+%C3%BC').toString('base64')
+    expect(service.tokenRequests[0]?.headers.get('authorization')).toBe(`Basic ${basic}`)
+  })
+
+  test('a scope is sent, and the domain is encoded in the path', async () => {
+    const service = fakeService()
+    const urls: string[] = []
+    const auth = {
+      ...credentials,
+      authUrl: 'https://auth.example.com/base/',
+      domain: 'a/b c',
+      scope: 'read write',
+    }
+    const client = service.client({
+      auth,
+      fetch: async (url, init) => {
+        urls.push(url)
+        expect(init.body).toBe('grant_type=client_credentials&scope=read+write')
+        return Response.json({ access_token: 'x', token_type: 'Bearer', expires_in: 60 })
+      },
+    })
+    await client.getAccessToken()
+    expect(urls).toEqual([
+      'https://auth.example.com/base/auth/realms/a%2Fb%20c/protocol/openid-connect/token',
+    ])
+  })
+})
+
+describe('the answer (interface 2.1)', () => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
+    'token_type is accepted in any case: %s',
+    async (token_type) => {
+      const service = fakeService()
+      service.onToken = () =>
+        Response.json({ access_token: 'a.b.c', token_type, expires_in: 60, extra: true })
+      expect(await service.client().getAccessToken()).toBe('a.b.c')
+    },
+  )
+
+  test.each([
+    ['another token_type', { access_token: 'secret-jwt', token_type: 'mac', expires_in: 60 }, 'token_type'],
+    [
+      'a token with a line break',
+      { access_token: 'secret-jwt\r\nX: y', token_type: 'Bearer', expires_in: 60 },
+      'access_token',
+    ],
+    ['an empty token', { access_token: '', token_type: 'Bearer', expires_in: 60 }, 'access_token'],
+    ['no token', { token_type: 'Bearer', expires_in: 60 }, 'access_token'],
+  ])('%s is refused', async (_name, body, field) => {
+    const service = fakeService()
+    service.onToken = () => Response.json(body)
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 200, issues: [{ path: [field] }] })
+    expect(inspect(error, { depth: null })).not.toContain('secret-jwt')
+  })
+
+  test.each([
+    ['HTML', '<html>login</html>'],
+    ['nothing', ''],
+    ['broken JSON with half a token', '{"access_token":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln'],
+  ])('a 200 with %s is refused, and shows no token', async (_name, body) => {
+    const service = fakeService()
+    service.onToken = () => new Response(body)
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(inspect(error, { depth: null })).not.toContain('eyJ')
+  })
+
+  test.each([
+    [
+      '{"access_token":"a\\"b","refresh_token" : "c","id_token":"d',
+      '{"access_token":"[redacted]","refresh_token" : "[redacted]","id_token":"[redacted]',
+    ],
+    [
+      'access_token=ab/c&refresh_token=d&expires_in=60\nid_token=e f',
+      'access_token=[redacted]&refresh_token=[redacted]&expires_in=60\nid_token=[redacted] f',
+    ],
+    [
+      '<b>eyJhbGciOiJub25lIn0.eyJqdGkiOiIx_In0.c2ln-YQ</b> eyJhbGciOiJub25lIn0.eyJ',
+      '<b>[redacted]</b> [redacted]',
+    ],
+    ['eyJ.1.2.3.4 of a JWE', '[redacted] of a JWE'],
+    ['glued_toeyJhbGci.eyJqdGki.c2lneyJhbGci.eyJ', 'glued_to[redacted]'],
+    ['"access_token":"line\nbreak\\\nand more"', '"access_token":"[redacted]"'],
+    [
+      `at the token endpoint, ${credentials.clientSecret} is right`,
+      '[redacted: it repeats a secret of the request]',
+    ],
+  ])('a body that is no token is shown without what looks like one: %s', async (body, shown) => {
+    const service = fakeService()
+    service.onToken = () => new Response(body)
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toMatchObject({ body: shown, issues: [{ path: [], message: 'is not JSON' }] })
+    expect((error as Error).message).toBe(
+      `The token endpoint ${tokenUrl} answered 200 with a body that is no access token (is not JSON). ` +
+        'Check that `authUrl` and `domain` name the authorization server.',
+    )
+  })
+
+  test.each([
+    ['0', false],
+    [0, true],
+  ])('a lifetime of %j is one: %j', async (expiresIn, accepted) => {
+    const service = fakeService()
+    service.onToken = () => Response.json({ access_token: 'a', token_type: 'BEARER', expires_in: expiresIn })
+    const [result] = await Promise.allSettled([service.client().getAccessToken()])
+    expect(result.status === 'fulfilled').toBe(accepted)
+  })
+})
+
+describe('an error answer (RFC 6749 section 5.2)', () => {
+  test('carries status, error and error_description, and says what to check', async () => {
+    const service = fakeService()
+    service.onToken = () =>
+      Response.json(
+        { error: 'invalid_client', error_description: 'Invalid client credentials' },
+        { status: 401 },
+      )
+    const error = await failure(service.client().getAccessToken())
+    expect(error).toBeInstanceOf(TokenRequestError)
+    expect(error).toMatchObject({
+      code: 'TOKEN_REQUEST',
+      status: 401,
+      error: 'invalid_client',
+      errorDescription: 'Invalid client credentials',
+    })
+    expect((error as Error).message).toContain('`clientSecret`')
+    expect((error as Error).message).toContain("credentialsEncoding: 'form-urlencoded'")
+  })
+
+  test('a server that echoes the secret back does not get it into the error', async () => {
+    const service = fakeService()
+    const basic = Buffer.from(`${credentials.clientId}:${credentials.clientSecret}`).toString('base64')
+    service.onToken = () =>
+      Response.json(
+        {
+          error: 'invalid_request',
+          error_description: `got Basic ${basic} with ${credentials.clientSecret}`,
+        },
+        { status: 400 },
+      )
+    const error = await failure(service.client().getAccessToken())
+    const shown = inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error)
+    expect(shown).toContain('[redacted')
+    expect(shown).not.toContain(basic)
+    expect(shown).not.toContain(credentials.clientSecret)
+  })
+
+  test.each([
+    ['escaped slashes', 'top/secret&pass', String.raw`got top\/secret&pass`],
+    ['unicode escapes', 'top/secret&pass', String.raw`got top/secret\u0026pass`],
+    ['form-encoding', 'top (secret) pass!', 'got top+%28secret%29+pass%21'],
+    ['percent-encoding', 'top (secret) pass!', 'got top%20(secret)%20pass!'],
+  ])(
+    'an echo of the secret with %s does not get it into the error, either',
+    async (_name, clientSecret, echo) => {
+      const service = fakeService()
+      service.onToken = () =>
+        new Response(`{"error":"invalid_client","error_description":"${echo}"}`, { status: 401 })
+      const auth = { ...credentials, clientSecret, credentialsEncoding: 'form-urlencoded' } as const
+      const error = await failure(service.client({ auth }).getAccessToken())
+      expect(error).toMatchObject({ errorDescription: '[redacted: it repeats a secret of the request]' })
+    },
+  )
+
+  test('invalid_scope sends the reader to the scope', async () => {
+    const service = fakeService()
+    service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
+    const error = await failure(service.client().getAccessToken())
+    expect((error as Error).message).toBe(
+      'The authorization server answered 400 to the token request (invalid_scope). ' +
+        'Check `scope`: it is unknown there, or not granted to this client.',
+    )
+  })
+
+  test('each status says what to check or to do', async () => {
+    const messages = []
+    for (const status of [201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503]) {
+      const service = fakeService()
+      service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
+      const error = await failure(service.client({ retry: false }).getAccessToken())
+      expect(error).toBeInstanceOf(TokenRequestError)
+      expect(error).toMatchObject({ status, error: undefined, errorDescription: undefined })
+      messages.push((error as Error).message)
+    }
+    expect(messages).toMatchInlineSnapshot(`
+      [
+        "The authorization server answered 201 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 302 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 400 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 401 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 403 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 404 to the token request. Check \`authUrl\` and \`domain\`: there is no token endpoint at https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token.",
+        "The authorization server answered 418 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 429 to the token request. The server is busy or out of order: try again later.",
+        "The authorization server answered 499 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "The authorization server answered 500 to the token request. The server is busy or out of order: try again later.",
+        "The authorization server answered 503 to the token request. The server is busy or out of order: try again later.",
+      ]
+    `)
+  })
+
+  test.each([
+    [{ error: 'invalid_client' }, ' (invalid_client). '],
+    [{ error_description: 'Who are you?' }, ' (Who are you?). '],
+    [{ error: 'invalid_client', error_description: 'Who are you?' }, ' (invalid_client: Who are you?). '],
+    [{ error: 7, error_description: ['Who'] }, ' to the token request. '],
+  ])("the server's words are part of the message: %j", async (body, words) => {
+    const service = fakeService()
+    service.onToken = () => Response.json(body, { status: 400 })
+    const error = await failure(service.client().getAccessToken())
+    expect((error as Error).message).toContain(`${words}Check`)
+  })
+
+  test('Retry-After is read', async () => {
+    const service = fakeService()
+    service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })
+    const error = await failure(service.client({ retry: false }).getAccessToken())
+    expect(error).toMatchObject({ retryAfterMs: 7_000 })
+  })
+})

@@ -1,0 +1,520 @@
+import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { type LogLine, recordingLogger } from '../support/recording-logger.js'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+const isFailedRefresh = ([fields]: LogLine) => 'event' in fields && fields.event === 'token.refresh-failed'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+describe('one token request for everybody (interface 4.1)', () => {
+  test('10,000 concurrent creates on a cold client make one token request', async () => {
+    const service = fakeService()
+    const client = service.client()
+    const created = await Promise.all(
+      Array.from({ length: 10_000 }, () => client.createSubscription(subscription)),
+    )
+    expect(service.tokenRequests).toHaveLength(1)
+    expect(service.calls).toHaveLength(10_000)
+    expect(new Set(created.map(({ subscriptionId }) => subscriptionId)).size).toBe(10_000)
+  })
+
+  test('a failed token request fails everyone who waited for it, and is not remembered', async () => {
+    const service = fakeService()
+    service.onToken = () => Response.json({ error: 'invalid_client' }, { status: 401 })
+    const client = service.client()
+    const failed = await Promise.allSettled([client.getAccessToken(), client.getAccessToken()])
+    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(service.tokenRequests).toHaveLength(1)
+
+    service.onToken = () => tokenAnswer('token')
+    expect(await client.getAccessToken()).toBe('token')
+  })
+
+  test('a held token serves calls with options, too', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    expect(await client.getAccessToken({ timeoutMs: 5_000 })).toBe('token-1')
+    expect(await client.getAccessToken({ signal: new AbortController().signal })).toBe('token-1')
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
+  test('a held token is handed out as one and the same promise', async () => {
+    const client = fakeService().client()
+    await client.getAccessToken()
+    expect(client.getAccessToken()).toBe(client.getAccessToken())
+  })
+})
+
+describe('lifetime (interface 2.1, expires_in)', () => {
+  test('an hour of calls with a token of 2 seconds: none gets an expired token, refreshes stay few', async () => {
+    const service = fakeService()
+    const issuedAt = new Map<string, number>()
+    service.onToken = async (_call, count) => {
+      await vi.advanceTimersByTimeAsync(0)
+      issuedAt.set(`token-${count}`, performance.now())
+      return tokenAnswer(`token-${count}`, 2)
+    }
+    const client = service.client()
+    for (let elapsedMs = 0; elapsedMs < hourMs; elapsedMs += 50) {
+      const token = await client.getAccessToken()
+      const age = performance.now() - (issuedAt.get(token) ?? Number.NaN)
+      if (!(age < 2_000)) expect.fail(`${token} was handed out at an age of ${age} ms`)
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    const lifetimesPassed = hourMs / 2_000
+    expect(service.tokenRequests.length).toBeGreaterThanOrEqual(lifetimesPassed)
+    expect(service.tokenRequests.length).toBeLessThanOrEqual(1.35 * lifetimesPassed)
+  })
+
+  test.each([5, 3600, 86_400, 1_000_000_000])(
+    'a token of %i seconds is used for 80 per cent of its life',
+    async (seconds) => {
+      const service = fakeService()
+      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
+      const client = service.client()
+      expect(await client.getAccessToken()).toBe('token-1')
+      await vi.advanceTimersByTimeAsync(seconds * 799)
+      expect(await client.getAccessToken()).toBe('token-1')
+      expect(service.tokenRequests).toHaveLength(1)
+    },
+  )
+
+  test('a token of 0 seconds is used once and then fetched anew', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 0)
+    const client = service.client()
+    await client.createSubscription(subscription)
+    await client.createSubscription(subscription)
+    expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
+      'Bearer token-1',
+      'Bearer token-2',
+    ])
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('a token of 1 second serves for that second', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 1)
+    const client = service.client()
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(700)
+    expect(await client.getAccessToken()).toBe('token-1')
+    await vi.advanceTimersByTimeAsync(300)
+    expect(await client.getAccessToken()).toBe('token-2')
+  })
+
+  test('age counts from before the token request was sent', async () => {
+    const service = fakeService()
+    service.onToken = async (_call, count) => {
+      // The answer takes 8 of the 10 seconds that the token lives.
+      await vi.advanceTimersByTimeAsync(8_000)
+      return tokenAnswer(`token-${count}`, 10)
+    }
+    const client = service.client()
+    expect(await client.getAccessToken()).toBe('token-1')
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(await client.getAccessToken()).toBe('token-2')
+  })
+
+  test('a token that is over when it arrives is used once by those who waited, not fetched for ever', async () => {
+    const service = fakeService()
+    service.onToken = async (_call, count) => {
+      await vi.advanceTimersByTimeAsync(5_000)
+      return tokenAnswer(`token-${count}`, 2)
+    }
+    const client = service.client()
+    expect(await Promise.all([client.getAccessToken(), client.getAccessToken()])).toEqual([
+      'token-1',
+      'token-1',
+    ])
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
+  test.each([
+    ['a day ahead', dayMs],
+    ['a day back', -dayMs],
+  ])(
+    'the wall clock jumps %s: nothing is fetched early and nothing expired is used',
+    async (_name, jumpMs) => {
+      const service = fakeService()
+      const client = service.client()
+      await client.getAccessToken()
+      vi.setSystemTime(Date.now() + jumpMs)
+      expect(await client.getAccessToken()).toBe('token-1')
+      await vi.advanceTimersByTimeAsync(0.75 * hourMs)
+      expect(await client.getAccessToken()).toBe('token-1')
+      expect(service.tokenRequests).toHaveLength(1)
+      await vi.advanceTimersByTimeAsync(0.25 * hourMs)
+      expect(await client.getAccessToken()).toBe('token-2')
+    },
+  )
+
+  test.each([
+    ['missing', { access_token: 'a', token_type: 'Bearer' }],
+    ['negative', { access_token: 'a', token_type: 'Bearer', expires_in: -1 }],
+    ['a string', { access_token: 'a', token_type: 'Bearer', expires_in: '3600' }],
+    ['a fraction', { access_token: 'a', token_type: 'Bearer', expires_in: 1.5 }],
+  ])('expires_in that is %s is refused', async (_name, body) => {
+    const service = fakeService()
+    service.onToken = () => Response.json(body)
+    const error = await service
+      .client()
+      .getAccessToken()
+      .catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ status: 200, issues: [{ path: ['expires_in'] }] })
+  })
+})
+
+describe('refresh ahead of the end', () => {
+  test('the current token keeps being served while one refresh runs in the background', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const second = deferred<Response>()
+    service.onToken = () => second.promise
+    await vi.advanceTimersByTimeAsync(0.9 * hourMs)
+    expect(await Promise.all(Array.from({ length: 100 }, () => client.getAccessToken()))).toEqual(
+      Array.from({ length: 100 }, () => 'token-1'),
+    )
+    expect(service.tokenRequests).toHaveLength(2)
+
+    second.resolve(tokenAnswer('token-2'))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await client.getAccessToken()).toBe('token-2')
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  test('the moment of the refresh differs from token to token', async () => {
+    const moments = new Set<number>()
+    for (let round = 0; round < 20; round++) {
+      const service = fakeService()
+      const client = service.client()
+      await client.getAccessToken()
+      const from = performance.now()
+      while (service.tokenRequests.length < 2) {
+        await vi.advanceTimersByTimeAsync(10_000)
+        await client.getAccessToken()
+      }
+      const share = (performance.now() - from) / hourMs
+      expect(share).toBeGreaterThanOrEqual(0.8)
+      expect(share).toBeLessThanOrEqual(0.91)
+      moments.add(Math.round(share * 1_000))
+    }
+    expect(moments.size).toBeGreaterThan(5)
+  })
+
+  test('an idle client asks for nothing', async () => {
+    const service = fakeService()
+    await service.client().getAccessToken()
+    await vi.advanceTimersByTimeAsync(dayMs)
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
+  test.each([2, 60, 3600])(
+    'a token endpoint that is down while a token of %i seconds may be refreshed costs callers nothing',
+    async (seconds) => {
+      const service = fakeService()
+      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
+      const client = service.client()
+      await client.getAccessToken()
+      service.onToken = () => new Response('down', { status: 503 })
+      const steps = 500
+      for (let step = 1; step < steps; step++) {
+        await vi.advanceTimersByTimeAsync((seconds * 1_000) / steps)
+        expect(await client.getAccessToken()).toBe('token-1')
+      }
+      const triesWhileDown = service.tokenRequests.length - 1
+      expect(triesWhileDown).toBeGreaterThanOrEqual(2)
+      expect(triesWhileDown).toBeLessThanOrEqual(15)
+
+      service.onToken = () => tokenAnswer('token-after', seconds)
+      await vi.advanceTimersByTimeAsync((seconds * 1_000) / steps)
+      expect(await client.getAccessToken()).toBe('token-after')
+    },
+  )
+
+  test('a refresh that fails, then works, replaces the token before its end', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    service.onToken = (_call, count) =>
+      count === 2 ? new Response('', { status: 500 }) : tokenAnswer('token-new')
+    const seen = new Set<string>()
+    for (let minute = 0; minute < 60; minute++) {
+      seen.add(await client.getAccessToken())
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect([...seen]).toEqual(['token-1', 'token-new'])
+    expect(service.tokenRequests).toHaveLength(3)
+  })
+
+  test.each([
+    [32, 0, [250, 500, 1_000, 1_000]],
+    [64, 0, [500, 1_000, 2_000, 2_000]],
+    [3600, 1, [1_000, 2_000, 4_000, 8_000]],
+  ])(
+    'a token of %i seconds: waits after failed refreshes double, and begin anew after one that worked',
+    async (seconds, random, expected) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random)
+      const untilDueMs = seconds * (800 + 100 * random)
+      const service = fakeService()
+      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
+      const { lines, ...logger } = recordingLogger()
+      const client = service.client({ logger })
+      await client.getAccessToken()
+      const down = () => new Response('', { status: 503 })
+      const callUntilRefreshFails = async (times: number) => {
+        const before = lines.length
+        const failures = () => lines.slice(before).filter(isFailedRefresh)
+        while (failures().length < times) {
+          await vi.advanceTimersByTimeAsync(10)
+          await client.getAccessToken()
+          await vi.advanceTimersByTimeAsync(0)
+        }
+        return failures().map(([fields]) => fields)
+      }
+      const failed = (delayMs: number) => ({
+        event: 'token.refresh-failed',
+        delayMs,
+        err: expect.objectContaining({ code: 'TOKEN_REQUEST', status: 503 }),
+      })
+
+      await vi.advanceTimersByTimeAsync(untilDueMs)
+      service.onToken = down
+      expect(await callUntilRefreshFails(expected.length)).toEqual(expected.map(failed))
+      // One attempt each: the next refresh is the repeat.
+      expect(service.tokenRequests).toHaveLength(1 + expected.length)
+
+      service.onToken = () => tokenAnswer('token-new', seconds)
+      await vi.advanceTimersByTimeAsync(2 * (expected.at(-1) ?? 0))
+      await client.getAccessToken()
+      await vi.advanceTimersByTimeAsync(untilDueMs)
+      service.onToken = down
+      expect(await callUntilRefreshFails(1)).toEqual([failed(expected[0] ?? 0)])
+    },
+  )
+
+  test('a token that a caller waited for ends the backoff, too', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 32)
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ logger })
+    const down = () => new Response('', { status: 503 })
+    const callUntilRefreshFails = async () => {
+      const before = lines.length
+      while (!lines.slice(before).some(isFailedRefresh)) {
+        await vi.advanceTimersByTimeAsync(10)
+        await client.getAccessToken()
+      }
+      return lines.slice(before).find(isFailedRefresh)?.[0]
+    }
+    await client.getAccessToken()
+    service.onToken = down
+    for (const delayMs of [250, 500, 1_000]) expect(await callUntilRefreshFails()).toMatchObject({ delayMs })
+    service.onToken = () => tokenAnswer('token-new', 32)
+    // Over, and nobody called meanwhile.
+    await vi.advanceTimersByTimeAsync(32_000)
+    expect(await client.getAccessToken()).toBe('token-new')
+    service.onToken = down
+    expect(await callUntilRefreshFails()).toMatchObject({ delayMs: 250 })
+  })
+
+  test('a refresh that hangs is given up after a third of the time that a call has', async () => {
+    const service = fakeService()
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ logger, timeoutMs: 30_000 })
+    await client.getAccessToken()
+    service.onToken = () => new Promise(() => {})
+    await vi.advanceTimersByTimeAsync(0.9 * hourMs)
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect(lines.filter(isFailedRefresh)).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(lines.filter(isFailedRefresh).map(([fields]) => fields)).toMatchObject([
+      { err: { code: 'TIMEOUT', phase: 'answer', timeoutMs: 10_000 } },
+    ])
+  })
+
+  test('who waits for a token does not fail with a background refresh that it joined', async () => {
+    const service = fakeService()
+    const client = service.client({ retry: false })
+    await client.getAccessToken()
+    const refresh = deferred<Response>()
+    service.onToken = () => refresh.promise
+    await vi.advanceTimersByTimeAsync(hourMs - 20)
+    await client.getAccessToken()
+    // Over now, with the refresh still under way.
+    await vi.advanceTimersByTimeAsync(20)
+    const waiting = client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(service.tokenRequests).toHaveLength(2)
+    service.onToken = () => tokenAnswer('token-own')
+    refresh.resolve(new Response('', { status: 500 }))
+    expect(await waiting).toBe('token-own')
+  })
+})
+
+describe('a token endpoint that does not answer', () => {
+  test('costs calls nothing while the token is valid, and then as long as a refresh may take', async () => {
+    const service = fakeService()
+    const client = service.client({ timeoutMs: 30_000 })
+    await client.getAccessToken()
+    service.onToken = () => new Promise(() => {})
+    await vi.advanceTimersByTimeAsync(hourMs - 1_000)
+    expect(await client.getAccessToken()).toBe('token-1')
+    await vi.advanceTimersByTimeAsync(1_000)
+    const waiting = client.getAccessToken()
+    service.onToken = () => tokenAnswer('token-own')
+    await vi.advanceTimersByTimeAsync(8_999)
+    expect(service.tokenRequests).toHaveLength(2)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await waiting).toBe('token-own')
+    expect(service.tokenRequests).toHaveLength(3)
+  })
+
+  test('who joins a request that is about to give up has the whole of its own time', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) => (count === 1 ? new Promise(() => {}) : tokenAnswer('token-2'))
+    const client = service.client({ timeoutMs: 1_000 })
+    const first = client.getAccessToken()
+    const failed = expect(first).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await vi.advanceTimersByTimeAsync(950)
+    const second = client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(50)
+    await failed
+    expect(await second).toBe('token-2')
+  })
+
+  test('a call may allow a token request more time than the client does', async () => {
+    const service = fakeService()
+    service.onToken = async () => {
+      await vi.advanceTimersByTimeAsync(200)
+      return tokenAnswer('token')
+    }
+    const client = service.client({ timeoutMs: 100 })
+    expect(await client.getAccessToken({ timeoutMs: 300 })).toBe('token')
+  })
+
+  test('a token request ends with the time of the call that began it', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const client = service.client({ timeoutMs: 100 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    const call = expect(client.getAccessToken({ timeoutMs: 300 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await vi.advanceTimersByTimeAsync(299)
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    await call
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(true)
+  })
+})
+
+describe('one caller aborts while others wait for the same token', () => {
+  test('it alone rejects, with its own reason', async () => {
+    const service = fakeService()
+    const answer = deferred<Response>()
+    service.onToken = () => answer.promise
+    const client = service.client()
+    const abort = new AbortController()
+    const leaving = client.getAccessToken({ signal: abort.signal })
+    const staying = Array.from({ length: 10 }, () => client.getAccessToken())
+    const reason = new Error('the user went away')
+    abort.abort(reason)
+    await expect(leaving).rejects.toBe(reason)
+    answer.resolve(tokenAnswer('token'))
+    expect(await Promise.all(staying)).toEqual(Array.from({ length: 10 }, () => 'token'))
+    expect(service.tokenRequests).toHaveLength(1)
+    expect(service.tokenRequests[0]?.signal.aborted).toBe(false)
+  })
+
+  test('the one who asked first aborts: the others still get the token', async () => {
+    const service = fakeService()
+    const answer = deferred<Response>()
+    service.onToken = () => answer.promise
+    const client = service.client()
+    const abort = new AbortController()
+    const first = client.createSubscription(subscription, { signal: abort.signal })
+    const second = client.createSubscription(subscription)
+    abort.abort('enough')
+    await expect(first).rejects.toBe('enough')
+    answer.resolve(tokenAnswer('token'))
+    expect(await second).toEqual({ subscriptionId: 1 })
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('a signal that is aborted beforehand rejects at once, even with a token at hand', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    await expect(client.getAccessToken({ signal: AbortSignal.abort('no') })).rejects.toBe('no')
+    await expect(client.createSubscription(subscription, { signal: AbortSignal.abort('no') })).rejects.toBe(
+      'no',
+    )
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('an abort in the same tick as the call sends nothing', async () => {
+    const service = fakeService()
+    const client = service.client()
+    await client.getAccessToken()
+    const abort = new AbortController()
+    const call = client.createSubscription(subscription, { signal: abort.signal })
+    abort.abort('at once')
+    await expect(call).rejects.toBe('at once')
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('many calls may share one signal, without a warning, and all end with it', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const client = service.client()
+    const warn = vi.spyOn(process, 'emitWarning')
+    const abort = new AbortController()
+    const calls = Array.from({ length: 50 }, () => client.getAccessToken({ signal: abort.signal }))
+    const settled = Promise.allSettled(calls)
+    abort.abort('all')
+    expect(await settled).toEqual(Array.from({ length: 50 }, () => ({ status: 'rejected', reason: 'all' })))
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  test('everyone gone, the token is kept for the next caller', async () => {
+    const service = fakeService()
+    const answer = deferred<Response>()
+    service.onToken = () => answer.promise
+    const client = service.client()
+    const abort = new AbortController()
+    const gone = client.getAccessToken({ signal: abort.signal })
+    abort.abort('gone')
+    await expect(gone).rejects.toBe('gone')
+    answer.resolve(tokenAnswer('token'))
+    expect(await client.getAccessToken()).toBe('token')
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
+  test('everyone gone and the request failed: nothing is left unhandled', async () => {
+    const service = fakeService()
+    service.onToken = async () => {
+      throw new ConnectionError('gone', { requestSent: false })
+    }
+    const client = service.client({ retry: false })
+    const abort = new AbortController()
+    const gone = client.getAccessToken({ signal: abort.signal })
+    abort.abort('gone')
+    await expect(gone).rejects.toBe('gone')
+    await vi.advanceTimersByTimeAsync(1_000)
+  })
+})

@@ -1,0 +1,128 @@
+/** A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { deliveryOf } from '../deliveries.js'
+import { heapAfterCollection } from '../measure.js'
+import { serve } from '../processes.js'
+
+/** What the engines of this version and of 0.2 have in common. */
+interface Spool {
+  readonly size: number
+  keep(notification: unknown, context: { readonly delivery: object }): Promise<void>
+  close(options: { readonly timeoutMs: number }): Promise<number>
+}
+interface SpoolModule {
+  DeliverySpool: {
+    open(options: {
+      path: string
+      deliver: (delivery: never) => unknown
+      maxBytes: number
+      logger: false
+    }): Promise<Spool>
+  }
+}
+
+interface KeepRun {
+  readonly runMs: number
+  readonly writers: number
+  readonly isDelivering: boolean
+}
+interface DrainRun {
+  readonly count: number
+  /** How many are kept at the same time, and so become one file. */
+  readonly together: number
+}
+
+const [engine = 'ours'] = process.argv.slice(2)
+/** Another build of the spool to compare with, such as that of 0.2, which needs lmdb installed beside it. */
+const file = engine === 'ours' ? '../../../dist/spool/index.js' : String(process.env.SPOOL_PEER)
+const { DeliverySpool }: SpoolModule = await import(file)
+// Not in memory: /tmp often is.
+const folder = mkdtempSync(join(process.env.SPOOL_BENCH_FOLDER ?? tmpdir(), 'bench-spool-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+const never = () => new Promise<never>(() => {})
+let opened = 0
+const text = 'x'.repeat(800)
+
+function deliveryOf1Kb(id: number): object {
+  const delivery = deliveryOf(id)
+  return { ...delivery, notification: { ...delivery.notification, type: 'bench', payload: { text } } }
+}
+
+const open = (path: string, deliver: (delivery: never) => unknown) =>
+  DeliverySpool.open({ path, deliver, maxBytes: 2 ** 40, logger: false })
+
+const settled = async (spool: Spool) => {
+  while (spool.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+const functions = {
+  /** Keeps for a time, with so many writers, and delivers meanwhile or not. */
+  keepFor: async ({ runMs, writers, isDelivering }: KeepRun) => {
+    const path = join(folder, `keep-${opened++}`)
+    const spool = await open(path, isDelivering ? async () => {} : never)
+    const times: number[] = []
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    delay.enable()
+    const startedAt = performance.now()
+    let id = 0
+    const write = async () => {
+      while (performance.now() - startedAt < runMs) {
+        const delivery = deliveryOf1Kb(id++)
+        const beganAt = performance.now()
+        await spool.keep(undefined, { delivery })
+        times.push(performance.now() - beganAt)
+      }
+    }
+    await Promise.all(Array.from({ length: writers }, write))
+    if (isDelivering) await settled(spool)
+    const elapsedMs = performance.now() - startedAt
+    delay.disable()
+    await spool.close({ timeoutMs: 0 })
+    const diskBytes = sizeOf(path)
+    rmSync(path, { recursive: true })
+    times.sort((a, b) => a - b)
+    const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN
+    const loopDelayMs = delay.percentile(99) / 1e6
+    return { kept: times.length, elapsedMs, p50Ms: at(0.5), p99Ms: at(0.99), loopDelayMs, diskBytes }
+  },
+  /** Keeps so many, so many at the same time; then opens the folder again, and delivers all. */
+  openAndDrain: async ({ count, together }: DrainRun) => {
+    const path = join(folder, `drain-${opened++}`)
+    const filling = await open(path, never)
+    for (let id = 0; id < count; id += together) {
+      const group = Array.from({ length: together }, (_, index) => deliveryOf1Kb(id + index))
+      await Promise.all(group.map((delivery) => filling.keep(undefined, { delivery })))
+    }
+    await filling.close({ timeoutMs: 0 })
+    const before = await heapAfterCollection()
+    let isGo = false
+    let go = () => {}
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const beganAt = performance.now()
+    const spool = await open(path, () => (isGo ? undefined : gate))
+    const openMs = performance.now() - beganAt
+    const waiting = spool.size
+    const heapBytes = (await heapAfterCollection()) - before
+    const drainingAt = performance.now()
+    isGo = true
+    go()
+    await settled(spool)
+    const drainMs = performance.now() - drainingAt
+    await spool.close({ timeoutMs: 0 })
+    const diskBytes = sizeOf(path)
+    rmSync(path, { recursive: true })
+    return { waiting, openMs, heapBytes, drainMs, diskBytes }
+  },
+}
+export type SpoolEngineFunctions = typeof functions
+
+/** What the folder and its files take of the disk, in bytes. */
+function sizeOf(path: string): number {
+  const files = readdirSync(path).map((file) => statSync(join(path, file)).blocks)
+  return (statSync(path).blocks + files.reduce((sum, blocks) => sum + blocks, 0)) * 512
+}
+
+serve(functions)

@@ -1,0 +1,63 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
+import { expect, test } from 'vitest'
+import { run } from '../support.js'
+import { checkFixture, serve } from './support.js'
+
+const fixture = checkFixture()
+
+test('everything right is a tick for each step, and exit code 0', async () => {
+  const { emulator, folder } = fixture
+  const receiver = new DeliveryReceiver({ secrets: { token: 'hush-1' }, logger: false })
+  await using app = await serve(toNodeHandler(receiver), emulator.tls)
+  const flags = ['--callback-url', app.url, '--secret', `token=@${join(folder, 'token')}`]
+  const lifecycle = ['--lifecycle', '--username', 'alice']
+  const { code, stdout, stderr } = await run(['check', ...flags, ...lifecycle], {
+    env: fixture.environment(),
+  })
+  expect([code, stderr]).toEqual([0, ''])
+  const text = stdout
+    .replaceAll(emulator.baseUrl, '<base URL>')
+    .replaceAll(new URL(emulator.baseUrl).host, '<host>')
+    .replace(/\d{4}-\d\d-\d\d/, '<date>')
+    .replace(/\d+(\.\d+)? m?s/g, '<duration>')
+  expect(text).toMatchInlineSnapshot(`
+    "✔ Configuration: <base URL>, domain emulator
+    ✔ DNS and TLS of <host>: 127.0.0.1; TLSv1.3, its certificate is valid until <date>
+    ✔ Token: iss <base URL>/auth/realms/emulator, azp emulator-client, expires in 60 minutes, scope none
+    ✔ Authorization: the service accepts the token: it looked for subscription 0, which does not exist (404)
+    ✔ Callback without the secret: refused with 401 in <duration>
+    ✔ Callback with the secret: accepted with 204 in <duration>
+    ✔ Create: answered 201 with subscription 1, as documented
+    ✔ Duplicate: answered 409, as documented
+    ✔ Overlap with recreateIfExists: answered 409, as documented
+    ✔ Recreate: answered 201 with subscription 2, as documented
+    ✔ Unsubscribe the replaced one: answered 404, as documented †
+    ✔ Update: answered 200, as documented †
+    ✔ Unsubscribe: answered 204, as documented †
+    ✔ Unsubscribe again: answered 404, as documented †
+    ✔ Clean-up: every subscription of this check has ended
+    † documented on the service's public developer pages, not in its interface document
+
+    No step failed."
+  `)
+  expect(emulator.subscriptions).toEqual([])
+})
+
+test('the variables can come from a file, and the environment goes before it', async () => {
+  const file = join(fixture.folder, 'dot.env')
+  const lines = Object.entries(
+    fixture.environment({ NOTIFICATION_DOMAIN: 'overridden', NOTIFICATION_SCOPE: 'all' }),
+  )
+  await writeFile(file, lines.map(([name, value]) => `${name}='${value}'\n`).join(''))
+  const { steps } = await fixture.check(['--dotenv', file], { NOTIFICATION_DOMAIN: 'emulator' })
+  expect(steps[2]).toMatchObject({
+    name: 'Token',
+    outcome: 'passed',
+    iss: `${fixture.emulator.authUrl}/auth/realms/emulator`,
+    azp: 'emulator-client',
+    exp: expect.any(Number),
+    scope: 'all',
+  })
+})

@@ -1,0 +1,124 @@
+/** What the tests of `check` share: an emulator, the environment for it, and receivers that answer as they are told. */
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { join } from 'node:path'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { checkCommand } from '../../../src/cli/check/check.js'
+import { listen } from '../../support/listen.js'
+import { call, temporaryFolder } from '../support.js'
+
+/** Is in every body of an answer here, and must be printed nowhere. */
+export const bodyMark = 'the-body-of-an-answer'
+
+export interface CheckFixture {
+  readonly emulator: Emulator
+  /** Has the files `token` (the right secret), `other` and `ca.pem`. */
+  readonly folder: string
+  /** A right environment, with the changes of a test. */
+  environment(changes?: Record<string, string>): Record<string, string>
+  /** Runs `check --json`, and asserts what every check must keep. */
+  check(args: readonly string[], env?: Record<string, string>): Promise<PrintedCheck>
+}
+
+export interface PrintedStep {
+  readonly name: string
+  readonly outcome: 'passed' | 'failed' | 'skipped'
+  readonly message: string
+  readonly next?: string
+  readonly result?: string
+  readonly status?: number
+}
+
+export interface PrintedCheck {
+  readonly steps: readonly PrintedStep[]
+  readonly failures: readonly PrintedStep[]
+  readonly outcomes: readonly (readonly [name: string, outcome: string])[]
+}
+
+/** One emulator for all tests of a file. */
+export function checkFixture(): CheckFixture {
+  let started: { emulator: Emulator; folder: Awaited<ReturnType<typeof temporaryFolder>> } | undefined
+  beforeAll(async () => {
+    started = {
+      emulator: await startEmulator({ allowInsecureLoopback: true }),
+      folder: await temporaryFolder(),
+    }
+    const { emulator, folder } = started
+    await writeFile(join(folder.path, 'ca.pem'), emulator.ca)
+    await writeFile(join(folder.path, 'token'), 'hush-1\n')
+    await writeFile(join(folder.path, 'other'), 'hush-2')
+  })
+  afterAll(async () => {
+    await started?.emulator.close()
+    await started?.folder[Symbol.asyncDispose]()
+  })
+  const now = () => {
+    if (started === undefined) throw new Error('used before the tests')
+    return started
+  }
+
+  const fixture: CheckFixture = {
+    get emulator() {
+      return now().emulator
+    },
+    get folder() {
+      return now().folder.path
+    },
+    environment(changes = {}) {
+      const { baseUrl, authUrl, domain, clientId, clientSecret } = fixture.emulator
+      return {
+        NOTIFICATION_BASE_URL: baseUrl,
+        NOTIFICATION_AUTH_URL: authUrl,
+        NOTIFICATION_DOMAIN: domain,
+        NOTIFICATION_CLIENT_ID: clientId,
+        NOTIFICATION_CLIENT_SECRET: clientSecret,
+        NOTIFICATION_CA_FILE: join(fixture.folder, 'ca.pem'),
+        ...changes,
+      }
+    },
+    async check(args, env = fixture.environment()) {
+      const { code, stdout, stderr } = await call(checkCommand, ['--json', ...args], env)
+      for (const secret of ['hush', bodyMark, fixture.emulator.clientSecret]) {
+        expect(stdout + stderr).not.toContain(secret)
+      }
+      // Without a configuration the receiver alone is checked, and standard error says what is missing.
+      const isConfigured = Object.keys(env).length > 0
+      if (isConfigured) expect(stderr).toBe('')
+      const lines: (PrintedStep & { event: string })[] = stdout.split('\n').map((line) => JSON.parse(line))
+      const steps = lines.filter(({ event }) => event === 'step')
+      const failures = steps.filter(({ outcome }) => outcome === 'failed')
+      const isOk = failures.length === 0
+      const result = {
+        event: 'result',
+        ok: isOk && isConfigured,
+        failed: failures.length,
+        interrupted: false,
+      }
+      expect(lines.at(-1)).toEqual(result)
+      expect(code).toBe(isOk ? (isConfigured ? 0 : 2) : 1)
+      return { steps, failures, outcomes: steps.map(({ name, outcome }) => [name, outcome] as const) }
+    },
+  }
+  return fixture
+}
+
+/** A receiver by http: or https:. */
+export async function serve(
+  listener: RequestListener,
+  tls?: { key: string; cert: string },
+): Promise<AsyncDisposable & { url: string }> {
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  const port = await listen(server)
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/notifications`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}

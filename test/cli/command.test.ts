@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { checkCommand } from '../../src/cli/check/check.js'
+import type { Command } from '../../src/cli/command.js'
+import { emulatorCommand } from '../../src/cli/emulator.js'
+import { notifyCommand } from '../../src/cli/notify.js'
+import { call, temporaryFolder } from './support.js'
+
+const commands: Readonly<Record<string, Command>> = {
+  emulator: emulatorCommand,
+  notify: notifyCommand,
+  check: checkCommand,
+}
+
+const url = ['--callback-url', 'https://app.example.com/n']
+const type = ['--type', 'cxScoreUpdated']
+const user = ['--user', 'alice']
+const page = ['--page-url', 'http://127.0.0.1:1/x/']
+
+/** Each of these calls cannot work. */
+const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  emulator: [
+    ['--state', ''],
+    ['--prot', '1'],
+    ['start'],
+    ['--port'],
+    ['--json=no'],
+    ['--state', '--json'],
+    ['--port', 'x'],
+    ['--port', '65536'],
+    ['--page-port', '80a'],
+    ['--host', 'https://x'],
+    ['--callback-ca', '/nowhere/ca.pem'],
+    ['--callback-ca', 'package.json'],
+    ['--state', 'package.json'],
+    ['--write-env', '/nowhere/.env'],
+    ['--write-env', '/dev'],
+  ],
+  notify: [
+    ['--state', 'x', '--typ', 'y'],
+    [...user, ...page],
+    [...type, ...page],
+    [...type, ...user, ...page, '--payload', '[1]'],
+    [...type, ...user],
+    [...type, ...user, ...page, '--state', 'x'],
+    [...type, ...user, '--page-url', 'https://example.com/'],
+    [...type, ...user, ...page],
+  ],
+  check: [
+    ['--secret', 'token=@x', '--secret', ''],
+    ['-x'],
+    ['--dotenv', '/nowhere/.env'],
+    ['--callback-url', 'http://app.example.com/n'],
+    url,
+    ['--secret', 'token=@x'],
+    [...url, '--secret', 'token=abc'],
+    [...url, '--secret', 'abc'],
+    [...url, '--secret', 'token=@/nowhere/x'],
+    [...url, '--secret', 'token=@package.json'],
+    [...url, '--lifecycle', '--username', 'alice', '--callback-timeout-ms', '0'],
+    ['--username', 'alice'],
+    ['--report', 'x.json'],
+    ['--lifecycle', '--username', 'alice'],
+    ['--lifecycle', ...url],
+    ['--lifecycle', '--username', 'alice', '--callback-url', 'https://app.example.com/n#top'],
+  ],
+}
+
+test('a call that cannot work is one sentence and exit code 2', async () => {
+  const folder = await temporaryFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
+  const told: string[] = []
+  for (const [name, command] of Object.entries(commands)) {
+    const calls = [...(mistakes[name] ?? [])]
+    if (name === 'notify') calls.push([...type, ...user, '--state', folder.path])
+    for (const args of calls) {
+      const { code, stdout, stderr } = await call(command, args)
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toMatch(/^\S.*$/)
+      told.push(`${name} ${args.join(' ')}\n  ${stderr}\n`)
+    }
+  }
+  const text = told.join('\n').replaceAll(folder.path, '<folder>').replaceAll(join(process.cwd(), '/'), '')
+  // Read this file as a whole after a change.
+  await expect(text).toMatchFileSnapshot('mistakes.txt')
+})
+
+test.each(Object.entries(commands))('%s --help fits 120 columns', (_, { help }) => {
+  expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(120)
+})

@@ -1,0 +1,66 @@
+import { stripVTControlCharacters } from 'node:util'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { expect, onTestFinished, test } from 'vitest'
+import { printEvents } from '../../src/cli/event-lines.js'
+import { created, Receiver } from '../emulator/support.js'
+import { recordingTerminal } from './support.js'
+
+/** Plays a short life with secrets, and a user name that would clear a terminal. */
+async function printed(json: boolean): Promise<string[]> {
+  await using emulator = await startEmulator({ allowInsecureLoopback: true })
+  await using receiver = await Receiver.startInsecure()
+  const { terminal, lines } = recordingTerminal(json)
+  onTestFinished(() => emulator.close())
+  printEvents(emulator, terminal)
+  const username = 'eve\u001b[2J'
+  await created(emulator, { users: username, url: `${receiver.url}?key=hush`, fields: { token: 'hush' } })
+  receiver.reactions.push(204)
+  emulator.injectFault('callback', { status: 503 }, { times: 3 })
+  for (let i = 0; i < 3; i++) await emulator.notify({ type: 'lowEnergyAgentOpened', username })
+  return lines.map((line) => line.replaceAll(receiver.url, '<receiver>'))
+}
+
+test('lines for people have neither secrets nor what would steer a terminal', async () => {
+  const lines = await printed(false)
+  const text = lines.join('\n')
+  expect(text).not.toContain('hush')
+  expect(text).toBe(stripVTControlCharacters(text))
+  expect(lines.map((line) => line.replace(/^[\d:]+ +/, '').replace(/\d+ ms/, 'N ms'))).toEqual([
+    'created   1  behavioral of eve [2J → <receiver>?…',
+    'request   POST  /api/subscriptions  201  N ms',
+    'callback  1 → <receiver>?…  503  N ms, injected fault',
+    'callback  1 → <receiver>?…  503  N ms, injected fault',
+    'callback  1 → <receiver>?…  503  N ms, injected fault',
+    'ended     1  three callbacks in a row failed',
+  ])
+})
+
+test('lines for programs have the fields, without headers, bodies and secrets', async () => {
+  const lines = await printed(true)
+  expect(lines.join('\n')).not.toContain('hush')
+  const events = lines.map((line) => JSON.parse(line))
+  expect(events.map(({ event }) => event)).toEqual([
+    ...['created', 'request', 'callback', 'callback', 'callback', 'ended'],
+  ])
+  const subscription = {
+    subscriptionId: 1,
+    notificationTypes: ['behavioral'],
+    usernames: ['eve\u001b[2J'],
+    callbackUrl: '<receiver>?…',
+    parameterNames: ['token'],
+  }
+  expect(events[0]).toEqual({ event: 'created', ...subscription, consecutiveFailures: 0 })
+  expect(events[2]).toEqual({
+    event: 'callback',
+    id: 1,
+    startedAt: expect.any(Number),
+    subscriptionId: 1,
+    callbackUrl: '<receiver>?…',
+    status: 503,
+    error: expect.any(String),
+    durationMs: expect.any(Number),
+    fault: { status: 503 },
+  })
+  const last = { ...subscription, consecutiveFailures: 3, reason: 'three-failures' }
+  expect(events[5]).toEqual({ event: 'ended', ...last })
+})

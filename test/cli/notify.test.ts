@@ -1,0 +1,129 @@
+import { createServer } from 'node:http'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { notifyCommand } from '../../src/cli/notify.js'
+import { StateFolder } from '../../src/cli/state-folder.js'
+import { created, Receiver } from '../emulator/support.js'
+import { listen } from '../support/listen.js'
+import { call, temporaryFolder } from './support.js'
+
+let emulator: Emulator
+let receiver: Receiver
+beforeAll(async () => {
+  emulator = await startEmulator({ allowInsecureLoopback: true, page: true })
+  receiver = await Receiver.startInsecure()
+})
+afterAll(async () => {
+  await emulator.close()
+  await receiver[Symbol.asyncDispose]()
+})
+
+const notify = (...args: string[]) => call(notifyCommand, ['--page-url', emulator.pageUrl ?? '', ...args])
+const lowEnergy = ['--type', 'lowEnergyAgentOpened', '--user', 'alice']
+
+describe('notification-subscriber notify', () => {
+  test('without any subscription says so', async () => {
+    const { code, stdout } = await notify(...lowEnergy)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^✘ Nothing was sent: .*\n {2}There is no subscription at all/)
+  })
+
+  test('fills in category and payload, finds the emulator by --state, and prints each answer', async () => {
+    const subscriptionId = await created(emulator, { users: 'alice', url: receiver.url })
+    await using folder = await temporaryFolder()
+    await (await StateFolder.open(folder.path)).setPageUrl(emulator.pageUrl ?? '')
+    expect(await call(notifyCommand, ['--state', folder.path, ...lowEnergy])).toEqual({
+      code: 0,
+      stdout: `✔ lowEnergyAgentOpened to subscription ${subscriptionId} at ${receiver.url}: answered 204`,
+      stderr: '',
+    })
+    expect(receiver.callbacks.at(-1)?.body.notification).toMatchObject({
+      type: 'lowEnergyAgentOpened',
+      payload: { username: 'alice', idx: 0 },
+    })
+    const custom = [
+      '--type',
+      'brandNew',
+      '--category',
+      'behavioral',
+      '--payload',
+      '{"a":1}',
+      '--user',
+      'alice',
+    ]
+    expect((await notify(...custom)).code).toBe(0)
+    expect(receiver.callbacks.at(-1)?.body.notification).toMatchObject({
+      type: 'brandNew',
+      payload: { a: 1 },
+    })
+  })
+
+  test('a callback that fails is exit code 1, and the end of the subscription is named', async () => {
+    const subscriptionId = await created(emulator, { users: 'bob', url: receiver.url })
+    receiver.reactions.push(500, 500, 500)
+    const answers = []
+    for (let i = 0; i < 3; i++)
+      answers.push(await notify('--type', 'silenceHighOpened', '--user', 'bob', '--json'))
+    const failure = {
+      event: 'callback',
+      subscriptionId,
+      callbackUrl: receiver.url,
+      status: 500,
+      error: expect.stringContaining('500'),
+    }
+    expect(answers.map(({ code, stdout }) => [code, JSON.parse(stdout)])).toEqual([
+      [1, { ...failure, subscriptionEnded: false }],
+      [1, { ...failure, subscriptionEnded: false }],
+      [1, { ...failure, subscriptionEnded: true }],
+    ])
+  })
+
+  test('without a match lists who is subscribed', async () => {
+    for (let i = 0; i < 25; i++) await created(emulator, { users: `user-${i}`, types: 'call-score' })
+    const { code, stdout } = await notify(...lowEnergy.slice(0, 2), '--user', 'nobody')
+    expect(code).toBe(1)
+    const lines = stdout.split('\n')
+    expect(lines[0]).toBe('✘ Nothing was sent: no subscription is for lowEnergyAgentOpened of nobody.')
+    expect(lines.slice(1, 3)).toEqual([
+      '  Subscribed are:',
+      expect.stringMatching(/^ {4}\d+ {2}user-24: call-score$/),
+    ])
+    expect(lines.at(-1)).toBe('    and 6 more')
+    const unsent = JSON.parse((await notify(...lowEnergy.slice(0, 2), '--user', 'nobody', '--json')).stdout)
+    expect(unsent).toMatchObject({ event: 'unsent', username: 'nobody', subscribedCount: 26 })
+    expect(unsent.subscribed).toHaveLength(20)
+  })
+
+  test.each([
+    ['--category', ['--type', 'brandNew', '--user', 'a']],
+    ['--category', ['--type', 'a', '--user', 'a', '--category', 'b']],
+    ['--type', ['--type', 'lowEnergyAgentOpend', '--user', 'a']],
+  ])('what the emulator refuses names the flag %s, and is exit code 2', async (flag, args) => {
+    const { code, stdout, stderr } = await notify(...args)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(new RegExp(`^${flag} `))
+  })
+
+  test('an answer that never ends is refused', async () => {
+    const server = createServer((_, response) => {
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(1_000_000, ' ')));
+      }
+      response.on('drain', more)
+      more()
+    })
+    const pageUrl = `http://127.0.0.1:${await listen(server)}/x/`
+    const { code, stderr } = await call(notifyCommand, [...lowEnergy, '--page-url', pageUrl])
+    server.close()
+    server.closeAllConnections()
+    expect([code, stderr]).toEqual([2, expect.stringContaining('too long')])
+  })
+
+  test('the address of an earlier start, and one that is no page, are refused', async () => {
+    for (const path of ['../other/', '/']) {
+      const pageUrl = new URL(path, emulator.pageUrl).href
+      const { code, stderr } = await notify(...lowEnergy, '--page-url', pageUrl)
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/earlier start/)])
+    }
+  })
+})

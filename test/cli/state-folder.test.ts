@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { UsageError } from '../../src/cli/command.js'
+import { type EmulatorState, reusableCertificate, StateFolder } from '../../src/cli/state-folder.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { temporaryFolder } from './support.js'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+function stateWith(certificate = createLoopbackCertificate()): EmulatorState {
+  return { port: 1, clientSecret: 'a', password: 'b', callbackToken: 'c', ...certificate }
+}
+
+async function folderOfTest(): Promise<string> {
+  const folder = await temporaryFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
+  return folder.path
+}
+
+test('what was saved is loaded, and readable for the owner only', async () => {
+  const path = join(await folderOfTest(), 'deep/state')
+  const state = stateWith()
+  await (await StateFolder.open(path)).save(state, true)
+  expect(await (await StateFolder.open(path)).load()).toEqual(state)
+  expect((await stat(path)).mode & 0o777).toBe(0o700)
+  expect((await readdir(path)).sort()).toEqual(['ca.pem', 'state.json'])
+  for (const file of await readdir(path)) expect((await stat(join(path, file))).mode & 0o777).toBe(0o600)
+  expect(await readFile(join(path, 'ca.pem'), 'utf8')).toBe(state.ca)
+})
+
+test('a folder below one that takes no folders is refused, and the start does not try for ever', async () => {
+  await expect(StateFolder.open('/proc/nowhere/state')).rejects.toThrow(UsageError)
+})
+
+test('a temporary folder has the certificate only, and is gone after its release', async () => {
+  const folder = await StateFolder.temporary()
+  await folder.save(stateWith(), true)
+  expect(await readdir(folder.path)).toEqual(['ca.pem'])
+  await folder.release()
+  await expect(stat(folder.path)).rejects.toThrow('ENOENT')
+})
+
+test('the page is known until the release', async () => {
+  const folder = await StateFolder.open(await folderOfTest())
+  expect(await folder.pageUrl()).toBeUndefined()
+  await folder.setPageUrl('http://127.0.0.1:1/x/')
+  expect(await folder.pageUrl()).toBe('http://127.0.0.1:1/x/')
+  await folder.release()
+  expect(await folder.pageUrl()).toBeUndefined()
+})
+
+test.each([0o755, 0o750, 0o701])(
+  'a folder with mode %o is refused, and nothing is written there',
+  async (mode) => {
+    const path = await folderOfTest()
+    await chmod(path, mode)
+    await expect(StateFolder.open(path)).rejects.toThrow(UsageError)
+    expect(await readdir(path)).toEqual([])
+  },
+)
+
+test.each<[string, (file: string) => unknown]>([
+  ['no JSON', (file) => writeFile(file, 'no JSON')],
+  ['something else', (file) => writeFile(file, '{}')],
+  ['no port', (file) => writeFile(file, JSON.stringify({ ...stateWith(), port: 70_000 }))],
+  ['a FIFO', (file) => execFileSync('mkfifo', [file])],
+  ['a folder', (file) => mkdir(file)],
+])('a state.json that is %s is refused at once, with its path', async (_, make) => {
+  const path = await folderOfTest()
+  await make(join(path, 'state.json'))
+  const folder = await StateFolder.open(path)
+  await expect(folder.load()).rejects.toThrow(UsageError)
+  await expect(folder.load()).rejects.toThrow(join(path, 'state.json'))
+})
+
+test.each([
+  ['ends in 6 days', stateWith(createLoopbackCertificate({ validUntil: Date.now() + 6 * dayMs })), false],
+  ['ends in 8 days', stateWith(createLoopbackCertificate({ validUntil: Date.now() + 8 * dayMs })), true],
+  // The emulator says what is wrong with it.
+  ['cannot be read', { ...stateWith(), ca: 'no certificate' }, true],
+])('a certificate that %s is used again: %3$s', (_, state, isUsed) => {
+  expect(reusableCertificate(state)).toEqual(isUsed ? { tls: state.tls, ca: state.ca } : undefined)
+})
+
+test('of two emulators that start together the second saves nothing, and leaves the page of the first', async () => {
+  const path = await folderOfTest()
+  const [first, second] = [await StateFolder.open(path), await StateFolder.open(path)]
+  const state = stateWith()
+  await first.save(state, true)
+  await first.setPageUrl('http://127.0.0.1:1/x/')
+  await expect(second.save(stateWith(), true)).rejects.toThrow(UsageError)
+  await second.release()
+  expect([await second.load(), await second.pageUrl()]).toEqual([state, 'http://127.0.0.1:1/x/'])
+  expect(await readFile(second.caFile, 'utf8')).toBe(state.ca)
+  await first.save(state, false)
+  await first.release()
+  expect(await first.pageUrl()).toBeUndefined()
+})

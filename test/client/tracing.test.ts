@@ -1,0 +1,103 @@
+/** The tracing channels of calls and token requests (docs/observability.md, Traces). */
+import { tracingChannel } from 'node:diagnostics_channel'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { fakeService, subscription } from '../support/fake-service.js'
+import { expectNoSecretIn } from '../support/secrets.js'
+
+interface Published {
+  readonly name: string
+  readonly context: Record<string, unknown>
+}
+
+const subscribed: { end(): void }[] = []
+let ended: Published[]
+
+function listenTo(name: 'call' | 'token') {
+  const channel = tracingChannel(`notification-subscriber:${name}`)
+  const handlers = {
+    start() {},
+    end() {},
+    asyncStart() {},
+    asyncEnd: (context: object) => void ended.push({ name, context: { ...context } }),
+    error() {},
+  }
+  channel.subscribe(handlers)
+  subscribed.push({ end: () => channel.unsubscribe(handlers) })
+}
+
+beforeEach(() => {
+  ended = []
+  listenTo('call')
+  listenTo('token')
+})
+afterEach(() => {
+  for (const each of subscribed.splice(0)) each.end()
+})
+
+const contexts = (name: string) => ended.filter((each) => each.name === name).map(({ context }) => context)
+
+test('a create: its method, its requests after the token, and the last status; no result', async () => {
+  const service = fakeService()
+  service.onCall = (_call, count) =>
+    count < 3 ? new Response('', { status: 503 }) : Response.json({ subscription_id: 1 }, { status: 201 })
+  await service.client({ retry: { baseDelayMs: 0 } }).createSubscription(subscription)
+  expect(contexts('call')).toEqual([{ method: 'createSubscription', attempts: 3, status: 201 }])
+  expect(contexts('token')).toEqual([{ status: 200 }])
+})
+
+test('the repeat after a 401 counts as a request', async () => {
+  const service = fakeService()
+  service.onCall = (_call, count) => new Response(null, { status: count === 1 ? 401 : 204 })
+  const client = service.client()
+  await client.getAccessToken()
+  await client.unsubscribe(7)
+  expect(contexts('call').at(-1)).toEqual({ method: 'unsubscribe', attempts: 2, status: 204 })
+})
+
+test('refused input: no request, and the error', async () => {
+  await fakeService()
+    .client()
+    .unsubscribe('x' as never)
+    .catch(() => {})
+  expect(contexts('call')).toEqual([
+    { method: 'unsubscribe', attempts: 0, error: expect.objectContaining({ code: 'INVALID_REQUEST' }) },
+  ])
+})
+
+test('a call that got no answer has no status', async () => {
+  const service = fakeService()
+  service.onCall = () => {
+    throw new TypeError('fetch failed')
+  }
+  await service
+    .client({ retry: false })
+    .unsubscribe(7)
+    .catch(() => {})
+  expect(contexts('call')).toEqual([
+    { method: 'unsubscribe', attempts: 1, error: expect.objectContaining({ code: 'CONNECTION' }) },
+  ])
+})
+
+test('a refused token: the status of the token endpoint, and the error, in both channels', async () => {
+  const service = fakeService()
+  service.onToken = () => Response.json({ error: 'invalid_client' }, { status: 401 })
+  await service
+    .client()
+    .unsubscribe(7)
+    .catch(() => {})
+  const error = expect.objectContaining({ code: 'TOKEN_REQUEST' })
+  expect(contexts('token')).toEqual([{ status: 401, error }])
+  expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 0, error }])
+  expectNoSecretIn(ended)
+})
+
+test("what a caller's own function throws may hold a secret: its name alone is published", async () => {
+  const getAccessToken = () => {
+    throw new RangeError('token s3cret-t0ken')
+  }
+  const client = fakeService().client({ auth: { getAccessToken } })
+  await expect(client.unsubscribe(7)).rejects.toThrow('token s3cret-t0ken')
+  const [{ error } = {}] = contexts('call')
+  expect(error).toMatchObject({ name: 'RangeError' })
+  expect(String(error)).not.toContain('s3cret-t0ken')
+})

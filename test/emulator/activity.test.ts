@@ -1,0 +1,251 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { InvalidRequestError } from '../../src/errors.js'
+import { eventually } from '../support/eventually.js'
+import { freePort } from '../support/listen.js'
+import { apiAuthorization, create, created, form, lowEnergy, Receiver, send } from './support.js'
+
+let emulator: Emulator
+beforeEach(async () => {
+  emulator = await startEmulator()
+})
+afterEach(() => emulator.close())
+
+const url = 'https://app.example.com/'
+
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}
+
+describe('callbacks', () => {
+  test('are recorded as they were sent, with their answers', async () => {
+    await using receiver = await Receiver.start(emulator)
+    const subscriptionId = await created(emulator, { url: receiver.url, fields: { Token: 'hush' } })
+    receiver.reactions.push(204, 500)
+    await emulator.notify({ ...lowEnergy, id: 'n1', time: 5 })
+    await emulator.notify({ ...lowEnergy, id: 'n2', time: 6 })
+    const body = JSON.stringify({
+      subscriptionId,
+      notification: { id: 'n1', time: 5, ver: '1.0', type: lowEnergy.type, payload: lowEnergy.payload },
+    })
+    expect(emulator.callbacks).toEqual([
+      {
+        id: 1,
+        startedAt: expect.any(Number),
+        subscriptionId,
+        callbackUrl: receiver.url,
+        type: 'lowEnergyAgentOpened',
+        username: 'alice',
+        headers: { 'content-type': 'application/json', Token: 'hush' },
+        body,
+        bodyLength: body.length,
+        status: 204,
+        durationMs: expect.any(Number),
+      },
+      expect.objectContaining({
+        id: 2,
+        status: 500,
+        error: 'The callback was answered with status 500',
+      }),
+    ])
+  })
+
+  test('name the address of a refused connection', async () => {
+    const port = await freePort()
+    await created(emulator, { url: `https://localhost:${port}/` })
+    const [result] = await emulator.notify(lowEnergy)
+    expect(result?.error?.message).toContain(`127.0.0.1:${port}`)
+    expect(emulator.callbacks).toMatchObject([{ error: result?.error?.message }])
+  })
+
+  test('have the first 16,384 characters of a body, and its length', async () => {
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    await emulator.notify({ ...lowEnergy, payload: { text: 'x'.repeat(20_000) } })
+    const [callback] = emulator.callbacks
+    expect(callback?.body).toHaveLength(16_384)
+    expect(callback?.bodyLength).toBeGreaterThan(20_000)
+    await send(emulator, 'POST', '/api/subscriptions', { body: 'y'.repeat(17_000) })
+    expect(emulator.requests.at(-1)).toMatchObject({ body: 'y'.repeat(16_384), bodyLength: 17_000 })
+  })
+
+  test('are kept to the last 1,000, with growing ids', async () => {
+    await created(emulator)
+    for (let i = 0; i < 1_003; i++) {
+      if (i % 3 === 2) await create(emulator, { recreate: 'true' })
+      emulator.injectFault('callback', { status: 500 })
+      await emulator.notify(lowEnergy)
+    }
+    expect(emulator.callbacks.map(({ id }) => id)).toEqual(Array.from({ length: 1_000 }, (_, n) => n + 4))
+  })
+})
+
+describe('emulator.on', () => {
+  test('created and ended come for every subscription, with the reason of its end', async () => {
+    const events: unknown[] = []
+    emulator.on('created', ({ subscriptionId }) => events.push(['created', subscriptionId]))
+    emulator.on('ended', ({ subscriptionId, usernames }, reason) => {
+      events.push(['ended', subscriptionId, usernames, reason])
+    })
+    const first = await created(emulator)
+    const second = await created(emulator, { recreate: 'true' })
+    await send(emulator, 'DELETE', `/api/subscriptions/${second}`, {
+      headers: { authorization: apiAuthorization(emulator), 'content-type': form },
+    })
+    const third = await created(emulator)
+    emulator.injectFault('callback', { status: 500 }, { times: 3 })
+    for (let i = 0; i < 3; i++) await emulator.notify(lowEnergy)
+    const fourth = await created(emulator)
+    expect(emulator.endSubscription(fourth)).toBe(true)
+    expect(events).toEqual([
+      ['created', first],
+      ['ended', first, ['alice'], 'replaced'],
+      ['created', second],
+      ['ended', second, ['alice'], 'unsubscribed'],
+      ['created', third],
+      ['ended', third, ['alice'], 'three-failures'],
+      ['created', fourth],
+      ['ended', fourth, ['alice'], 'by-request'],
+    ])
+  })
+
+  test('created comes before the answer goes out, and the subscription can be ended at once', async () => {
+    emulator.on('created', ({ subscriptionId }) => emulator.endSubscription(subscriptionId))
+    await created(emulator)
+    expect(emulator.subscriptions).toEqual([])
+  })
+
+  test('request and callback come once, when they have ended', async () => {
+    await using receiver = await Receiver.start(emulator)
+    const events: unknown[] = []
+    emulator.on('request', (entry) => events.push(entry))
+    emulator.on('callback', (entry) => events.push(entry))
+    await created(emulator, { url: receiver.url })
+    await emulator.notify(lowEnergy)
+    expect(events).toEqual([...emulator.requests, ...emulator.callbacks])
+    expect(events).toMatchObject([
+      { operation: 'create', status: 201, durationMs: expect.any(Number) },
+      { callbackUrl: receiver.url, status: 204, durationMs: expect.any(Number) },
+    ])
+  })
+
+  test('a request in flight has no duration, and its event comes when it has ended', async () => {
+    const listener = vi.fn()
+    emulator.on('request', listener)
+    emulator.injectFault('create', { delayMs: 1_500 })
+    const answer = create(emulator)
+    await eventually(() => expect(emulator.requests).toHaveLength(1))
+    expect(emulator.requests[0]).not.toHaveProperty('durationMs')
+    expect(listener).not.toHaveBeenCalled()
+    await answer
+    expect(listener).toHaveBeenCalledTimes(1)
+  })
+
+  test('the function that it returns stops that listener only', async () => {
+    const listener = vi.fn()
+    const stop = emulator.on('created', listener)
+    emulator.on('created', listener)
+    stop()
+    stop()
+    await created(emulator)
+    expect(listener).toHaveBeenCalledTimes(1)
+  })
+
+  test('a listener that throws or rejects is logged and breaks nothing', async () => {
+    const log = vi.spyOn(console, 'error').mockReturnValue()
+    const after = vi.fn()
+    emulator.on('created', () => {
+      throw new Error('thrown')
+    })
+    emulator.on('created', () => Promise.reject(new Error('rejected')))
+    emulator.on('created', after)
+    await created(emulator)
+    expect(after).toHaveBeenCalledTimes(1)
+    await eventually(() => expect(log).toHaveBeenCalledTimes(2))
+    const fields = log.mock.calls.map(([, logged]) => logged)
+    expect(fields.map(({ err }) => err.message).sort()).toEqual(['rejected', 'thrown'])
+    for (const each of fields) {
+      expect(each).toMatchObject({ event: 'emulator.listener-failed', listener: 'created' })
+    }
+    log.mockRestore()
+  })
+
+  test.each([
+    ['requests', () => {}, 'event must be one of request, callback, created, ended'],
+    ['request', 'log', 'listener must be a function'],
+  ])('what cannot be listened to is refused: %s', (event, listener, sentence) => {
+    const listen = () => Reflect.apply(emulator.on, emulator, [event, listener])
+    expect(listen).toThrow(InvalidRequestError)
+    expect(listen).toThrow(`The emulator cannot be listened to: ${sentence}.`)
+  })
+})
+
+describe('requests', () => {
+  test('are recorded and counted as they were sent', async () => {
+    await using fresh = await startEmulator()
+    const before = Date.now()
+    const id = await created(fresh, { url, headers: { 'X-Mark': '1' } })
+    await send(fresh, 'DELETE', `/api/subscriptions/${id}?why=not`)
+    await send(fresh, 'PATCH', '/nowhere')
+    await send(fresh, 'PATCH', '/api/subscriptions')
+    const form = `notification_type=behavioral&username=alice&callback_url=${encodeURIComponent(url)}`
+    expect(fresh.requests).toEqual([
+      {
+        id: 1,
+        startedAt: expect.toSatisfy((at: number) => at >= before && at <= Date.now()),
+        operation: 'create',
+        method: 'POST',
+        path: '/api/subscriptions',
+        headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(fresh) }),
+        body: form,
+        bodyLength: form.length,
+        status: 201,
+        durationMs: expect.toSatisfy((ms: number) => Number.isInteger(ms) && ms >= 0),
+      },
+      expect.objectContaining({
+        operation: 'unsubscribe',
+        path: `/api/subscriptions/${id}?why=not`,
+        status: 401,
+      }),
+      expect.objectContaining({ operation: 'unknown', method: 'PATCH', path: '/nowhere', status: 404 }),
+      expect.objectContaining({ operation: 'unknown', path: '/api/subscriptions', status: 405 }),
+    ])
+    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 2 })
+  })
+
+  test('that were forgotten in flight stay forgotten, and are still reported', async () => {
+    await using fresh = await startEmulator()
+    const reported = vi.fn()
+    fresh.on('request', ({ operation }) => operation === 'create' && reported())
+    fresh.injectFault('create', { delayMs: 1_500 })
+    const creating = created(fresh)
+    await eventually(() => expect(fresh.requestCounts.create).toBe(1))
+    for (let i = 0; i < 1_000; i++) await fresh.fetch(new Request(`${fresh.baseUrl}/nothing`))
+    await creating
+    expect(reported).toHaveBeenCalledTimes(1)
+    expect(fresh.requests.map(({ operation }) => operation)).toEqual(new Array(1_000).fill('unknown'))
+  })
+
+  test('keep the beginnings of large bodies only, not the bodies', async () => {
+    await using fresh = await startEmulator()
+    const before = heapUsed()
+    for (let i = 0; i < 50; i++) {
+      await fresh.fetch(new Request('https://x.example/', { method: 'POST', body: 'x'.repeat(1_000_000) }))
+    }
+    expect(fresh.requests.at(-1)).toMatchObject({ bodyLength: 1_000_000 })
+    expect(heapUsed() - before).toBeLessThan(20_000_000)
+  })
+
+  test('are kept to the last 1,000, and all are counted', async () => {
+    await using fresh = await startEmulator()
+    for (let i = 0; i < 1_005; i++) await fresh.fetch(new Request(`https://x.example/${i}`))
+    expect(fresh.requests).toHaveLength(1_000)
+    expect(fresh.requests[0]).toMatchObject({ id: 6, path: '/5', status: 404 })
+    expect(fresh.requests.at(-1)).toMatchObject({ id: 1_005, path: '/1004' })
+    expect(fresh.requestCounts.unknown).toBe(1_005)
+  })
+})

@@ -1,0 +1,240 @@
+import { execFile } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { NotificationClient } from 'notification-subscriber'
+import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
+import { Agent, fetch as undiciFetch } from 'undici'
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
+import { eventually } from '../support/eventually.js'
+import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
+
+describe('starting', () => {
+  test('each emulator is its own: address, authority, secrets', async () => {
+    await using first = await startEmulator()
+    await using second = await startEmulator()
+    expect(first.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    expect(first.authUrl).toBe(first.baseUrl)
+    for (const property of ['baseUrl', 'ca', 'clientSecret', 'password'] as const) {
+      expect(first[property]).not.toBe(second[property])
+    }
+    expect([first.username, first.domain]).toEqual(['emulator-user', 'emulator'])
+    // 24 random bytes.
+    for (const secret of [first.clientSecret, first.password]) expect(secret).toMatch(/^[\w-]{32}$/)
+    expect(first.clientOptions).toEqual({
+      baseUrl: first.baseUrl,
+      auth: {
+        authUrl: first.authUrl,
+        domain: 'emulator',
+        clientId: 'emulator-client',
+        clientSecret: first.clientSecret,
+        credentialsEncoding: 'raw',
+      },
+      dispatcher: expect.objectContaining({ dispatch: expect.any(Function) }),
+      allowInsecureLoopback: false,
+    })
+  })
+
+  test('options are taken over', async () => {
+    const options = { domain: 'acme', clientId: 'id', clientSecret: 's:/+%', username: 'u', password: 'p:w' }
+    await using emulator = await startEmulator(options)
+    expect(emulator).toMatchObject(options)
+    await accessToken(emulator)
+    await created(emulator)
+  })
+
+  test('refuses a port that is taken', async () => {
+    await using emulator = await startEmulator()
+    const refused = startEmulator({ port: Number(new URL(emulator.baseUrl).port) })
+    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    const { port } = new URL(emulator.baseUrl)
+    await expect(refused).rejects.toMatchObject({
+      message: `The emulator cannot start: \`port\`: ${port} of 127.0.0.1 is taken: choose another, or 0 for any free one.`,
+      issues: [{ path: ['port'] }],
+      cause: { code: 'EADDRINUSE' },
+    })
+  })
+
+  test('refuses a host that is none of this machine', async () => {
+    // A documentation address (RFC 5737): nobody has it.
+    const refused = startEmulator({ host: '192.0.2.1' })
+    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    await expect(refused).rejects.toMatchObject({
+      message: expect.stringContaining('`host`: 192.0.2.1 cannot be listened on at port 0: '),
+      issues: [{ path: ['host'] }],
+    })
+  })
+
+  test.each(['0.0.0.0', '::'])('listens on every address with host %s, and names 127.0.0.1', async (host) => {
+    await using emulator = await startEmulator({ host })
+    expect(emulator.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    await accessToken(emulator)
+  })
+
+  test.each([
+    ['127.0.0.2', 'https://127.0.0.2'],
+    ['::1', 'https://[::1]'],
+    ['localhost', 'https://localhost'],
+  ])('host %s is in baseUrl, and the certificate is for it', async (host, origin) => {
+    await using emulator = await startEmulator({ host })
+    expect(emulator.baseUrl).toMatch(new RegExp(`^${origin.replace(/[[\]]/g, '\\$&')}:\\d+$`))
+    await accessToken(emulator)
+  })
+
+  test('takes tls and ca of an earlier run, so that a client that trusted it still does', async () => {
+    const earlier = await startEmulator()
+    const { tls, ca } = earlier
+    await earlier.close()
+    await using emulator = await startEmulator({ tls, ca })
+    expect([emulator.tls, emulator.ca]).toEqual([tls, ca])
+    const dispatcher = new Agent({ connect: { ca } })
+    const answer = await undiciFetch(emulator.baseUrl, { dispatcher })
+    expect(answer.status).toBe(404)
+    await dispatcher.close()
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
+  })
+})
+
+describe('section 5.5: HTTPS', () => {
+  test('the certificate is for loopback only, signed by the authority, and valid from yesterday for a month', async () => {
+    await using emulator = await startEmulator()
+    const authority = new X509Certificate(emulator.ca)
+    const certificate = new X509Certificate(emulator.tls.cert)
+    expect(authority.ca).toBe(true)
+    expect(certificate.ca).toBe(false)
+    expect(certificate.checkIssued(authority)).toBe(true)
+    expect(certificate.verify(authority.publicKey)).toBe(true)
+    expect(authority.verify(authority.publicKey)).toBe(true)
+    expect(certificate.checkHost('localhost')).toBe('localhost')
+    expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1')
+    expect(certificate.checkIP('::1')).toBe('::1')
+    expect(certificate.checkHost('example.com')).toBeUndefined()
+    expect(certificate.publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' })
+    const day = 24 * 60 * 60 * 1000
+    for (const { validFrom, validTo } of [authority, certificate]) {
+      expect(Math.abs(Date.parse(validFrom) - (Date.now() - day))).toBeLessThan(day / 2)
+      expect(Math.abs(Date.parse(validTo) - (Date.now() + 30 * day))).toBeLessThan(day / 2)
+    }
+  })
+
+  test('a client that does not trust the authority gets no connection', async () => {
+    await using emulator = await startEmulator()
+    await expect(undiciFetch(emulator.baseUrl)).rejects.toMatchObject({
+      cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' },
+    })
+    expect(emulator.requests).toEqual([])
+  })
+})
+
+describe('closing', () => {
+  test('breaks requests that wait for a delayed answer, and connections without a request', async () => {
+    const emulator = await startEmulator()
+    const silent = connect(Number(new URL(emulator.baseUrl).port), '127.0.0.1')
+    await once(silent, 'connect')
+    emulator.injectFault('create', { delayMs: 1_000_000 }, { times: 2 })
+    const delayed = expect(create(emulator)).rejects.toThrow()
+    const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
+    const direct = expect(emulator.fetch(request)).rejects.toBeInstanceOf(TypeError)
+    await eventually(() => expect(emulator.requestCounts.create).toBe(2))
+    await Promise.all([emulator.close(), once(silent, 'close'), delayed, direct])
+  })
+
+  test('aborts callbacks without an answer, and those that wait for a connection', async () => {
+    const emulator = await startEmulator({ callbackTimeoutMs: 1_000_000 })
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push(...new Array(100).fill('hang'))
+    const notified = Promise.all(Array.from({ length: 100 }, () => emulator.notify(lowEnergy)))
+    await eventually(() => expect(receiver.callbacks).toHaveLength(64))
+    await emulator.close()
+    const messages = (await notified).flat().map(({ error }) => error?.message)
+    const closed = 'The emulator was closed before the callback was answered'
+    expect(messages).toHaveLength(100)
+    expect(messages.slice(0, 64)).toEqual(new Array(64).fill(closed))
+    // Three of those are failures in a row, and there may be nothing to send any more.
+    const ended = 'The subscription ended before this callback was sent'
+    expect([closed, ended]).toEqual(expect.arrayContaining(messages.slice(64)))
+    expect(receiver.callbacks).toHaveLength(64)
+  })
+
+  test('can be done twice; afterwards nothing listens and nothing is sent', async () => {
+    const emulator = await startEmulator()
+    await created(emulator)
+    await Promise.all([emulator.close(), emulator.close()])
+    await emulator.close()
+    await expect(send(emulator, 'GET', '/')).rejects.toThrow()
+    await expect(undiciFetch(emulator.baseUrl)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
+    const refused = emulator.notify(lowEnergy)
+    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
+    await expect(refused).rejects.toMatchObject({
+      message: 'Nothing was sent: the emulator is closed',
+      issues: [{ path: [], message: 'the emulator is closed' }],
+    })
+  })
+
+  test('await using does it at the end of the block', async () => {
+    let notify: () => Promise<unknown>
+    {
+      await using emulator = await startEmulator()
+      notify = () => emulator.notify(lowEnergy)
+      expect(await notify()).toEqual([])
+    }
+    await expect(notify()).rejects.toThrow('the emulator is closed')
+  })
+
+  test.each([[[]], [['--disallow-code-generation-from-strings']]])(
+    'a process that used the emulator ends by itself (node flags: %j)',
+    async (flags) => {
+      const script = fileURLToPath(new URL('programs/start-use-close.ts', import.meta.url))
+      const run = promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', script], {
+        timeout: 50_000,
+      })
+      expect((await run).stdout.trim()).toBe('delivered: 204')
+    },
+  )
+
+  test('only an emulator with a page loads the code of the page', async () => {
+    const program = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url))
+    const loadedWith = async (options: EmulatorOptions) => {
+      const { stderr } = await promisify(execFile)(
+        process.execPath,
+        [
+          ...['--import', 'tsx', '--import', program('print-loaded-modules.mjs')],
+          ...[program('start-with-options.ts'), JSON.stringify(options)],
+        ],
+        { timeout: 50_000 },
+      )
+      return [...stderr.matchAll(/^loaded .*\/src\/(emulator\/[^?\n]+)/gm)].map(([, file]) => file)
+    }
+    const without = await loadedWith({})
+    expect(without).toContain('emulator/emulator.ts')
+    expect(without.filter((file) => file?.startsWith('emulator/page/'))).toEqual([])
+    expect(await loadedWith({ page: true })).toContain('emulator/page/server.ts')
+  })
+})
+
+describe('endSubscription', () => {
+  test('ends it without a callback, and the same can be created again', async () => {
+    await using emulator = await startEmulator()
+    const first = await created(emulator)
+    expect([emulator.endSubscription(first), emulator.endSubscription(first)]).toEqual([true, false])
+    expect(emulator.subscriptions).toEqual([])
+    expect(await emulator.notify(lowEnergy)).toEqual([])
+    expect(await created(emulator)).not.toBe(first)
+  })
+})
+
+describe('clientOptions', () => {
+  test('let a client use http: callbacks on loopback where the emulator does', async () => {
+    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    await using client = new NotificationClient(emulator.clientOptions)
+    const wanted = { notificationTypes: ['behavioral'], usernames: ['alice'] } as const
+    const callbackUrl = 'http://127.0.0.1:3000/notifications'
+    expect(await client.createSubscription({ ...wanted, callbackUrl })).toMatchObject({ subscriptionId: 1 })
+  })
+})

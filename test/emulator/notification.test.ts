@@ -1,0 +1,83 @@
+import { documentedNotificationTypes, parseDelivery } from 'notification-subscriber'
+import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
+import { expect, test } from 'vitest'
+import { InvalidRequestError } from '../../src/errors.js'
+import { created, Receiver } from './support.js'
+
+test('every documented type needs no more than a user, and is valid', async () => {
+  await using emulator = await startEmulator()
+  await using receiver = await Receiver.start(emulator)
+  for (const [category, types] of Object.entries(documentedNotificationTypes)) {
+    await created(emulator, { types: category, users: 'bob', url: `${receiver.url}/${category}` })
+    for (const type of types) await emulator.notify({ type, username: 'bob' })
+  }
+  const delivered = receiver.callbacks.map(({ path, body }) => {
+    const { type, payload } = parseDelivery(JSON.stringify(body)).notification
+    return [path.split('/').at(-1), type, payload]
+  })
+  const lowEnergy = { callId: 'call-1', username: 'bob', bTime: 21_648, nTime: 35_912, idx: 0 }
+  expect(delivered).toEqual(
+    Object.entries(documentedNotificationTypes).flatMap(([category, types]) =>
+      types.map((type) => [category, type, type === 'lowEnergyAgentOpened' ? lowEnergy : {}]),
+    ),
+  )
+})
+
+test('fields that are given are delivered as they are, and the category may be another', async () => {
+  await using emulator = await startEmulator()
+  await using receiver = await Receiver.start(emulator)
+  await created(emulator, { types: 'call-score', url: receiver.url })
+  const given = { payload: { username: 'carol' }, id: 'n1', time: 5, ver: '2.0' }
+  await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice', category: 'call-score', ...given })
+  expect(receiver.callbacks).toMatchObject([
+    { body: { notification: { type: 'lowEnergyAgentOpened', ...given } } },
+  ])
+  expect(emulator.callbacks).toMatchObject([{ type: 'lowEnergyAgentOpened', username: 'alice' }])
+})
+
+test('a payload that changes while its callback waits is delivered as it was', async () => {
+  await using emulator = await startEmulator()
+  await using receiver = await Receiver.start(emulator)
+  await created(emulator, { url: receiver.url })
+  const payload = { score: 1 }
+  const sent = emulator.notify({ type: 'silenceHighOpened', username: 'alice', payload })
+  payload.score = 2
+  await sent
+  expect(receiver.callbacks).toMatchObject([{ body: { notification: { payload: { score: 1 } } } }])
+})
+
+const cyclic: { self?: object } = {}
+cyclic.self = cyclic
+
+test.each<[string, unknown, string[]]>([
+  ['a type that is not documented, without a category', { type: 'brandNew', username: 'a' }, ['category']],
+  ['a misspelt type, without a category', { type: 'lowEnergyAgentOpen', username: 'a' }, ['type']],
+  ['no type', { type: '', category: 'behavioral', username: 'a' }, ['type']],
+  [
+    'a delivered type as the category',
+    { type: 'x', category: 'cxScoreUpdated', username: 'a' },
+    ['category'],
+  ],
+  ['no user', { type: 'cxScoreUpdated' }, ['username']],
+  ['a list as the payload', { type: 'cxScoreUpdated', username: 'a', payload: [] }, ['payload']],
+  [
+    'a payload that JSON cannot hold',
+    { type: 'cxScoreUpdated', username: 'a', payload: cyclic },
+    ['payload'],
+  ],
+  ['a time that is no integer', { type: 'cxScoreUpdated', username: 'a', time: 1.5 }, ['time']],
+  ['a field that does not exist', { type: 'cxScoreUpdated', username: 'a', version: '2' }, []],
+])('is refused with %s', async (_, notification, path) => {
+  await using emulator = await startEmulator()
+  const refused = emulator.notify(notification as EmulatedNotification)
+  await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
+  await expect(refused).rejects.toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path }] })
+})
+
+test('a type that is not documented is delivered with its category', async () => {
+  await using emulator = await startEmulator()
+  await using receiver = await Receiver.start(emulator)
+  await created(emulator, { types: 'conversation-ai', url: receiver.url })
+  const results = await emulator.notify({ type: 'brandNew', category: 'conversation-ai', username: 'alice' })
+  expect(results).toMatchObject([{ status: 204 }])
+})

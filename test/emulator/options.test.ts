@@ -1,0 +1,118 @@
+import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
+import { describe, expect, test } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { ConfigurationError } from '../../src/errors.js'
+
+const loopback = createLoopbackCertificate()
+
+/** RSA with 512 bits, valid for a hundred years: made by `openssl req -x509 -newkey rsa:512 -nodes -days 36500`. */
+const weak = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIIBVAIBADANBgkqhkiG9w0BAQEFAASCAT4wggE6AgEAAkEAu0W1QCqXmUaTg0Tw
+rAST8T6WagoM56yPqyDeHkAsBuomBogQCEyEF3bUJXC9hz/+GTJ0OSFoW9wwgCVL
+bzgYQQIDAQABAkBVz5VD98BLfaluRxK438gijPlDUaOkLNAQLBlbZzBFYhCnqxqR
+pZQ3IQRzSviUDEWqPN9ugxU653T90cVhIBmZAiEA3j9mSehDXkshemgkhu0x5TH9
+JRPCrSMXdb6LbcsOKLMCIQDXtocUqpRknrcVIQ9Y5ZyZtWs0sLHz5RDoePI06R3t
+OwIgImZtzsLEqrO2WtwDy16rem5iYHrOhz4HQ5JawoPLjUECIE3c7NVg3T+UqrFN
+xaRo/SXeflv+i71lqbzAK2092DeRAiEAidPBrmmrgJ+fqwOYhLEtP6WSG66fl+1C
+80HBWV+CW0E=
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBgTCCASugAwIBAgIUVMrW7kORhKTRf49kwEo50HhWcrowDQYJKoZIhvcNAQEL
+BQAwFDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjE3NTM0MFoYDzIxMjYx
+MDI5MTc1MzQwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwXDANBgkqhkiG9w0BAQEF
+AANLADBIAkEAu0W1QCqXmUaTg0TwrAST8T6WagoM56yPqyDeHkAsBuomBogQCEyE
+F3bUJXC9hz/+GTJ0OSFoW9wwgCVLbzgYQQIDAQABo1MwUTAdBgNVHQ4EFgQUfxg/
+HZZE0S30ykSmRoVZqY5VzmowHwYDVR0jBBgwFoAUfxg/HZZE0S30ykSmRoVZqY5V
+zmowDwYDVR0TAQH/BAUwAwEB/zANBgkqhkiG9w0BAQsFAANBADZ7izNF8FvKgKfC
+kiJs3wigH/sPQ7QbWMD7ZYofxXrFRXX30E+djkl0EVZPrSCNz2cpgp2HZF+2KOBx
+FeF0/sI=
+-----END CERTIFICATE-----
+`,
+}
+
+describe('the options of startEmulator', () => {
+  test.each<[string, unknown, string]>([
+    ['domain', { domain: '' }, '`domain` must be printable ASCII and not empty'],
+    ['domain', { domain: 'a\nb' }, '`domain` must be printable ASCII and not empty'],
+    ['clientId', { clientId: 'ä' }, '`clientId` must be printable ASCII and not empty'],
+    ['clientSecret', { clientSecret: '' }, '`clientSecret` must not be empty'],
+    ['password', { password: '' }, '`password` must not be empty'],
+    ['username', { username: '' }, '`username` must not be empty'],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }, '`tokenLifetimeSeconds` must be at least 0'],
+    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }, '`tokenLifetimeSeconds` must be an integer'],
+    [
+      'permittedHeaders.0',
+      { permittedHeaders: ['Content-Type'] },
+      '`permittedHeaders[0]` belongs to the callback request itself',
+    ],
+    [
+      'permittedHeaders.0',
+      { permittedHeaders: ['not a name'] },
+      '`permittedHeaders[0]` is not a header name',
+    ],
+    [
+      'username',
+      { username: 'a:b' },
+      '`username` cannot contain a colon: Basic ends the user name there (RFC 7617)',
+    ],
+    ['callbackCa', { callbackCa: 'no certificate' }, '`callbackCa` is not a PEM certificate'],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }, '`callbackTimeoutMs` must be at least 1'],
+    ['callbackTimeoutMs', { callbackTimeoutMs: 2 ** 31 }, '`callbackTimeoutMs` must be at most 2147483647'],
+    [
+      'credentialsEncoding',
+      { credentialsEncoding: 'base64' },
+      '`credentialsEncoding` must be `raw` or `form-urlencoded`',
+    ],
+    ['port', { port: 65_536 }, '`port` must be at most 65535'],
+    ['port', { port: -1 }, '`port` must be at least 0'],
+    ['host', { host: 'https://x' }, '`host` must be an IP address or a host name'],
+    ['host', { host: '' }, '`host` must be an IP address or a host name'],
+    ['ca', { ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
+    ['tls', { ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
+    ['tls', { tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
+    ['tls.key', { ...loopback, tls: { ...loopback.tls, key: 'x' } }, '`tls.key` is not a PEM private key'],
+    ['tls.cert', { ...loopback, tls: { ...loopback.tls, cert: 'x' } }, '`tls.cert` is not a PEM certificate'],
+    [
+      'tls.key',
+      { ...loopback, tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key } },
+      '`tls.key` is not the key of `tls.cert`',
+    ],
+    [
+      'tls.cert',
+      createLoopbackCertificate({ validUntil: Date.now() - 1_000 }),
+      '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
+    ],
+    [
+      'tls.cert',
+      { tls: loopback.tls, ca: createLoopbackCertificate().ca },
+      '`tls.cert` is not signed by `ca`',
+    ],
+    ['tls.cert', { tls: weak, ca: weak.cert }, '`tls.cert` cannot be used for TLS: '],
+    [
+      'ca',
+      { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
+      '`ca` is not a PEM certificate',
+    ],
+    ['page.port', { page: { port: -1 } }, '`page.port` must be at least 0'],
+    [
+      'page.environment',
+      { page: { environment: { 'A-B': 'x' } } },
+      '`page.environment` has a name that no environment variable can have',
+    ],
+    ['page.environment.A', { page: { environment: { A: 'x\ny' } } }, '`page.environment.A` must be one line'],
+    ['', { prot: 1 }, 'there is no `prot` (did you mean `port`?)'],
+  ])('refuses what cannot work, at %s: %j', async (path, options, sentence) => {
+    const refused = startEmulator(options as EmulatorOptions)
+    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
+    await expect(refused).rejects.toMatchObject({
+      issues: [{ path: path === '' ? [] : expectedPath(path) }],
+      message: expect.stringContaining(`The emulator cannot start with these options: ${sentence}`),
+    })
+  })
+})
+
+function expectedPath(path: string) {
+  return path.split('.').map((key) => (key === '0' ? 0 : key))
+}

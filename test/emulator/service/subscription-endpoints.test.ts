@@ -1,0 +1,358 @@
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  type Answer,
+  accessToken,
+  apiAuthorization,
+  create,
+  created,
+  form,
+  type Subscription,
+  send,
+} from '../support.js'
+
+let emulator: Emulator
+beforeAll(async () => {
+  emulator = await startEmulator({ permittedHeaders: ['UserData', 'X-Site'] })
+})
+afterAll(() => emulator.close())
+
+// One emulator for all: each test has callback URLs of its own.
+let url: string
+let count = 0
+beforeEach(() => {
+  url = `https://app.example.com/${++count}`
+})
+
+const ids = () =>
+  emulator.subscriptions.filter((s) => s.callbackUrl === url).map(({ subscriptionId }) => subscriptionId)
+
+function update(id: number | string, body: string, headers: Record<string, string> = {}) {
+  return send(emulator, 'PUT', `/api/subscriptions/${id}`, {
+    headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...headers },
+    body,
+  })
+}
+
+function unsubscribe(id: number | string) {
+  return send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
+    headers: { authorization: apiAuthorization(emulator) },
+  })
+}
+
+/** The answer that says what was wrong, in two parts: a code, and a sentence for a person. */
+const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
+
+describe('section 3: states and transitions', () => {
+  const both: Subscription = { types: 'behavioral,call-score', users: 'alice,bob' }
+
+  test('a subscription that overlaps none is created', async () => {
+    const { status, headers, body } = await create(emulator, { ...both, url })
+    expect(status).toBe(201)
+    expect(headers['content-type']).toBe('application/json')
+    expect(JSON.parse(body)).toEqual({ subscription_id: expect.any(Number) })
+    expect(emulator.subscriptions.at(-1)).toEqual({
+      subscriptionId: JSON.parse(body).subscription_id,
+      notificationTypes: ['behavioral', 'call-score'],
+      usernames: ['alice', 'bob'],
+      callbackUrl: url,
+      parameters: {},
+      consecutiveFailures: 0,
+    })
+  })
+
+  test('an identical one with recreateIfExists replaces it under a new id', async () => {
+    const first = await created(emulator, { ...both, url, fields: { token: 'old' } })
+    const second = await created(emulator, { ...both, url, recreate: 'true' })
+    expect(second).not.toBe(first)
+    expect(ids()).toEqual([second])
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
+  })
+
+  test.each([undefined, 'false'])('an identical one with recreateIfExists %s gets 409', async (recreate) => {
+    const first = await created(emulator, { ...both, url })
+    const refused = await create(emulator, { ...both, url, recreate } as Subscription)
+    const message = `Subscription ${first} is identical; recreateIfExists=true would replace it`
+    expect(refusalOf(refused)).toEqual([409, { error: 'duplicate_subscription', message }])
+    expect(emulator.requests.at(-1)).toMatchObject({
+      status: 409,
+      refusal: { code: 'duplicate_subscription', message },
+    })
+    expect(ids()).toEqual([first])
+  })
+
+  test('identity is that of sets: neither order nor repetition matters', async () => {
+    await created(emulator, { ...both, url })
+    const reordered = { types: 'call-score,behavioral,call-score', users: 'bob,alice,bob', url }
+    expect((await create(emulator, reordered)).status).toBe(409)
+    await created(emulator, { ...reordered, recreate: 'true' })
+    expect(ids()).toHaveLength(1)
+  })
+
+  test.each<[string, Subscription]>([
+    ['fewer users', { ...both, users: 'alice' }],
+    ['more users', { ...both, users: 'alice,bob,carol' }],
+    ['other users too', { ...both, users: 'bob,carol' }],
+    ['fewer types', { ...both, types: 'call-score' }],
+    ['more types', { ...both, types: 'behavioral,call-score,conversation-ai' }],
+    ['the first pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
+    ['the last pair of many', { types: 'conversation-ai,call-score', users: 'carol,bob' }],
+  ])('a partial overlap (%s) gets 409 with and without recreateIfExists', async (_, overlapping) => {
+    const first = await created(emulator, { ...both, url })
+    const message = `Subscription ${first} covers some of the users and types at this callback URL`
+    for (const recreate of ['false', 'true', 'TRUE']) {
+      const refused = await create(emulator, { ...overlapping, url, recreate })
+      expect(refusalOf(refused)).toEqual([409, { error: 'partial_overlap', message }])
+    }
+    expect(ids()).toEqual([first])
+  })
+
+  test('a request that overlaps several subscriptions gets 409 and deletes none of them', async () => {
+    const first = await created(emulator, { users: 'alice', url })
+    const second = await created(emulator, { users: 'bob', url })
+    expect((await create(emulator, { users: 'alice,bob', url, recreate: 'true' })).status).toBe(409)
+    expect(ids()).toEqual([first, second])
+  })
+
+  test('another callback URL, user or type is no overlap', async () => {
+    await created(emulator, { types: 'behavioral', users: 'alice', url })
+    await created(emulator, { types: 'call-score', users: 'alice', url })
+    await created(emulator, { types: 'behavioral', users: 'Alice', url })
+    expect(ids()).toHaveLength(3)
+    await created(emulator, { types: 'behavioral', users: 'alice', url: `${url}/` })
+  })
+
+  test('of many identical requests at once exactly one wins', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => create(emulator, { ...both, url })))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(49)
+  })
+
+  test('unsubscribing ends it with 204, then with 404, and makes room for another', async () => {
+    const first = await created(emulator, { url })
+    const answer = await unsubscribe(first)
+    expect([answer.status, answer.body]).toEqual([204, ''])
+    expect(ids()).toEqual([])
+    const message = `There is no active subscription ${first}`
+    expect(refusalOf(await unsubscribe(first))).toEqual([404, { error: 'not_found', message }])
+    await created(emulator, { url })
+  })
+})
+
+describe('section 4.2: the create request', () => {
+  test('a bearer token will do as well as Basic credentials', async () => {
+    const authorization = `Bearer ${await accessToken(emulator)}`
+    expect((await create(emulator, { url, headers: { authorization } })).status).toBe(201)
+  })
+
+  test('without good credentials it is 401, whatever the form says', async () => {
+    for (const headers of [{ authorization: 'Basic eA==' }, { 'content-type': 'text/plain' }]) {
+      const refused = await create(emulator, {
+        url,
+        types: 'nonsense',
+        headers: { authorization: '', ...headers },
+      })
+      const message = 'Credentials or access token are missing, wrong, expired or revoked'
+      expect(refusalOf(refused)).toEqual([401, { error: 'unauthorized', message }])
+      expect(refused.headers['cache-control']).toBe('no-store')
+    }
+  })
+
+  const rest = 'username=a&callback_url=https://a.example/'
+  const typeAndUser = 'notification_type=behavioral&username=a'
+  test.each([
+    ['no notification type', rest, 'notification_type is missing'],
+    ['an empty notification type', `notification_type=&${rest}`, 'notification_type is missing'],
+    [
+      'an unknown type',
+      `notification_type=behavioural&${rest}`,
+      'notification_type "behavioural" does not exist',
+    ],
+    [
+      'an empty type in the list',
+      `notification_type=behavioral,&${rest}`,
+      'notification_type has an empty item',
+    ],
+    ['no user', 'notification_type=behavioral&callback_url=https://a.example/', 'username is missing'],
+    ['an empty user in the list', `${typeAndUser},,b`, 'username has an empty item'],
+    ['a space after the comma', `${typeAndUser},+b`, 'username has spaces around an item'],
+    ['no callback URL', typeAndUser, 'callback_url is missing'],
+    ['a relative callback URL', `${typeAndUser}&callback_url=/a`, 'callback_url is not an absolute URL'],
+    [
+      'an http: callback URL',
+      `${typeAndUser}&callback_url=http://a.example/`,
+      'callback_url must begin with https:',
+    ],
+    [
+      'http: on loopback',
+      `${typeAndUser}&callback_url=http://127.0.0.1/`,
+      'callback_url must begin with https:, unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))',
+    ],
+    [
+      'another boolean',
+      `notification_type=behavioral&${rest}&recreateIfExists=1`,
+      'recreateIfExists must be true or false',
+    ],
+    [
+      'a user twice',
+      `${typeAndUser}&${rest}`,
+      'The form cannot be read: the field username is given more than once',
+    ],
+    [
+      'bad percent-encoding',
+      'notification_type=behavioral&username=%zz',
+      'The form cannot be read: it is not percent-encoded UTF-8',
+    ],
+    [
+      'bad UTF-8',
+      'notification_type=behavioral&username=%ff',
+      'The form cannot be read: it is not percent-encoded UTF-8',
+    ],
+    ['a bad name', `${typeAndUser}&%zz=1`, 'The form cannot be read: it is not percent-encoded UTF-8'],
+    ['a field without name', `${typeAndUser}&=x`, 'The form cannot be read: a field has no name'],
+    ['JSON in place of a form', '{"notification_type":["behavioral"]}', 'notification_type is missing'],
+  ])('answers 400 to %s', async (_, body, message) => {
+    const before = emulator.subscriptions.length
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    const answer = await send(emulator, 'POST', '/api/subscriptions', { headers, body })
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.body)).toEqual({ error: 'invalid_request', message })
+    expect(emulator.subscriptions).toHaveLength(before)
+  })
+
+  test('answers 415 to another content type and takes one with a charset', async () => {
+    const json = await create(emulator, { url, headers: { 'content-type': 'application/json' } })
+    const message = 'Content-Type must be application/x-www-form-urlencoded'
+    expect(refusalOf(json)).toEqual([415, { error: 'unsupported_media_type', message }])
+    const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded ; charset=utf-8' }
+    expect((await create(emulator, { url, headers })).status).toBe(201)
+    const none = await send(emulator, 'POST', '/api/subscriptions', {
+      headers: { authorization: apiAuthorization(emulator) },
+      body: 'a=1',
+    })
+    expect(refusalOf(none)).toEqual([415, { error: 'unsupported_media_type', message }])
+  })
+
+  test('takes a field without an equals sign, and leaves out what is between two ampersands', async () => {
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    const fields = `&notification_type=behavioral&username=a&&callback_url=${encodeURIComponent(url)}&flag&`
+    expect((await send(emulator, 'POST', '/api/subscriptions', { headers, body: fields })).status).toBe(201)
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ flag: '' })
+  })
+
+  test('every further field becomes a parameter, and so do the permitted headers, in any case', async () => {
+    const headers = { userdata: 'mine', 'x-site': 'north', 'x-other': 'no' }
+    await created(emulator, { url, fields: { token: 't+/= 1', 'X-Tag': '' }, headers })
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({
+      token: 't+/= 1',
+      'X-Tag': '',
+      UserData: 'mine',
+      'X-Site': 'north',
+    })
+  })
+
+  test.each([
+    'Connection',
+    'content-length',
+    'Content-Type',
+    'expect',
+    'Host',
+    'keep-alive',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'Transfer-Encoding',
+    'upgrade',
+  ])('answers 400 to a parameter that says how the callback itself is sent: %s', async (name) => {
+    const message = `${name} belongs to the callback request itself`
+    const refused = await create(emulator, { url, fields: { [name]: '1' } })
+    expect(refusalOf(refused)).toEqual([400, { error: 'invalid_request', message }])
+  })
+
+  test.each([
+    ['a name with a space', 'not a token', 'x', '"not a token" cannot be the name of a header'],
+    ['a name that ends in a letter of none', 'tokén', 'x', '"tokén" cannot be the name of a header'],
+    ['a value of two lines', 'line', 'a\r\nb: c', 'the value of line cannot be sent in a header'],
+    ['a value that begins with a line feed', 'line', '\na', 'the value of line cannot be sent in a header'],
+    ['a value beyond Latin-1', 'beyond', 'Ā', 'the value of beyond cannot be sent in a header'],
+  ])(
+    'answers 400 to a parameter that cannot be a header of the callback: %s',
+    async (_, name, value, message) => {
+      const refused = await create(emulator, { url, fields: { [name]: value } })
+      expect(refusalOf(refused)).toEqual([400, { error: 'invalid_request', message }])
+      expect((await create(emulator, { url, fields: { fine: value.replace(/[^ -~]/g, '') } })).status).toBe(
+        201,
+      )
+    },
+  )
+
+  test('answers 400 to one parameter twice: in two spellings, or as field and header', async () => {
+    const spellings = await create(emulator, { url, fields: { token: '1', Token: '2' } })
+    const message = 'Token is given more than once'
+    expect(refusalOf(spellings)).toEqual([400, { error: 'invalid_request', message }])
+    const twice = { url, fields: { userdata: '1' }, headers: { UserData: '2' } }
+    expect((await create(emulator, twice)).status).toBe(400)
+  })
+
+  test('http: callback URLs are taken where allowInsecureLoopback is set, on loopback hosts only', async () => {
+    await using lenient = await startEmulator({ allowInsecureLoopback: true })
+    for (const host of ['127.0.0.1:80', 'localhost', '[::1]:8080', 'app.localhost']) {
+      expect((await create(lenient, { url: `http://${host}/` })).status).toBe(201)
+    }
+    for (const host of [
+      'app.example.com',
+      '127.0.0.1.example.com',
+      'x127.0.0.1',
+      '128.0.0.1',
+      'localhost.example',
+      'notlocalhost',
+    ]) {
+      expect((await create(lenient, { url: `http://${host}/` })).status).toBe(400)
+    }
+    expect((await create(lenient, { url: 'ftp://localhost/' })).status).toBe(400)
+  })
+})
+
+describe('section 4.3: the update request', () => {
+  test('answers 200 with an empty body, changes what is given and keeps the rest', async () => {
+    const id = await created(emulator, { url, fields: { token: 'old', other: 'kept' } })
+    const answer = await update(id, 'Token=new', { userdata: 'added' })
+    expect([answer.status, answer.body]).toEqual([200, ''])
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({
+      Token: 'new',
+      other: 'kept',
+      UserData: 'added',
+    })
+  })
+
+  test('a permitted header alone is enough', async () => {
+    const id = await created(emulator, { url })
+    expect((await update(id, '', { 'X-Site': 'south' })).status).toBe(200)
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ 'X-Site': 'south' })
+  })
+
+  test.each([
+    ['no parameter', '', 'at least one parameter must be given'],
+    ['a reserved name', 'host=x', 'host belongs to the callback request itself'],
+    ['the users', 'username=bob', 'username is no parameter and cannot be changed'],
+    ['the types', 'notification_type=x', 'notification_type is no parameter and cannot be changed'],
+    ['the callback URL', 'callback_url=x', 'callback_url is no parameter and cannot be changed'],
+    ['recreateIfExists', 'recreateIfExists=1', 'recreateIfExists is no parameter and cannot be changed'],
+    ['a name twice', 'a=1&a=2', 'The form cannot be read: the field a is given more than once'],
+  ])('answers 400 to %s', async (_, body, message) => {
+    const id = await created(emulator, { url })
+    expect(refusalOf(await update(id, body))).toEqual([400, { error: 'invalid_request', message }])
+    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
+  })
+
+  test('answers 404 for a subscription that is not active, 415 and 401 as create does', async () => {
+    const id = await created(emulator, { url })
+    expect((await update(id, 'a=1', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await update(id, 'a=1', { authorization: 'Basic eA==' })).status).toBe(401)
+    await unsubscribe(id)
+    const message = `There is no active subscription ${id}`
+    for (const body of ['a=1', 'a=1&a=2', '']) {
+      expect(refusalOf(await update(id, body))).toEqual([404, { error: 'not_found', message }])
+    }
+  })
+})

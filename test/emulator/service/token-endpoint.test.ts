@@ -1,0 +1,250 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { accessToken, basic, form, requestToken, send, tokenPath } from '../support.js'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+async function statusWith(emulator: Parameters<typeof send>[0], authorization?: string): Promise<number> {
+  // Unsubscribing something that does not exist: 404 with good credentials, 401 with others.
+  const headers = authorization === undefined ? {} : { authorization }
+  return (await send(emulator, 'DELETE', '/api/subscriptions/999', { headers })).status
+}
+
+describe('section 2.1 and 4.1: the token endpoint', () => {
+  test('issues a signed JWT of type Bearer with its lifetime, not to be stored by caches', async () => {
+    await using emulator = await startEmulator({ tokenLifetimeSeconds: 120 })
+    const { status, headers, body } = await requestToken(emulator)
+    expect(status).toBe(200)
+    expect(headers['content-type']).toBe('application/json')
+    expect([headers['cache-control'], headers.pragma]).toEqual(['no-store', 'no-cache'])
+    const token = JSON.parse(body)
+    expect(token).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: 120 })
+    expect(decodeProtectedHeader(token.access_token)).toEqual({ alg: 'ES256', typ: 'JWT' })
+    const { iat = 0, ...claims } = decodeJwt(token.access_token)
+    expect(claims).toEqual({
+      iss: `${emulator.authUrl}/auth/realms/emulator`,
+      sub: emulator.clientId,
+      azp: emulator.clientId,
+      jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      exp: expect.any(Number),
+      exp_ms: expect.any(Number),
+    })
+    expect(Math.abs(iat * 1000 - Date.now())).toBeLessThan(60_000)
+    // `exp` is the exact end, rounded up to whole seconds.
+    expect(claims.exp).toBe(Math.ceil(Number(claims.exp_ms) / 1000))
+    expect(Number(claims.exp_ms) - iat * 1000).toBeGreaterThanOrEqual(120_000)
+    expect(Number(claims.exp_ms) - iat * 1000).toBeLessThan(121_000)
+  })
+
+  test('accepts a scope and echoes it', async () => {
+    await using emulator = await startEmulator()
+    const { body } = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=a+b' })
+    expect(JSON.parse(body).scope).toBe('a b')
+    expect(decodeJwt(JSON.parse(body).access_token).scope).toBe('a b')
+    // RFC 6749 section 3.2: a parameter without a value counts as left out.
+    const empty = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=' })
+    expect(JSON.parse(empty.body)).not.toHaveProperty('scope')
+    expect(decodeJwt(JSON.parse(empty.body).access_token)).not.toHaveProperty('scope')
+  })
+
+  test('accepts client ID and secret in the form instead of the header', async () => {
+    await using emulator = await startEmulator()
+    const credentials = { client_id: emulator.clientId, client_secret: emulator.clientSecret }
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials }).toString()
+    expect((await requestToken(emulator, { authorization: null, body })).status).toBe(200)
+    // RFC 6749 section 2.3: not more than one method at once.
+    const both = await requestToken(emulator, { body })
+    expect([both.status, JSON.parse(both.body)]).toEqual([
+      400,
+      {
+        error: 'invalid_request',
+        error_description: 'Credentials must not be in the header and in the form at once',
+      },
+    ])
+    for (const wrong of [{ client_id: 'x' }, { client_secret: 'x' }]) {
+      const form = new URLSearchParams({ grant_type: 'client_credentials', ...credentials, ...wrong })
+      expect((await requestToken(emulator, { authorization: null, body: `${form}` })).status).toBe(401)
+    }
+  })
+
+  test('answers invalid_client with 401 and WWW-Authenticate to wrong, missing or foreign credentials', async () => {
+    await using emulator = await startEmulator({ domain: 'acme "north"' })
+    const wrong = [
+      basic(emulator.clientId, 'wrong'),
+      basic('wrong', emulator.clientSecret),
+      'Bearer x',
+      'x',
+      null,
+    ]
+    for (const authorization of wrong) {
+      const path = `/auth/realms/${encodeURIComponent(emulator.domain)}/protocol/openid-connect/token`
+      const answer = await send(emulator, 'POST', path, {
+        headers: { 'content-type': form, ...(authorization === null ? {} : { authorization }) },
+        body: 'grant_type=client_credentials',
+      })
+      expect(answer.status).toBe(401)
+      expect(JSON.parse(answer.body)).toEqual({
+        error: 'invalid_client',
+        error_description: 'Client ID or secret is missing or wrong',
+      })
+      expect(answer.headers['www-authenticate']).toBe('Basic realm="acme \\"north\\""')
+      expect(answer.headers['cache-control']).toBe('no-store')
+    }
+  })
+
+  test.each([
+    [
+      'another grant type',
+      'grant_type=password',
+      form,
+      'unsupported_grant_type',
+      'grant_type must be client_credentials',
+    ],
+    ['no grant type', '', form, 'invalid_request', 'grant_type is missing'],
+    [
+      'a field twice',
+      'grant_type=client_credentials&grant_type=client_credentials',
+      form,
+      'invalid_request',
+      'The form cannot be read: the field grant_type is given more than once',
+    ],
+    [
+      'another content type',
+      '{"grant_type":"client_credentials"}',
+      'application/json',
+      'invalid_request',
+      'Content-Type must be application/x-www-form-urlencoded',
+    ],
+  ])('answers 400 to %s', async (_, body, contentType, error, error_description) => {
+    await using emulator = await startEmulator()
+    const answer = await requestToken(emulator, { body, contentType })
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([400, { error, error_description }])
+  })
+
+  test('answers 404 for another domain, and 405 to another method', async () => {
+    await using emulator = await startEmulator({ domain: 'acme' })
+    for (const other of ['other', '%zz']) {
+      const path = tokenPath(emulator).replace('acme', other)
+      const answer = await send(emulator, 'POST', path, { headers: { 'content-type': form } })
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([
+        404,
+        { error: 'not_found', error_description: 'There is no such domain' },
+      ])
+    }
+    const get = await send(emulator, 'GET', tokenPath(emulator))
+    expect([get.status, get.headers.allow]).toEqual([405, 'POST'])
+    const trace = await send(emulator, 'TRACE', tokenPath(emulator))
+    expect([trace.status, trace.headers.allow]).toEqual([405, 'POST'])
+    expect(emulator.requests.at(-1)).toMatchObject({ method: 'TRACE', operation: 'unknown', status: 405 })
+  })
+
+  const secret = 's3cr:et/+%41 ä'
+  const encoded = encodeURIComponent(secret).replaceAll('%20', '+')
+  test.each<[NonNullable<EmulatorOptions['credentialsEncoding']>, string, string]>([
+    ['raw', secret, encoded],
+    ['form-urlencoded', encoded, secret],
+  ])(
+    'takes Basic credentials %s and refuses the other encoding',
+    async (credentialsEncoding, right, wrong) => {
+      await using emulator = await startEmulator({ clientSecret: secret, credentialsEncoding })
+      const ask = (sent: string) => requestToken(emulator, { authorization: basic(emulator.clientId, sent) })
+      expect((await ask(right)).status).toBe(200)
+      expect((await ask(wrong)).status).toBe(401)
+      expect((await ask(`${right}x`)).status).toBe(401)
+      expect((await requestToken(emulator, { authorization: basic('wrong', right) })).status).toBe(401)
+      expect((await requestToken(emulator, { authorization: 'Bearer x' })).status).toBe(401)
+      // Without a colon there is no client ID, and no percent-encoding with a % alone.
+      for (const credentials of [right, emulator.clientId, '%:%']) {
+        const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+        expect((await requestToken(emulator, { authorization })).status).toBe(401)
+      }
+      expect(emulator.clientOptions.auth.credentialsEncoding).toBe(credentialsEncoding)
+    },
+  )
+})
+
+describe('section 5: authorization of subscription calls', () => {
+  test('accepts a token in any case of the word Bearer, and Basic credentials', async () => {
+    await using emulator = await startEmulator()
+    const token = await accessToken(emulator)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
+    expect(await statusWith(emulator, `bearer ${token}`)).toBe(404)
+    expect(await statusWith(emulator, basic(emulator.username, emulator.password))).toBe(404)
+  })
+
+  test('answers 401 to missing and wrong credentials, and to the client credentials', async () => {
+    await using emulator = await startEmulator()
+    expect(await statusWith(emulator)).toBe(401)
+    expect(await statusWith(emulator, 'Bearer nonsense')).toBe(401)
+    expect(await statusWith(emulator, basic(emulator.username, 'wrong'))).toBe(401)
+    expect(await statusWith(emulator, basic(emulator.clientId, emulator.clientSecret))).toBe(401)
+    const { headers } = await send(emulator, 'DELETE', '/api/subscriptions/1', {
+      headers: { authorization: 'Bearer nonsense' },
+    })
+    expect(headers['www-authenticate']).toBe(
+      'Bearer realm="notifications", error="invalid_token", Basic realm="notifications"',
+    )
+    const { headers: toBasic } = await send(emulator, 'DELETE', '/api/subscriptions/1', {
+      headers: { authorization: basic(emulator.username, 'wrong') },
+    })
+    expect(toBasic['www-authenticate']).toBe('Bearer realm="notifications", Basic realm="notifications"')
+  })
+
+  test('reads Basic in any case, and nothing that is not a scheme and one word', async () => {
+    await using emulator = await startEmulator()
+    const credentials = basic(emulator.username, emulator.password).replace('Basic ', '')
+    for (const good of [`basic ${credentials}`, `BASIC   ${credentials}`]) {
+      expect(await statusWith(emulator, good)).toBe(404)
+    }
+    const bad = [
+      `Basic${credentials}`,
+      `Basic ${credentials} x`,
+      `x Basic ${credentials}`,
+      `Digest ${credentials}`,
+    ]
+    for (const authorization of [...bad, 'Basic', '']) {
+      expect(await statusWith(emulator, authorization)).toBe(401)
+    }
+  })
+
+  test('refuses a token with a changed claim, without a signature, or from another emulator', async () => {
+    await using emulator = await startEmulator()
+    await using other = await startEmulator()
+    const [header = '', , signature = ''] = (await accessToken(emulator)).split('.')
+    const claims = { ...decodeJwt(await accessToken(emulator)), exp: 4e9, exp_ms: 4e12 }
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+    const none = Buffer.from('{"alg":"none"}').toString('base64url')
+    expect(await statusWith(emulator, `Bearer ${header}.${payload}.${signature}`)).toBe(401)
+    expect(await statusWith(emulator, `Bearer ${none}.${payload}.`)).toBe(401)
+    expect(await statusWith(emulator, `Bearer ${await accessToken(other)}`)).toBe(401)
+  })
+
+  test('a token lives for exactly its lifetime, to the millisecond', async () => {
+    await using emulator = await startEmulator({ tokenLifetimeSeconds: 1 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2030, 0, 1, 12, 0, 0, 700) })
+    const token = await accessToken(emulator)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
+    vi.setSystemTime(Date.now() + 999)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
+    vi.setSystemTime(Date.now() + 1)
+    expect(await statusWith(emulator, `Bearer ${token}`)).toBe(401)
+  })
+
+  test('a lifetime of 0 issues tokens that have already expired', async () => {
+    await using emulator = await startEmulator({ tokenLifetimeSeconds: 0 })
+    const { body } = await requestToken(emulator)
+    expect(JSON.parse(body).expires_in).toBe(0)
+    expect(await statusWith(emulator, `Bearer ${JSON.parse(body).access_token}`)).toBe(401)
+  })
+
+  test('revokeTokens() refuses every earlier token and no later one', async () => {
+    await using emulator = await startEmulator()
+    const early = await accessToken(emulator)
+    emulator.revokeTokens()
+    expect(await statusWith(emulator, `Bearer ${early}`)).toBe(401)
+    expect(await statusWith(emulator, `Bearer ${await accessToken(emulator)}`)).toBe(404)
+  })
+})

@@ -1,0 +1,215 @@
+/** A `TimeoutError` says what the call was waiting for, how the last attempt failed, and what to do. */
+import { NotificationClient, TimeoutError } from 'notification-subscriber'
+import { Agent, buildConnector } from 'undici'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { eventually } from '../support/eventually.js'
+import { baseUrl, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
+import { ScriptedServer } from '../support/scripted-server.js'
+import { auth } from '../support/secrets.js'
+
+const { tls } = createLoopbackCertificate()
+
+beforeAll(() => void vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0'))
+afterAll(() => void vi.unstubAllEnvs())
+afterEach(() => void vi.useRealTimers())
+
+const timeoutMs = 300
+
+async function timeoutOf(call: Promise<unknown>): Promise<TimeoutError> {
+  const error = await call.catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(TimeoutError)
+  return error as TimeoutError
+}
+
+/** As `fetch` throws it. */
+function refused(): never {
+  throw Object.assign(new TypeError('fetch failed'), {
+    cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+  })
+}
+
+describe('the phase `connection`', () => {
+  test('is that of a server that accepts TCP and never finishes TLS', async () => {
+    await using server = await ScriptedServer.listen(tls, (connection) => connection.stall())
+    await using client = new NotificationClient({ baseUrl: server.origin, auth: auth.token, timeoutMs })
+    const error = await timeoutOf(client.createSubscription(subscription))
+    expect(error).toMatchObject({ phase: 'connection', timeoutMs })
+    expect(error.cause).toBeUndefined()
+    expect(error.message).toBe(
+      'createSubscription took longer than 300 ms: this attempt was not sent, because no connection to ' +
+        `${new URL(server.origin).host} was made or became free. ` +
+        'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
+        'if not, check the network, or whether a proxy is needed.',
+    )
+  })
+
+  describe('is that of a process that stood still until after the time, and sends nothing', () => {
+    /** Timers that are due meanwhile come later. */
+    const standStill = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, timeoutMs + 50)
+
+    test('when the token is there', async () => {
+      const requests: string[] = []
+      const getAccessToken = () => {
+        standStill()
+        return 'token'
+      }
+      const fetch = async (url: string) => {
+        requests.push(url)
+        return new Response(null, { status: 204 })
+      }
+      const client = new NotificationClient({ baseUrl, auth: { getAccessToken }, fetch, timeoutMs })
+      expect((await timeoutOf(client.unsubscribe(7))).phase).toBe('connection')
+      expect(requests).toEqual([])
+    })
+
+    test('when the connection is made', async () => {
+      await using server = await ScriptedServer.listen(tls, async (connection) => {
+        await connection.request()
+        await connection.stall()
+      })
+      const connector = buildConnector({})
+      const dispatcher = new Agent({
+        connect: (options, callback) => {
+          connector(options, (...made) => {
+            standStill()
+            callback(...made)
+          })
+        },
+      })
+      const { origin } = server
+      const client = new NotificationClient({ baseUrl: origin, auth: auth.token, dispatcher, timeoutMs })
+      expect((await timeoutOf(client.createSubscription(subscription))).phase).toBe('connection')
+      await dispatcher.close()
+      await server.idle()
+      expect(server.seen).toBe(0)
+    })
+  })
+
+  test("is that of a call for which none of the client's own connections becomes free", async () => {
+    await using server = await ScriptedServer.listen(tls, async (connection) => {
+      await connection.request()
+      await connection.stall()
+    })
+    await using client = new NotificationClient({ baseUrl: server.origin, auth: auth.token })
+    const sent = Array.from({ length: 32 }, () =>
+      client.createSubscription(subscription, { timeoutMs: 5_000 }).catch((reason: unknown) => reason),
+    )
+    await vi.waitFor(() => expect(server.seen).toBe(32), { timeout: 20_000 })
+    const error = await timeoutOf(client.createSubscription(subscription, { timeoutMs }))
+    expect(error.phase).toBe('connection')
+    expect(server.seen).toBe(32)
+    for (const outcome of await Promise.all(sent)) {
+      expect(outcome).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'TIMEOUT', phase: 'answer' } })
+    }
+  })
+})
+
+describe('the phase `token`', () => {
+  test('is that of a token endpoint that does not answer, which the message names', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const error = await timeoutOf(service.client({ timeoutMs }).unsubscribe(1))
+    expect(error.phase).toBe('token')
+    expect(error.cause).toBeUndefined()
+    expect(error.message).toBe(
+      `unsubscribe took longer than 300 ms: there was no access token from ${tokenUrl} yet. ` +
+        'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.',
+    )
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('has the last failed attempt at the token endpoint as its cause', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) =>
+      count === 1 ? Response.json({ error: 'slow_down' }, { status: 503 }) : new Promise(() => {})
+    const client = service.client({ timeoutMs, retry: { baseDelayMs: 0 } })
+    const error = await timeoutOf(client.getAccessToken())
+    expect(error).toMatchObject({
+      phase: 'token',
+      cause: { code: 'TOKEN_REQUEST', status: 503, error: 'slow_down', url: tokenUrl },
+    })
+    expect(error.message).toContain(
+      'The last attempt before that failed: The authorization server answered 503',
+    )
+  })
+
+  test('is that of a function of the caller that returns no token in time', async () => {
+    const client = fakeService().client({ auth: { getAccessToken: () => new Promise(() => {}) }, timeoutMs })
+    const error = await timeoutOf(client.unsubscribe(1))
+    expect(error.phase).toBe('token')
+    expect(error.message).toBe(
+      'unsubscribe took longer than 300 ms: `auth.getAccessToken` had not returned a token. ' +
+        'See what it waits for, or allow more time with `timeoutMs`.',
+    )
+  })
+
+  test('comes back when a rejected token has to be replaced', async () => {
+    const service = fakeService()
+    const answerToken = service.onToken
+    service.onToken = (call, count) => (count === 1 ? answerToken(call, count) : new Promise(() => {}))
+    service.onCall = () => new Response('', { status: 401 })
+    const client = service.client({ timeoutMs })
+    await client.getAccessToken()
+    expect(await timeoutOf(client.unsubscribe(1))).toMatchObject({ phase: 'token' })
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+})
+
+describe('the phase `answer`', () => {
+  test('is that of a request that was sent and not answered', async () => {
+    const service = fakeService()
+    service.onCall = () => new Promise(() => {})
+    const error = await timeoutOf(service.client({ timeoutMs }).unsubscribe(7))
+    expect(error.phase).toBe('answer')
+    expect(error.cause).toBeUndefined()
+    expect(error.message).toBe(
+      `unsubscribe took longer than 300 ms: the request to ${baseUrl}/api/subscriptions/7 was sent and not answered. ` +
+        'The server may be slow: allow more time with `timeoutMs`.',
+    )
+  })
+
+  test('has the attempt before as its cause, be it an answer or a connection that failed', async () => {
+    for (const [first, cause] of [
+      [() => new Response('later', { status: 503 }), { code: 'API', status: 503, body: 'later' }],
+      [refused, { code: 'CONNECTION', requestSent: false }],
+    ] as const) {
+      const service = fakeService()
+      service.onCall = (_call, count) => (count === 1 ? first() : new Promise(() => {}))
+      const client = service.client({ timeoutMs, retry: { baseDelayMs: 0 } })
+      const error = await timeoutOf(client.unsubscribe(7))
+      expect(error).toMatchObject({ phase: 'answer', cause })
+      expect(error.message).toContain(
+        ` The last attempt before that failed: ${(error.cause as Error).message}`,
+      )
+    }
+  })
+
+  test('is that of a create inside an OutcomeUnknownError', async () => {
+    const service = fakeService()
+    service.onCall = () => new Promise(() => {})
+    await expect(service.client({ timeoutMs }).createSubscription(subscription)).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: { code: 'TIMEOUT', phase: 'answer' },
+    })
+  })
+})
+
+test('the phase `backoff` is that of the wait before another attempt', async () => {
+  // The monotonic clock stays real: for it no time passes, so that the wait seems to fit into the time that is left.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const service = fakeService()
+  service.onCall = async () => {
+    await vi.advanceTimersByTimeAsync(900)
+    return new Response('', { status: 503, headers: { 'retry-after': '1' } })
+  }
+  const call = timeoutOf(service.client({ timeoutMs: 1_500 }).unsubscribe(7))
+  await eventually(() => expect(service.calls).toHaveLength(1))
+  await vi.advanceTimersByTimeAsync(700)
+  const error = await call
+  expect(error).toMatchObject({ phase: 'backoff', cause: { code: 'API', status: 503 } })
+  expect(error.message).toMatch(
+    `unsubscribe took longer than 1500 ms: another attempt at ${baseUrl}/api/subscriptions/7 was about to follow. ` +
+      'Allow more time with `timeoutMs`, or shorter waits with `retry`. The last attempt before that failed: ',
+  )
+})

@@ -1,0 +1,199 @@
+/** Proxies from the environment (design.md, "Requests"): a real proxy on loopback, and hosts that only it can reach. */
+import { createServer } from 'node:http'
+import { NotificationClient } from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ConnectProxy } from '../support/connect-proxy.js'
+import { subscription } from '../support/fake-service.js'
+import { listen } from '../support/listen.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
+
+const variables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'NO_PROXY', 'no_proxy'] as const
+
+let emulator: Emulator
+beforeEach(async () => {
+  for (const name of variables) vi.stubEnv(name, undefined)
+  // The client's own dispatcher takes a private authority from the process only; its name is another one here.
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  emulator = await startEmulator({ clientSecret: secrets.clientSecret })
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await emulator.close()
+})
+
+const host = 'notifications.intern.example'
+const logger = recordingLogger()
+
+function clientOf(baseUrl: string): NotificationClient {
+  const { auth } = emulator.clientOptions
+  return new NotificationClient({
+    baseUrl,
+    auth: { ...auth, authUrl: baseUrl },
+    retry: { baseDelayMs: 0 },
+    logger,
+  })
+}
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('should have failed'),
+    (reason: unknown) => reason,
+  )
+
+describe('a proxy from the environment', () => {
+  test.each(['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])(
+    '%s carries token and calls through tunnels, and reads neither',
+    async (name) => {
+      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+      vi.stubEnv(name, proxy.url)
+      const client = clientOf(`https://${host}`)
+      await client.createSubscription({ ...subscription, parameters: { token: secrets.parameter } })
+      await client.close()
+      expect(emulator.subscriptions).toHaveLength(1)
+      expect(new Set(proxy.requests.map(({ target }) => target))).toEqual(new Set([`${host}:443`]))
+      expect(JSON.stringify(proxy.requests)).not.toMatch(/"authorization"/i)
+      expectNoSecretIn(proxy.requests)
+      // What the client opened is closed: also the tunnels.
+      await proxy.idle()
+    },
+  )
+
+  test.each(['NO_PROXY', 'no_proxy'])('%s names hosts that are reached directly', async (name) => {
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+    vi.stubEnv('HTTPS_PROXY', proxy.url)
+    vi.stubEnv(name, 'example.org,127.0.0.1')
+    await using client = clientOf(emulator.baseUrl)
+    await client.getAccessToken()
+    expect(proxy.requests).toEqual([])
+  })
+
+  test("the proxy's own credentials go to the proxy", async () => {
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+    vi.stubEnv('HTTPS_PROXY', proxy.url.replace('//', '//user:pass%40word@'))
+    await using client = clientOf(`https://${host}`)
+    await client.getAccessToken()
+    expect(proxy.requests[0]?.headers['proxy-authorization']).toBe(`Basic ${btoa('user:pass@word')}`)
+    expect(emulator.requests[0]?.headers).not.toHaveProperty('proxy-authorization')
+  })
+})
+
+describe('a proxy that fails', () => {
+  const password = 'pr0xy-p4ssword'
+  const withPassword = (url: string) => url.replace('//', `//user:${password}@`)
+
+  test.each([
+    [403, 1, `it does not let this machine reach ${host}.`],
+    [407, 1, 'it asks for credentials.'],
+    [404, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
+    [502, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
+  ])(
+    'by answering %i: the error names the proxy, the status and what to do, and the proxy is asked %i times',
+    async (refuseWith, times, words) => {
+      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
+      vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
+      await using client = clientOf(`https://${host}`)
+      const error = await failure(client.getAccessToken())
+      expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
+      const { message } = error as Error
+      expect(message).toMatch(
+        `Could not get through the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names: ${words}`,
+      )
+      expect(message).toContain(`(it answered ${refuseWith})`)
+      expect(proxy.requests).toHaveLength(times)
+      expect(everythingShownBy([error, logger.lines])).not.toContain(password)
+      expectNoSecretIn(error, logger.lines)
+    },
+  )
+
+  test.each(['HTTPS_PROXY', 'http_proxy'])(
+    'by not being there: the error names the proxy that %s names, and not the target',
+    async (variable) => {
+      const proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+      await proxy[Symbol.asyncDispose]()
+      vi.stubEnv(variable, withPassword(proxy.url))
+      await using client = clientOf(`https://${host}`)
+      const error = await failure(client.getAccessToken())
+      expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })
+      expect((error as Error).message).toMatch(
+        `Could not get through the proxy ${new URL(proxy.url).host}, which ${variable} names: ` +
+          'the connection was refused. Is the address of the proxy right, and is it running? (',
+      )
+      expect((error as Error).message).not.toContain(host)
+      expect(everythingShownBy([error, logger.lines])).not.toContain(password)
+    },
+  )
+
+  test('by being no proxy: the error asks whether it is one', async () => {
+    const server = createServer()
+    const port = await listen(server)
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`)
+    await using client = clientOf(`https://${host}`)
+    const error = await failure(client.getAccessToken())
+    expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
+    expect((error as Error).message).toMatch(
+      `Could not get through the proxy 127.0.0.1:${port}, which HTTPS_PROXY names: ` +
+        `it made no tunnel to ${host}. Is it a proxy, and does it work? (`,
+    )
+    server.close()
+  })
+
+  test.each([
+    ['the connection', 'basic', 'connection', /this attempt was not sent, because/],
+    ['the token', 'token', 'token', /there was no access token from https:\S+ yet, because/],
+  ] as const)(
+    'by never answering, while the call waits for %s: its time limit ends it, with an error that names the proxy',
+    async (_what, kind, phase, words) => {
+      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, silent: true })
+      vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
+      const baseUrl = `https://${host}`
+      const { username, password: ofUser } = emulator
+      await using client =
+        kind === 'token'
+          ? clientOf(baseUrl)
+          : new NotificationClient({ baseUrl, auth: { username, password: ofUser }, logger })
+      const error = await failure(client.createSubscription(subscription, { timeoutMs: 1_500 }))
+      expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 1_500 })
+      const { message } = error as Error
+      expect(message).toMatch(words)
+      expect(message).toContain(
+        `because the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names had made no tunnel to ${host}. ` +
+          'Is it a proxy, and does it work?',
+      )
+      expect(proxy.requests).toMatchObject([{ target: `${host}:443` }])
+      expect(everythingShownBy([error, logger.lines])).not.toContain(password)
+    },
+  )
+
+  test('while what fails behind it is told of the target', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', undefined)
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+    vi.stubEnv('HTTPS_PROXY', proxy.url)
+    await using client = clientOf(`https://${host}`)
+    const error = await failure(client.getAccessToken())
+    expect((error as Error).message).toMatch(`Could not reach ${host}: its TLS certificate is signed by`)
+  })
+
+  test.each([
+    ['not a url', 'has no scheme: write `http://` in front'],
+    ['user:pr0xy-password@proxy', 'has no scheme: write `http://` in front'],
+    ['localhost:3128', 'has no scheme: write `http://` in front'],
+    ['socks5://user:pr0xy-password@proxy:1080', 'names a `socks5:` proxy, which cannot be used'],
+    ['ftp://user:pr0xy-password@proxy:21', 'names a `ftp:` proxy, which cannot be used'],
+    ['http://user:pr0xy-password@pro xy', 'must be the URL of a proxy'],
+  ])(
+    'by having an address that is none, %j: the configuration is wrong, and its password stays hidden',
+    async (address, problem) => {
+      vi.stubEnv('HTTPS_PROXY', address)
+      await using client = clientOf(`https://${host}`)
+      const error = await failure(client.getAccessToken())
+      expect(error).toMatchObject({
+        code: 'CONFIGURATION',
+        message: expect.stringContaining(`HTTPS_PROXY in the environment ${problem}`),
+        issues: [{ path: ['HTTPS_PROXY'], message: expect.stringContaining(problem) }],
+      })
+      expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
+    },
+  )
+})

@@ -1,0 +1,239 @@
+/** What a server sends back is shown only if no secret of the request is in it, however the server wrote that. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { FetchResponseLike } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import { fakeService, subscription } from '../support/fake-service.js'
+import { everythingShownBy } from '../support/secrets.js'
+
+/** What `error.body` shows of an answer to a request with this password and these parameters. */
+async function shown(
+  echo: string,
+  {
+    password = 'unrelated',
+    parameters = {},
+    breaksOff = false,
+  }: {
+    password?: string
+    parameters?: Record<string, string>
+    breaksOff?: boolean
+  },
+): Promise<string> {
+  const answer: FetchResponseLike = {
+    status: 400,
+    body: (async function* () {
+      yield new TextEncoder().encode(echo)
+      if (breaksOff) throw new Error('terminated')
+    })(),
+    text: () => expect.fail('the body is a stream'),
+  }
+  const client = fakeService().client({ auth: { username: 'user', password }, fetch: async () => answer })
+  const call = client.updateSubscriptionParameters(1, { parameters: { flag: 'Q7', ...parameters } })
+  const error = await call.catch((reason: unknown) => reason)
+  return (error as { body: string }).body
+}
+
+const hex = (text: string) => Buffer.from(text).toString('hex')
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const base64url = (text: string) => Buffer.from(text).toString('base64url')
+
+const blank = '[redacted: it repeats a secret of the request]'
+
+describe('a text is blanked that shows a secret', () => {
+  test.each([
+    ['wherever it stands', 's3cret', 'a s3cret, s3cret and s3cret'],
+    ['of four characters', '1234', 'x1234y'],
+    ['in JSON', 'a"b\\c', '{"got":"a\\"b\\\\c"}'],
+    ['in JSON in JSON', 'a"b\\c', '"{\\"got\\":\\"a\\\\\\"b\\\\\\\\c\\"}"'],
+    ['with unicode escapes', '<key>/&', 'got \\u003ckey\\u003E\\/\\u0026.'],
+    ['with escaped unicode escapes', '<key>/&', 'got \\\\u003ckey\\\\\\u003E/\\\\u0026.'],
+    ['with surrogate pairs as escapes', 'kéy😀!', 'got k\\u00e9y\\ud83d\\ude00!'],
+    ['in a form', 'a b&c+d', 'got=a+b%26c%2Bd&x=y'],
+    ['in a URL', 'a b/é', 'got a%20b%2F%C3%A9?'],
+    ['in a URL in lower case', 'a b/é', 'got a%20b%2f%c3%a9?'],
+    ['in a URL in a URL', 'a b/é', 'got a%2520b%25252F%25C3%25A9?'],
+    ['in a URL in JSON in HTML', 'a"b/é', 'got a&amp;#92;u00252522b%2F%C3%A9?'],
+    ['in HTML', '<a>&"b\'c', 'got &lt;a&gt;&amp;&quot;b&apos;c.'],
+    ['in HTML in capitals', '<a>&"b', 'got &LT;a&GT;&AMP;&QUOT;b.'],
+    ['in HTML in HTML', '<a>&"b', 'got &amp;lt;a&amp;amp;gt;&amp;amp;&amp;quot;b.'],
+    ['in HTML by numbers', '"a"é😀', 'got &#34;a&#x22;&#233;&#x1F600;.'],
+    ['with the last character that there is', 'key\u{10ffff}', 'got key&#1114111;'],
+    ['with escaped and bare pluses', 'a+b+c+d', 'got a+b+c\\u002bd&a&#43;b+c'],
+    ['with numbers that are no character', 'secret', 'got sec&#1114112;ret&#1114111;'],
+    ['with a percent sign of its own', '100%ok%', 'got 100%ok%'],
+    ['with an escaped percent sign of its own', '100%ok%', 'got 100%25ok%25'],
+    ['with an escaped percent sign before what then looks like an escape', '100%ok%', 'got 100%25ok%2541'],
+    ['with an ampersand of its own', 'a&b&c', 'got a&b&c'],
+    ['with one of its own ampersands escaped', 'a&b&c', 'got a&amp;b&c'],
+    ['beyond ASCII', 'pässwörd', 'ä pässwörd ö'],
+    ['with a plus for a space', 'a b+c d', 'got a+b%2bc+d'],
+    ['with spaces for its pluses', 'a b+c d', 'got a b c d'],
+    ['after what looks like the beginning of an escape', '41secret', 'got %41secret'],
+    ['of a single character', '!', 'what!'],
+    ['of three characters, escaped', 'a+b', 'got xa%2Bby'],
+    ['that a server cut off at its end', 'secret-value', 'got secret-v…'],
+    ['that a server cut off at its beginning', 'secret-value', 'got …et-value'],
+    ['that a server cut off, escaped', 'secret/value', 'got secret%2Fv…'],
+    ['of which every character is a byte in a URL', 'key/', 'got %6b%65%79%2F'],
+    ['in hex', 'key?', `got ${hex('key?')}`],
+    ['in hex in capitals', 'käy?', `got ${hex('käy?').toUpperCase()}`],
+    ['in hex, cut off', 'secret-value', `got ${hex('secret-value').slice(0, 8)}`],
+    ['in base64', 'key?', `got ${base64('key?')}`],
+    ['in base64url', 'ÿþ?>?', `got ${base64url('ÿþ?>?')}`],
+    ['in base64 before other bytes', 'key?', `got ${base64('key?\xff\xff')}`],
+    ['in base64 between other bytes', 'key?', `got ${base64('xkey?\xff\xff')}`],
+    ['in base64 behind one byte', 'se/cret', `got ${base64('xse/cret:')}`],
+    ['in base64 behind two bytes', 'se/cret', `got ${base64('xyse/cret:')}`],
+    ['in base64 in a form', 'sécr~~et?', `got=${encodeURIComponent(base64('user:sécr~~et?'))}`],
+    ['in base64, cut off', 'secret-value', `got ${base64('user:secret-value').slice(0, 16)}`],
+  ])('%s', async (_name, password, echo) => {
+    expect(await shown(echo, { password })).toBe(blank)
+  })
+
+  test('one of several', async () => {
+    const parameters = { first: 'long-secret-value', second: 'other-value' }
+    expect(await shown('x other%2dvalue', { parameters })).toBe(blank)
+    expect(await shown('x long-secret-value', { parameters })).toBe(blank)
+  })
+})
+
+describe('left as it is', () => {
+  test.each([
+    ['what has seven characters of a longer secret', 'secret-value', 'got secret- and t-value'],
+    ['what is like the base64 of a short secret', 'a+b', `got ${base64('a+b')}`],
+    ['what is like a secret', 'secret', 'got Secret, secre and se cret'],
+    ['what has escapes but no secret', 'secret', '{"a":"\\u0022\\\\","b":"%41&amp;&#65;+\\n"}'],
+    ['an empty body', 'secret', ''],
+  ])('%s', async (_name, password, echo) => {
+    expect(await shown(echo, { password })).toBe(echo)
+  })
+})
+
+describe('a body that breaks off inside a secret', () => {
+  const password = 's3cr/t&"value"'
+
+  test.each([
+    'you sent s3cr',
+    'you sent s3cr/t&"value',
+    'you sent s3cr%2Ft%26',
+    'you sent s3cr%2Ft%2',
+    'you sent s3cr%2Ft%',
+    'you sent s3cr/t&am',
+    'you sent s3cr/t&',
+    'you sent s3cr/t&amp;&#3',
+    'you sent s3cr/t\\u002',
+    'you sent s3cr/t\\u',
+    's3cr',
+    's3cr/t&"value" and s3cr',
+  ])('is blanked: %s', async (echo) => {
+    expect(await shown(echo, { password, breaksOff: true })).toBe(blank)
+  })
+
+  test.each(['you sent s3c', 's3cr is how it began'])('is left as it is: %s', async (echo) => {
+    expect(await shown(echo, { password, breaksOff: true })).toBe(echo)
+  })
+
+  test('while a whole body may well end like the beginning of one', async () => {
+    expect(await shown('you sent s3cr', { password })).toBe('you sent s3cr')
+  })
+})
+
+describe('a body of more than 64 KiB', () => {
+  const kept = 'x'.repeat(64 * 1024)
+
+  test('is cut off', async () => {
+    expect(await shown(`${kept}yz`, { password: 'unrelated' })).toBe(kept)
+  })
+
+  test('is not searched beyond that', async () => {
+    expect(await shown(`${kept}s3cret`, { password: 's3cret' })).toBe(kept)
+  })
+
+  test.each(['s3cr', 's3cret/val'])(
+    'is blanked if the cut is inside a secret, behind %s',
+    async (beginning) => {
+      const echo = `${kept.slice(beginning.length)}s3cret/value`
+      expect(await shown(echo, { password: 's3cret/value' })).toBe(blank)
+    },
+  )
+})
+
+describe('the query of the callback URL', () => {
+  const callbackUrl = 'https://app.example.com/n?key=s3cret-of-the-route'
+  const errorAfter = (answer: () => Response) => {
+    const service = fakeService()
+    service.onCall = answer
+    const client = service.client({ retry: false })
+    return client.createSubscription({ ...subscription, callbackUrl }).catch((reason: unknown) => reason)
+  }
+
+  test('is blanked in a body that repeats it', async () => {
+    const error = await errorAfter(() => new Response(`no answer from ${callbackUrl}`, { status: 400 }))
+    expect(error).toMatchObject({ code: 'API', body: blank })
+  })
+
+  test.each([409, 502])('is left out of message and request after a %s', async (status) => {
+    const error = await errorAfter(() => new Response('', { status }))
+    expect(error).toMatchObject({ request: { callbackUrl: 'https://app.example.com/n?…' } })
+    expectNothingOf('s3cret-of-the-route', error)
+  })
+
+  test.each([
+    'HTTPS://app.example.com/n?key=s3cret-of-the-route',
+    'https://app.example.com/n?key="s3cret-of-the-route"',
+    'https://app.example.com/n?key={{s3cret-of-the-route}}',
+    'http://app.example.com/n?key=s3cret-of-the-route',
+    'https://undefined/n?key=s3cret-of-the-route',
+    'https://app.example.com/n?key=s3cret-of-the-route#',
+  ])('is left out of what is wrong with the URL: %s', async (wrong) => {
+    const client = fakeService().client()
+    const call = client.createSubscription({ ...subscription, callbackUrl: wrong })
+    const error = await call.catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path: ['callbackUrl'] }] })
+    expectNothingOf('s3cret-of-the-route', error)
+  })
+
+  test('cannot be taken from an error for another request', async () => {
+    const client = fakeService().client()
+    const call = client.createSubscription({ ...subscription, callbackUrl: 'https://app.example.com/n?…' })
+    await expect(call).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+  })
+})
+
+test('an error keeps what it shows of a long body in memory, and not the body', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const service = fakeService()
+  service.onCall = () => new Response('€'.repeat(349_000), { status: 400 })
+  const client = service.client({ retry: false })
+  const heapUsed = () => {
+    collectGarbage()
+    return process.memoryUsage().heapUsed
+  }
+  await client.unsubscribe(1).catch(() => {})
+  const before = heapUsed()
+  const errors: unknown[] = []
+  for (let id = 0; id < 60; id++) errors.push(await client.unsubscribe(id).catch((reason: unknown) => reason))
+  // Each shows 128 KiB of a text of 700 kB.
+  expect(heapUsed() - before).toBeLessThan(60 * 300_000)
+  expect(errors.at(-1)).toMatchObject({ body: '€'.repeat(64 * 1024) })
+})
+
+function expectNothingOf(secret: string, error: unknown): void {
+  expect(everythingShownBy(error)).not.toContain(secret)
+}
+
+test('what is sent, and blanked, is what was given, even if the caller changes it meanwhile', async () => {
+  const service = fakeService()
+  service.onCall = ({ body, headers }) =>
+    new Response(`${new URLSearchParams(body).get('token')} ${headers.get('UserData')}`, { status: 400 })
+  const parameters = { token: 'first-token' }
+  const headers = { UserData: 'first-data' }
+  const failed = service.client().updateSubscriptionParameters(1, { parameters, headers })
+  parameters.token = 'second-token'
+  headers.UserData = 'second-data'
+  await expect(failed).rejects.toMatchObject({ body: blank })
+  const [call] = service.calls
+  expect(call?.body).toBe('token=first-token')
+  expect(call?.headers.get('UserData')).toBe('first-data')
+})

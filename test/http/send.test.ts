@@ -1,0 +1,452 @@
+import {
+  ConnectionError,
+  OutcomeUnknownError,
+  type RetryOptions,
+  TimeoutError,
+} from 'notification-subscriber'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { baseUrl, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
+import { type LogLine, recordingLogger } from '../support/recording-logger.js'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+const url = `${baseUrl}/api/subscriptions`
+
+const isRepeat = ([fields]: LogLine) => 'event' in fields && fields.event === 'request.retried'
+
+const refused = () => {
+  throw Object.assign(new TypeError('fetch failed'), {
+    cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
+  })
+}
+const reset = () => {
+  throw Object.assign(new TypeError('fetch failed'), {
+    cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }),
+  })
+}
+const answer =
+  (status: number, headers: Record<string, string> = {}) =>
+  () =>
+    new Response('', { status, headers })
+
+/** Lets everything happen, in fake time, until the promise is settled. */
+async function settled<T>(promise: Promise<T>): Promise<T | unknown> {
+  let done = false
+  const outcome = promise.then(
+    (value) => value,
+    (reason: unknown) => reason,
+  )
+  void outcome.finally(() => {
+    done = true
+  })
+  while (!done) await vi.advanceTimersByTimeAsync(50)
+  return outcome
+}
+
+const create = { ...subscription, recreateIfExists: false }
+const recreate = { ...subscription, recreateIfExists: true }
+
+describe('creating (not idempotent unless recreateIfExists is true)', () => {
+  test.each([
+    ['no connection was made', create, refused, 3],
+    ['no connection was made', recreate, refused, 3],
+    ['429', create, answer(429), 3],
+    ['429', recreate, answer(429), 3],
+    ['503', create, answer(503), 3],
+    ['sent, but reset', create, reset, 1],
+    ['sent, but reset', recreate, reset, 3],
+    ['500', create, answer(500), 1],
+    ['502', create, answer(502), 1],
+    ['504', recreate, answer(504), 3],
+    ['520 of a proxy', create, answer(520), 1],
+    ['520 of a proxy', recreate, answer(520), 3],
+    ['400', recreate, answer(400), 1],
+    ['501', recreate, answer(501), 1],
+  ])(
+    '%s with recreateIfExists %o: the server sees it as often as is safe',
+    async (_name, input, respond, times) => {
+      const service = fakeService()
+      service.onCall = respond
+      await settled(service.client().createSubscription(input))
+      expect(service.calls).toHaveLength(times)
+    },
+  )
+
+  test('what fails for ever without a connection is a ConnectionError of a request that was not sent', async () => {
+    const service = fakeService()
+    service.onCall = refused
+    const error = await settled(service.client().createSubscription(create))
+    expect(error).toBeInstanceOf(ConnectionError)
+    expect(error).toMatchObject({ requestSent: false })
+    expect((error as Error).message).toContain('notifications.example.com')
+  })
+
+  test.each([
+    ['create', create],
+    ['recreate', recreate],
+  ])('%s whose answers were all lost is an OutcomeUnknownError', async (_name, input) => {
+    const service = fakeService()
+    service.onCall = reset
+    const error = await settled(service.client().createSubscription(input))
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ cause: { code: 'CONNECTION', requestSent: true } })
+  })
+
+  test('an attempt that was lost stays lost when the repeats never reach the server', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => (count === 1 ? reset() : refused())
+    expect(await settled(service.client().createSubscription(recreate))).toBeInstanceOf(OutcomeUnknownError)
+  })
+
+  test('a repeat that succeeds is a success', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) =>
+      count < 3 ? reset() : Response.json({ subscription_id: 5 }, { status: 201 })
+    expect(await settled(service.client().createSubscription(recreate))).toEqual({ subscriptionId: 5 })
+  })
+
+  test('a partial overlap that a repeat finds is reported as one', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => (count === 1 ? reset() : new Response('', { status: 409 }))
+    expect(await settled(service.client().createSubscription(recreate))).toMatchObject({
+      reason: 'partial-overlap',
+    })
+  })
+})
+
+describe('token requests, unsubscribe and update (safe to repeat)', () => {
+  test.each([refused, reset, answer(500), answer(502), answer(503), answer(504), answer(429)])(
+    '%o is repeated',
+    async (respond) => {
+      const service = fakeService()
+      const ok = service.onToken
+      service.onToken = (call, count) => (count < 3 ? respond() : ok(call, count))
+      expect(await settled(service.client().getAccessToken())).toBe('token-3')
+    },
+  )
+
+  test.each([refused, reset, answer(500), answer(503)])('%o to an update is repeated', async (respond) => {
+    const service = fakeService()
+    service.onCall = (_call, count) => (count < 3 ? respond() : new Response(null, { status: 200 }))
+    await settled(service.client().updateSubscriptionParameters(1, { parameters: { token: 'x' } }))
+    expect(service.calls).toHaveLength(3)
+  })
+})
+
+describe('waiting between attempts', () => {
+  test('Retry-After in seconds is waited out', async () => {
+    const service = fakeService()
+    const times: number[] = []
+    service.onCall = (_call, count) => {
+      times.push(performance.now())
+      return count === 1
+        ? answer(503, { 'retry-after': '4' })()
+        : Response.json({ subscription_id: 1 }, { status: 201 })
+    }
+    await settled(service.client().createSubscription(create))
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(4_000)
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeLessThan(4_100)
+  })
+
+  test('Retry-After as a date is waited out', async () => {
+    const service = fakeService()
+    const from = performance.now()
+    let repeatedAt = 0
+    service.onCall = (_call, count) => {
+      if (count === 1) return answer(429, { 'retry-after': new Date(Date.now() + 3_000).toUTCString() })()
+      repeatedAt = performance.now()
+      return Response.json({ subscription_id: 1 }, { status: 201 })
+    }
+    await settled(service.client().createSubscription(create))
+    // An HTTP date has whole seconds.
+    expect(repeatedAt - from).toBeGreaterThanOrEqual(2_000)
+    expect(repeatedAt - from).toBeLessThan(3_100)
+  })
+
+  test('backoff has full jitter and stays within the bounds that were set', async () => {
+    const waits: number[] = []
+    for (let round = 0; round < 30; round++) {
+      const service = fakeService()
+      const times: number[] = []
+      service.onCall = () => {
+        times.push(performance.now())
+        return answer(503)()
+      }
+      const retry = { maxAttempts: 4, baseDelayMs: 1_000, maxDelayMs: 1_500 }
+      await settled(service.client({ retry, timeoutMs: 60_000 }).createSubscription(create))
+      expect(times).toHaveLength(4)
+      for (let i = 1; i < times.length; i++) waits.push((times[i] ?? 0) - (times[i - 1] ?? 0))
+    }
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1_550)
+    expect(Math.min(...waits)).toBeLessThan(500)
+    expect(Math.max(...waits)).toBeGreaterThan(1_000)
+  })
+
+  test('the bound doubles from the first wait to the longest', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    const service = fakeService()
+    service.onCall = answer(503)
+    const { lines, ...logger } = recordingLogger()
+    const retry = { maxAttempts: 5, baseDelayMs: 200, maxDelayMs: 1_000 }
+    await settled(service.client({ retry, logger }).createSubscription(create))
+    expect(lines.filter(isRepeat)).toEqual(
+      [100, 200, 400, 500].map((delayMs, index) => [
+        { event: 'request.retried', method: 'POST', url, attempt: index + 1, delayMs },
+        expect.any(String),
+      ]),
+    )
+  })
+
+  test('the log tells how long each attempt took', async () => {
+    const service = fakeService()
+    service.onCall = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      return new Response('', { status: 503 })
+    }
+    const { lines, ...logger } = recordingLogger()
+    const auth = { username: 'user', password: 'password' }
+    await vi.advanceTimersByTimeAsync(1_000)
+    await settled(service.client({ auth, logger, retry: { maxAttempts: 2 } }).unsubscribe(1))
+    const answered = lines.map(([fields]) => fields).filter((fields) => 'status' in fields)
+    expect(answered).toEqual(
+      [1, 2].map((attempt) => ({
+        event: 'request.answered',
+        method: 'DELETE',
+        url: `${url}/1`,
+        attempt,
+        status: 503,
+        durationMs: 30,
+      })),
+    )
+  })
+
+  test('the defaults: 3 attempts, 250 ms at most before the second, 8 s at most before any', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const waits = async (retry?: RetryOptions) => {
+      const service = fakeService()
+      service.onCall = answer(503)
+      const { lines, ...logger } = recordingLogger()
+      await settled(service.client({ retry, logger }).createSubscription(create))
+      return lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)
+    }
+    expect(await waits()).toEqual([250, 500])
+    expect(await waits({})).toEqual([250, 500])
+    expect(await waits({ maxAttempts: 2 })).toEqual([250])
+    expect(await waits({ baseDelayMs: 5_000 })).toEqual([5_000, 8_000])
+    expect(await waits({ maxDelayMs: 300 })).toEqual([250, 300])
+  })
+
+  test.each([
+    ['7', 7_000],
+    ['  7\t', 7_000],
+    ['0', 0],
+    ['9999999999', 9_999_999_999_000],
+    ['99999999999', undefined],
+    ['1.5', undefined],
+    ['-1', undefined],
+    ['7 s', undefined],
+    ['in 7', undefined],
+    ['', undefined],
+    ['Sat, 21 Nov 2026 12:00:05 GMT', 5_000],
+    [' Sat, 21 Nov 2026 12:00:05 GMT ', 5_000],
+    ['Saturday, 21-Nov-26 12:00:05 GMT', 5_000],
+    ['Sat Nov 21 12:00:05 2026', 5_000],
+    ['Sat, 21 Nov 2026 11:59:55 GMT', 0],
+    ['Sat, 99 Nov 2026 12:00:00 GMT', undefined],
+    ['21 Nov 2026 12:00:05 GMT', undefined],
+    ['x Sat, 21 Nov 2026 12:00:05 GMT', undefined],
+    ['sat, 21 nov 2026 12:00:05 gmt', undefined],
+    ['2026-11-21T12:00:05Z', undefined],
+  ])('Retry-After: %j is %o ms', async (value, retryAfterMs) => {
+    vi.setSystemTime('2026-11-21T12:00:00Z')
+    const service = fakeService()
+    const headers = { get: (name: string) => (name === 'retry-after' ? value : null) }
+    const fetch = async () => ({ status: 429, headers, text: async () => '' })
+    const auth = { getAccessToken: () => 'token' }
+    const error = await settled(service.client({ fetch, auth, retry: false }).unsubscribe(1))
+    expect(error).toMatchObject({ status: 429, retryAfterMs })
+  })
+
+  test('many attempts of one call leave no listeners behind, of which Node.js would warn as a leak', async () => {
+    const warn = vi.spyOn(process, 'emitWarning')
+    for (const respond of [answer(503), refused]) {
+      const service = fakeService()
+      service.onCall = respond
+      const retry = { maxAttempts: 20, maxDelayMs: 1 }
+      await settled(service.client({ retry }).createSubscription(create))
+      expect(service.calls).toHaveLength(20)
+    }
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  test('retry: false tries once', async () => {
+    const service = fakeService()
+    service.onCall = answer(503)
+    await settled(service.client({ retry: false }).createSubscription(create))
+    expect(service.calls).toHaveLength(1)
+  })
+})
+
+describe('`retry` of a single call', () => {
+  test('false tries once, whatever the client has', async () => {
+    const service = fakeService()
+    service.onCall = answer(503)
+    await settled(service.client().unsubscribe(1, { retry: false }))
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('has what it names, and the rest from the client', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    const service = fakeService()
+    service.onCall = answer(503)
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ retry: { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 300 }, logger })
+    await settled(client.createSubscription(create, { retry: { baseDelayMs: 200, maxAttempts: undefined } }))
+    expect(lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)).toEqual([
+      100, 150, 150,
+    ])
+    await settled(client.unsubscribe(1, { retry: { maxAttempts: 2 } }))
+    expect(service.calls).toHaveLength(4 + 2)
+  })
+
+  test('that cannot work is refused before anything is sent', async () => {
+    const service = fakeService()
+    const retry = { maxAttempts: 0 }
+    await expect(service.client().unsubscribe(1, { retry })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      issues: [{ path: ['retry', 'maxAttempts'] }],
+    })
+    await expect(service.client().unsubscribe(1, { retry: true as never })).rejects.toMatchObject({
+      issues: [{ path: ['retry'], message: 'must be an object or false' }],
+    })
+    expect(service.tokenRequests).toHaveLength(0)
+  })
+})
+
+describe('one deadline over everything', () => {
+  test('a token request that hangs is a TimeoutError: nothing was sent', async () => {
+    const service = fakeService()
+    service.onToken = () => new Promise(() => {})
+    const error = await settled(service.client({ timeoutMs: 1_000 }).createSubscription(create))
+    expect(error).toBeInstanceOf(TimeoutError)
+    expect(error).toMatchObject({
+      code: 'TIMEOUT',
+      timeoutMs: 1_000,
+      phase: 'token',
+      message:
+        `createSubscription took longer than 1000 ms: there was no access token from ${tokenUrl} yet. ` +
+        'See whether the authorization server is slow or out of reach, or allow more time with `timeoutMs`.',
+    })
+    expect(service.calls).toHaveLength(0)
+  })
+
+  test('a create that hangs after it was sent is an OutcomeUnknownError', async () => {
+    const service = fakeService()
+    service.onCall = () => new Promise(() => {})
+    const error = await settled(service.client().createSubscription(create, { timeoutMs: 1_000 }))
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ cause: { code: 'TIMEOUT', timeoutMs: 1_000 } })
+  })
+
+  test('an unsubscribe that hangs is a TimeoutError', async () => {
+    const service = fakeService()
+    service.onCall = () => new Promise(() => {})
+    expect(await settled(service.client({ timeoutMs: 500 }).unsubscribe(1))).toBeInstanceOf(TimeoutError)
+    expect(service.calls[0]?.signal.aborted).toBe(true)
+  })
+
+  test('a server that asks to wait longer than the time that is left is not waited for', async () => {
+    const service = fakeService()
+    service.onCall = answer(503, { 'retry-after': '120' })
+    const from = performance.now()
+    const error = await settled(service.client({ timeoutMs: 5_000 }).createSubscription(create))
+    expect(error).toMatchObject({ code: 'API', status: 503, retryAfterMs: 120_000 })
+    expect(performance.now() - from).toBeLessThan(1_000)
+  })
+
+  test("a caller's abort stops a wait between attempts, with the caller's reason", async () => {
+    const service = fakeService()
+    service.onCall = answer(503, { 'retry-after': '10' })
+    const abort = new AbortController()
+    const outcome = service.client().createSubscription(create, { signal: abort.signal })
+    const caught = outcome.catch((reason: unknown) => reason)
+    await vi.advanceTimersByTimeAsync(2_000)
+    abort.abort('stop')
+    expect(await caught).toBe('stop')
+    expect(vi.getTimerCount()).toBe(0)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(service.calls).toHaveLength(1)
+  })
+
+  test('no timer is left behind by a call that succeeded', async () => {
+    await fakeService().client().createSubscription(create)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('what a server calls a request', () => {
+  const idOf = async (headers: Record<string, string>) => {
+    const service = fakeService()
+    service.onCall = () => new Response('', { status: 400, headers })
+    const { lines, ...logger } = recordingLogger()
+    const error = await settled(service.client({ logger }).unsubscribe(1))
+    const { requestId } = error as { requestId?: string }
+    const logged = lines.map(([fields]) => fields).findLast((fields) => 'status' in fields)
+    expect(logged).toEqual(
+      requestId === undefined
+        ? expect.not.objectContaining({ requestId: expect.anything() })
+        : expect.objectContaining({ requestId }),
+    )
+    return requestId
+  }
+
+  test.each([
+    [
+      'x-request-id',
+      { 'cf-ray': 'd', 'x-amzn-trace-id': 'c', 'x-correlation-id': 'b', 'x-request-id': 'a' },
+      'a',
+    ],
+    ['x-correlation-id', { 'cf-ray': 'd', 'x-amzn-trace-id': 'c', 'x-correlation-id': 'b' }, 'b'],
+    [
+      'x-amzn-trace-id',
+      { 'cf-ray': 'd', 'x-amzn-trace-id': 'Root=1-67891233' },
+      'd'.replace('d', 'Root=1-67891233'),
+    ],
+    ['cf-ray', { 'cf-ray': '230b030023ae2822-SJC' }, '230b030023ae2822-SJC'],
+    ['200 characters', { 'x-request-id': 'x'.repeat(200) }, 'x'.repeat(200)],
+    ['the next, where one is too long', { 'x-request-id': 'x'.repeat(201), 'cf-ray': 'd' }, 'd'],
+    ['the next, where one has a blank inside', { 'x-request-id': 'a b', 'cf-ray': 'd' }, 'd'],
+    ['none, where no header is there', {}, undefined],
+    ['none, where it is the token', { 'x-request-id': 'token-1' }, undefined],
+    ['none, where it looks like a token', { 'x-request-id': 'eyJhbGciOi.eyJzdWIi.c2ln' }, undefined],
+  ])('is read from %s', async (_name, headers, id) => {
+    expect(await idOf(headers as Record<string, string>)).toBe(id)
+  })
+
+  test('is in the errors of the token endpoint and of an unusable answer, too', async () => {
+    const service = fakeService()
+    const headers = { 'x-request-id': 'abc' }
+    service.onCall = () => new Response('{}', { status: 201, headers })
+    const unusable = await settled(service.client().createSubscription(create))
+    expect(unusable).toMatchObject({ code: 'RESPONSE_VALIDATION', requestId: 'abc' })
+    service.onToken = () => new Response('', { status: 400, headers })
+    expect(await settled(service.client().unsubscribe(1))).toMatchObject({
+      code: 'TOKEN_REQUEST',
+      requestId: 'abc',
+    })
+  })
+})
+
+test('every request names the package and its version, token requests included', async () => {
+  const service = fakeService()
+  await service.client().createSubscription(create)
+  const sent = [...service.tokenRequests, ...service.calls].map(({ headers }) => headers.get('user-agent'))
+  expect(sent).toEqual(Array(2).fill(`notification-subscriber/${packageJson.version}`))
+})

@@ -1,0 +1,398 @@
+/** What a dispatcher is given, and what is read of its answers. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type DispatcherLike, NotificationClient } from 'notification-subscriber'
+import { Dispatcher, MockAgent } from 'undici'
+import { MockAgent as MockAgent6 } from 'undici6'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { eventually } from '../support/eventually.js'
+import { baseUrl, subscription } from '../support/fake-service.js'
+import { listen } from '../support/listen.js'
+
+const auth = { getAccessToken: () => 'token' }
+const userAgent = `notification-subscriber/${packageJson.version}`
+
+async function* bodyOf(text: string) {
+  yield new TextEncoder().encode(text)
+}
+
+type DispatchedRequest = Parameters<DispatcherLike['request']>[0]
+type DispatchedAnswer = Awaited<ReturnType<DispatcherLike['request']>>
+
+/** A client on a dispatcher that answers, or fails, as told. */
+function clientOn(answer: () => Partial<DispatchedAnswer>, more: object = {}) {
+  const requests: DispatchedRequest[] = []
+  const dispatcher: DispatcherLike = {
+    async request(options) {
+      requests.push(options)
+      return { statusCode: 204, headers: {}, body: bodyOf(''), ...answer() }
+    },
+    ...more,
+  }
+  return { requests, client: clientWith(dispatcher) }
+}
+
+function clientWith(dispatcher: DispatcherLike): NotificationClient {
+  const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
+  return new NotificationClient({ baseUrl, auth, dispatcher, routes, retry: false })
+}
+
+describe('a mock without an interceptor for a request', () => {
+  const path = '/api/subscriptions'
+
+  function mock7() {
+    const mock = new MockAgent()
+    mock.get(baseUrl).intercept({ method: 'PUT', path }).reply(201)
+    mock.disableNetConnect()
+    return mock
+  }
+
+  function mock6() {
+    const mock = new MockAgent6()
+    mock.get(baseUrl).intercept({ method: 'PUT', path }).reply(201)
+    mock.disableNetConnect()
+    return mock
+  }
+
+  test.each([
+    ['7', mock7],
+    ['6', mock6],
+  ])('of undici %s is named, proves that nothing was sent, and is asked once', async (_version, mock) => {
+    const lines: object[] = []
+    const log = (fields: object) => lines.push(fields)
+    const logger = { debug: log, info: log, warn: log, error: log }
+    const client = new NotificationClient({ baseUrl, auth, dispatcher: mock(), logger })
+    const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
+    expect(String(error)).toContain('the mock has no interceptor for this request')
+    expect(lines).toMatchObject([{ event: 'request.failed' }])
+  })
+})
+
+describe('a dispatcher', () => {
+  test('is given origin, path with query, method, headers and body', async () => {
+    const { client, requests } = clientOn(() => ({}))
+    await client.unsubscribe(7)
+    await client.updateSubscriptionParameters(7, { parameters: { token: 'a b' } })
+    const headers = { accept: 'application/json', authorization: 'Bearer token', 'user-agent': userAgent }
+    expect(requests.map(({ signal: _signal, ...rest }) => rest)).toEqual([
+      { origin: baseUrl, path: '/api/7/end?now=yes', method: 'DELETE', headers, body: null },
+      {
+        origin: baseUrl,
+        path: '/api/subscriptions/7',
+        method: 'PUT',
+        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'token=a+b',
+      },
+    ])
+  })
+
+  test.each([
+    [{ 'retry-after': '7' }, 7_000],
+    [{ 'retry-after': ['7', '8'] }, 7_000],
+    [{}, undefined],
+  ])('answers with the headers %j', async (headers, retryAfterMs) => {
+    const { client } = clientOn(() => ({ statusCode: 429, headers, body: bodyOf('busy') }))
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
+  })
+
+  test('that does not show when a request begins: it counts as sent', async () => {
+    const fails = () => {
+      throw new Error('broken')
+    }
+    await expect(clientOn(fails).client.unsubscribe(7)).rejects.toMatchObject({
+      code: 'CONNECTION',
+      requestSent: true,
+    })
+  })
+
+  test.each([
+    ['ECONNREFUSED', false],
+    ['ENOTFOUND', false],
+    ['EAI_AGAIN', false],
+    ['UND_ERR_CONNECT_TIMEOUT', false],
+    ['CERT_HAS_EXPIRED', false],
+    ['EHOSTUNREACH', true],
+    ['ECONNRESET', true],
+    ['UND_ERR_SOCKET', true],
+  ])('of another make that fails with %s: may the request have been sent?', async (code, requestSent) => {
+    const fails = () => {
+      throw Object.assign(new Error('broken'), { code })
+    }
+    await expect(clientOn(fails).client.unsubscribe(7)).rejects.toMatchObject({ requestSent })
+  })
+
+  type Handler = Dispatcher.DispatchHandler
+
+  /** A dispatcher of our undici that reports to its handler what a test says. */
+  class Reporting extends Dispatcher {
+    readonly #report: (handler: Handler, abort: () => void) => void
+    readonly #abort: () => void
+
+    constructor(report: (handler: Handler, abort: () => void) => void, abort = () => {}) {
+      super()
+      this.#report = report
+      this.#abort = abort
+    }
+
+    override dispatch(_options: Dispatcher.DispatchOptions, handler: Handler): boolean {
+      this.#report(handler, this.#abort)
+      return true
+    }
+  }
+  const onReporting = (report: (handler: Handler, abort: () => void) => void, abort?: () => void) =>
+    clientWith(new Reporting(report, abort)).unsubscribe(7)
+
+  const start = (handler: Handler, abort: () => void) => handler.onConnect?.(abort)
+  const answer = (handler: Handler, status: number, retryAfter?: string | string[]) => {
+    const values = [retryAfter ?? []].flat().flatMap((value) => ['Retry-After', value])
+    const headers = ['Server', 'retry-after', ...values].map((text) => Buffer.from(text))
+    handler.onHeaders?.(status, headers, () => {}, 'text')
+  }
+  const data = (handler: Handler, text: string) => handler.onData?.(Buffer.from(text))
+  const end = (handler: Handler) => handler.onComplete?.([])
+  const fail = (handler: Handler, fields?: object) =>
+    handler.onError?.(Object.assign(new Error('broken'), fields))
+
+  describe('of our undici', () => {
+    test.each([
+      ['before a request begins', () => {}, {}, false],
+      ['before it begins, reading a reset', () => {}, { code: 'ECONNRESET', syscall: 'read' }, false],
+      ['as a mock, which breaks what it never began', () => {}, { code: 'ECONNRESET' }, true],
+      ['after it', start, {}, true],
+    ])('fails %s: was the request sent?', async (_when, begin, fields, requestSent) => {
+      const call = onReporting((handler, abort) => {
+        begin(handler, abort)
+        fail(handler, fields)
+      })
+      await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent })
+    })
+
+    test.each([
+      ['7', 7_000],
+      [['7', '8'], 7_000],
+      [undefined, undefined],
+    ])('answers with Retry-After %j', async (retryAfter, retryAfterMs) => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, 429, retryAfter)
+        data(handler, 'bu')
+        data(handler, 'sy')
+        end(handler)
+      })
+      await expect(call).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
+    })
+
+    test('takes no 1xx for the answer', async () => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, 103, '7')
+        answer(handler, 400)
+        end(handler)
+      })
+      await expect(call).rejects.toMatchObject({ status: 400, body: '', retryAfterMs: undefined })
+    })
+
+    test('a connection that breaks after a 1xx has brought no answer', async () => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, 103)
+        fail(handler)
+      })
+      await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
+    })
+
+    test.each([
+      [200, { code: 'CONNECTION', requestSent: true }],
+      [299, { code: 'CONNECTION', requestSent: true }],
+      [300, { code: 'API', status: 300, body: 'half' }],
+      [404, { code: 'SUBSCRIPTION_NOT_FOUND', status: 404, body: 'half' }],
+    ])('a body that breaks off after %i', async (status, error) => {
+      const call = onReporting((handler, abort) => {
+        start(handler, abort)
+        answer(handler, status)
+        data(handler, 'half')
+        fail(handler)
+      })
+      await expect(call).rejects.toMatchObject(error)
+    })
+
+    test('the connection of a body that is too long is given up, and what comes after it ignored', async () => {
+      const abort = vi.fn()
+      const call = onReporting((handler, give) => {
+        start(handler, give)
+        answer(handler, 404)
+        data(handler, 'a'.repeat(2 ** 20))
+        expect(abort).not.toHaveBeenCalled()
+        data(handler, 'b')
+        data(handler, 'c')
+        fail(handler)
+      }, abort)
+      await expect(call).rejects.toMatchObject({ status: 404, body: 'a'.repeat(2 ** 16) })
+      expect(abort.mock.calls).toEqual([[new Error('the request is abandoned')]])
+    })
+
+    test('a call that is aborted gives up its connection, also one that stands only later', async () => {
+      for (const startsLate of [false, true]) {
+        const abort = vi.fn()
+        const controller = new AbortController()
+        let begin = () => {}
+        const client = clientWith(
+          new Reporting((handler) => {
+            begin = () => void start(handler, abort)
+            if (!startsLate) begin()
+          }),
+        )
+        const call = client.unsubscribe(7, { signal: controller.signal })
+        await new Promise((resolve) => setImmediate(resolve))
+        controller.abort(new Error('enough'))
+        await expect(call).rejects.toThrow('enough')
+        if (startsLate) {
+          expect(abort).not.toHaveBeenCalled()
+          begin()
+        }
+        expect(abort).toHaveBeenCalledOnce()
+      }
+    })
+  })
+
+  test('whose dispatch throws: nothing was sent', async () => {
+    const call = onReporting(() => {
+      throw new Error('broken')
+    })
+    await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
+  })
+
+  test('that hangs: a create of unknown outcome, if it may have been sent', async () => {
+    const hanging = { request: () => new Promise<never>(() => {}) }
+    for (const [dispatcher, code] of [
+      [hanging, 'OUTCOME_UNKNOWN'],
+      [new Reporting(() => {}), 'TIMEOUT'],
+    ] as const) {
+      const call = clientWith(dispatcher).createSubscription(subscription, { timeoutMs: 100 })
+      await expect(call).rejects.toMatchObject({ code })
+    }
+  })
+
+  test('is not closed by the client', async () => {
+    const close = vi.fn()
+    const { client } = clientOn(() => ({}), { close, destroy: close })
+    await client.unsubscribe(7)
+    await client.close()
+    expect(close).not.toHaveBeenCalled()
+  })
+})
+
+describe('on a loopback server', () => {
+  let server: Server
+  const open = new Set<object>()
+  afterEach(async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+
+  async function serve(handler: RequestListener): Promise<string> {
+    server = createServer(handler)
+    server.on('connection', (socket) => {
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
+    })
+    return `http://127.0.0.1:${await listen(server)}`
+  }
+
+  const clientOf = (address: string, options: object = {}) =>
+    new NotificationClient({
+      baseUrl: address,
+      auth,
+      allowInsecureLoopback: true,
+      retry: false,
+      ...options,
+    })
+
+  test('a burst of calls waits in line for 32 connections, and close() leaves none', async () => {
+    const waiting: (() => void)[] = []
+    let allBusy = false
+    const address = await serve((_request, response) => {
+      waiting.push(() => response.writeHead(204).end())
+      // None is answered before 32 are under way; the others come on the same connections.
+      allBusy ||= waiting.length === 32
+      if (allBusy) for (const answer of waiting.splice(0)) answer()
+    })
+    let connections = 0
+    server.on('connection', () => connections++)
+    const client = clientOf(address)
+    await Promise.all(Array.from({ length: 80 }, (_, id) => client.unsubscribe(id)))
+    expect(connections).toBe(32)
+    await client.close()
+    await eventually(() => expect(open.size).toBe(0))
+  })
+
+  test('connections that broke are not kept until the client is closed', async () => {
+    const sockets: WeakRef<object>[] = []
+    const note = (message: unknown) => sockets.push(new WeakRef((message as { socket: object }).socket))
+    subscribe('net.client.socket', note)
+    const address = await serve((_request, response) => response.destroy())
+    const client = clientOf(address)
+    for (let id = 0; id < 20; id++) await client.unsubscribe(id).catch(() => {})
+    unsubscribe('net.client.socket', note)
+    expect(sockets).toHaveLength(20)
+    setFlagsFromString('--expose-gc')
+    const collectGarbage = runInNewContext('gc') as () => void
+    await eventually(() => {
+      collectGarbage()
+      // The last ones may still stand in variables of undici's.
+      expect(sockets.filter((socket) => socket.deref() !== undefined).length).toBeLessThan(5)
+    })
+    await client.close()
+  })
+
+  test("a caller's abort ends the request, with the caller's reason", async () => {
+    const abort = new AbortController()
+    const address = await serve(() => abort.abort('enough'))
+    await expect(clientOf(address).unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
+    await eventually(() => expect(open.size).toBe(0))
+  })
+
+  test('an abort at any moment of the first request ends it, and sends nothing afterwards', async () => {
+    let requests = 0
+    const address = await serve(() => requests++)
+    for (let turns = 0; turns < 12; turns++) {
+      const abort = new AbortController()
+      const client = clientOf(address)
+      const call = client.unsubscribe(1, { signal: abort.signal })
+      // From here on, only microtasks separate the call from its request.
+      await import('undici')
+      for (let turn = 0; turn < turns; turn++) await null
+      const requestsBefore = requests
+      abort.abort('enough')
+      await expect(call).rejects.toBe('enough')
+      expect(requests).toBe(requestsBefore)
+      await client.close()
+    }
+    await eventually(() => expect(open.size).toBe(0))
+    expect(requests).toBe(0)
+  })
+})
+
+test('close() ends a connection that still waits for TLS', async () => {
+  const open = new Set<object>()
+  const silent = createTcpServer((socket) => {
+    open.add(socket)
+    socket.on('error', () => {}).once('close', () => open.delete(socket))
+    socket.resume()
+  })
+  const port = await listen(silent)
+  const client = new NotificationClient({ baseUrl: `https://127.0.0.1:${port}`, auth, retry: false })
+  const call = client.unsubscribe(1, { timeoutMs: 200 })
+  await expect(call).rejects.toMatchObject({ code: 'TIMEOUT', phase: 'connection' })
+  await eventually(() => expect(open.size).toBe(1))
+  await client.close()
+  await eventually(() => expect(open.size).toBe(0))
+  silent.close()
+})

@@ -1,0 +1,113 @@
+/** A real Chromium, an emulator with its page, a client and a receiver of callbacks. */
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { NotificationClient } from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { listen } from '../../support/listen.js'
+
+const executablePath = '/usr/bin/chromium'
+
+/** One for a test file; what it does on its own is switched off. */
+export function launchChromium(): Promise<Browser> {
+  if (!existsSync(executablePath)) {
+    throw new Error(
+      `${executablePath} is not there. These tests need a browser: apt-get install --no-install-recommends chromium`,
+    )
+  }
+  return chromium.launch({
+    executablePath,
+    args: [
+      '--headless=new',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+      '--disable-quic',
+    ],
+  })
+}
+
+/** An emulator with a page, and what talks to it. */
+export class World {
+  readonly emulator: Emulator
+  readonly client: NotificationClient
+  readonly callbackUrl: string
+  /** Statuses that the receiver answers next; 204 when there is none. */
+  readonly answers: number[] = []
+  readonly pageUrl: string
+  readonly #receiver: ReturnType<typeof createServer>
+
+  private constructor(emulator: Emulator, receiver: ReturnType<typeof createServer>) {
+    this.emulator = emulator
+    this.client = new NotificationClient(emulator.clientOptions)
+    this.#receiver = receiver
+    this.callbackUrl = `https://localhost:${(receiver.address() as AddressInfo).port}/notifications`
+    this.pageUrl = emulator.pageUrl ?? ''
+    receiver.on('request', (request, response) => {
+      request.resume().once('end', () => response.writeHead(this.answers.shift() ?? 204).end())
+    })
+  }
+
+  static async start(): Promise<World> {
+    const emulator = await startEmulator({ page: true })
+    const receiver = createServer(emulator.tls)
+    await listen(receiver)
+    return new World(emulator, receiver)
+  }
+
+  async subscribe(username: string, parameters: Record<string, string> = {}): Promise<number> {
+    const { subscriptionId } = await this.client.createSubscription({
+      notificationTypes: ['behavioral'],
+      usernames: [username],
+      callbackUrl: this.callbackUrl,
+      parameters,
+    })
+    return subscriptionId
+  }
+
+  async notify(username: string, times = 1): Promise<void> {
+    for (let i = 0; i < times; i++) {
+      await this.emulator.notify({
+        type: 'empathyCueOpened',
+        category: 'behavioral',
+        username,
+        payload: { number: i },
+      })
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close()
+    await this.emulator.close()
+    this.#receiver.closeAllConnections()
+    this.#receiver.close()
+  }
+}
+
+/** The page in a window of its own, which collects what went wrong in it and where it sent requests. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<{ page: Page; problems: string[]; origins: Set<string>; [Symbol.asyncDispose](): Promise<void> }> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  const page = await context.newPage()
+  const problems: string[] = []
+  const origins = new Set<string>()
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(String(error)))
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    // What stands in the page itself is no request to anybody.
+    if (protocol !== 'data:') origins.add(origin)
+  })
+  await page.goto(url)
+  await page.getByText('Live', { exact: true }).waitFor()
+  return { page, problems, origins, [Symbol.asyncDispose]: () => context.close() }
+}

@@ -1,0 +1,186 @@
+/**
+ * The whole way of a notification on real processes, while each of them is killed or stopped at random moments: load ->
+ * receiver with spool -> Redis -> two workers. The programs are the examples, to the letter.
+ */
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { freePort } from '../../support/listen.js'
+import { RedisServer } from '../../support/redis-server.js'
+import { Load } from './support/load.js'
+import { Program } from './support/program.js'
+import { randomOf } from './support/random.js'
+
+const token = 'chaos'
+const connections = 32
+
+/** A disturbance, and when everything was as before. */
+interface Disturbance {
+  readonly what: string
+  readonly beganAt: number
+  endedAt: number
+}
+
+/** Two workers, and what they did: for each id when. */
+class Workers implements AsyncDisposable {
+  readonly programs: readonly Program[]
+  readonly doneAt = new Map<string, number[]>()
+
+  constructor(redisUrl: string) {
+    const onLine = (line: string) => {
+      const id = /^Done: (.+)$/.exec(line)?.[1]
+      if (id !== undefined) this.doneAt.set(id, [...(this.doneAt.get(id) ?? []), Date.now()])
+    }
+    const file = 'examples/spool-to-bullmq-worker.mts'
+    this.programs = ['worker 1', 'worker 2'].map(
+      (name) => new Program(name, file, { REDIS_URL: redisUrl }, onLine),
+    )
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.programs.map((program) => program.start()))
+  }
+
+  /** Waits until every id is done, or none has been for a while: by default four times the lock of a job. */
+  async finish(ids: ReadonlySet<string>, maxQuietMs = 40_000): Promise<string[]> {
+    let missing = [...ids]
+    for (let quietMs = 0; missing.length > 0 && quietMs < maxQuietMs; quietMs += 200) {
+      const before = this.doneAt.size
+      await sleep(200)
+      if (this.doneAt.size > before) quietMs = 0
+      missing = missing.filter((id) => !this.doneAt.has(id))
+    }
+    return missing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.programs.map((program) => program.kill()))
+  }
+}
+
+test('with the spool every notification that was answered is worked on, whatever is killed', async () => {
+  const seed = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 32))
+  console.log(`CHAOS_SEED=${seed}`)
+  const random = randomOf(seed)
+  const folder = await mkdtemp(join(tmpdir(), 'chaos-'))
+  await using redis = await RedisServer.start({ appendOnly: true })
+  await using workers = new Workers(redis.url)
+  const port = await freePort()
+  const notKept = new Set<string>()
+  const env = {
+    REDIS_URL: redis.url,
+    CALLBACK_TOKEN: token,
+    SPOOL_PATH: join(folder, 'spool'),
+    PORT: String(port),
+  }
+  await using receiver = new Program('receiver', 'examples/spool-to-bullmq.mts', env, (line) => {
+    const id = /^Not kept: (\S+)/.exec(line)?.[1]
+    if (id !== undefined) notKept.add(id)
+  })
+  await Promise.all([receiver.start(), workers.start()])
+
+  const load = new Load({ port, token, connections, idPrefix: String(seed), pauseMs: 60 })
+
+  const disturbances: Disturbance[] = []
+  const disturb = async (what: string, begin: () => unknown, lastsMs: number, end: () => unknown) => {
+    const disturbance: Disturbance = { what, beganAt: Date.now(), endedAt: Number.POSITIVE_INFINITY }
+    disturbances.push(disturbance)
+    await begin()
+    await sleep(lastsMs)
+    await end()
+    disturbance.endedAt = Date.now()
+  }
+  const kill = (program: Program) => () =>
+    disturb(
+      `kill -9 ${program.name}`,
+      () => program.kill(),
+      random.between(0, 500),
+      () => program.start(),
+    )
+  const stop = (program: Program) => () =>
+    disturb(
+      `stop ${program.name}`,
+      () => program.stop(),
+      random.between(300, 1_500),
+      () => program.resume(),
+    )
+  const killRedis = () =>
+    disturb(
+      'kill -9 Redis',
+      () => redis.kill(),
+      random.between(0, 3_000),
+      () => redis.restart(),
+    )
+  const stopRedis = () =>
+    disturb(
+      'stop Redis',
+      () => redis.stop(),
+      random.between(500, 4_000),
+      () => redis.resume(),
+    )
+  const [first, second] = workers.programs as [Program, Program]
+  const plan = random.shuffled([
+    ...[kill(receiver), kill(receiver), kill(receiver), kill(receiver), kill(receiver), kill(receiver)],
+    stop(receiver),
+    ...[kill(first), kill(second), kill(first), stop(second)],
+    ...[killRedis, killRedis, killRedis, stopRedis, stopRedis],
+  ])
+  for (const step of plan) {
+    await sleep(random.between(300, 2_500))
+    await step()
+  }
+  await load.stop()
+
+  const { answered, sent } = load
+  const promised = new Set([...answered].filter((id) => !notKept.has(id)))
+  const lost = await workers.finish(promised)
+  const twice = [...workers.doneAt].filter(([, times]) => times.length > 1)
+  console.log(
+    `${sent} sent, ${answered.size} answered, ${notKept.size} reported as not kept, ` +
+      `${workers.doneAt.size} done, ${twice.length} of them more than once, ${disturbances.length} disturbances`,
+  )
+  expect(lost).toEqual([])
+  // Each disturbance loses at most what was in flight.
+  expect(answered.size).toBeGreaterThanOrEqual(sent - disturbances.length * connections)
+  expect(answered.size).toBeGreaterThan(1_000)
+  // What was in flight: begun shortly before, or while something was away.
+  const wasInFlight = (at: number) =>
+    disturbances.some(({ beganAt, endedAt }) => at >= beganAt - 1_000 && at <= endedAt + 1_000)
+  expect(twice.filter(([, [firstAt = 0]]) => !wasInFlight(firstAt))).toEqual([])
+  // Eight jobs at a time in each of two workers.
+  expect(twice.length).toBeLessThanOrEqual(disturbances.length * 16)
+  await rm(folder, { recursive: true, force: true })
+})
+
+test('without the spool some are lost: Redis is away, the answer goes out, the receiver is killed', async () => {
+  await using redis = await RedisServer.start({ appendOnly: true })
+  await using workers = new Workers(redis.url)
+  const port = await freePort()
+  const notKept = new Set<string>()
+  const env = { REDIS_URL: redis.url, CALLBACK_TOKEN: token, PORT: String(port) }
+  const file = 'test/integration/chaos/programs/receiver-without-spool.ts'
+  await using receiver = new Program('receiver', file, env, (line) => {
+    const id = /^Not kept: (\S+)/.exec(line)?.[1]
+    if (id !== undefined) notKept.add(id)
+  })
+  await Promise.all([receiver.start(), workers.start()])
+  const load = new Load({ port, token, connections, idPrefix: 'without', pauseMs: 60 })
+  await expect.poll(() => load.answered.size).toBeGreaterThan(0)
+  await redis.kill()
+  const { size: answeredBefore } = load.answered
+  // The receiver answers after two seconds, whatever its handlers do.
+  await expect
+    .poll(() => load.answered.size, { timeout: 60_000 })
+    .toBeGreaterThan(answeredBefore + connections)
+  await receiver.kill()
+  await redis.restart()
+  await receiver.start()
+  await load.stop()
+  const { answered } = load
+  const lost = await workers.finish(new Set([...answered].filter((id) => !notKept.has(id))), 10_000)
+  console.log(`Without the spool: ${answered.size} answered, ${notKept.size} reported, ${lost.length} lost`)
+  expect(lost.length).toBeGreaterThan(0)
+})

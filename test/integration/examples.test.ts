@@ -1,0 +1,274 @@
+/** Every example, copied into a project of `npm init -y` with the packed package, and run by tsx as its top says. */
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { NotificationClient } from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { sampleDelivery } from 'notification-subscriber/webhooks'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.js'
+import { freePort } from '../support/listen.js'
+import { RedisServer } from '../support/redis-server.js'
+import { InstalledProject, type RunningExample } from './installed-project.js'
+
+const token = 'a-long-random-value'
+
+let project: InstalledProject
+beforeAll(async () => {
+  project = await InstalledProject.make()
+}, 240_000)
+afterAll(() => project?.[Symbol.asyncDispose]())
+
+/** Examples that end by themselves, with lines that they print. */
+const ending: Readonly<Record<string, readonly RegExp[]>> = {
+  'corporate-proxy.mts': [
+    /^Subscription 1 was created through the proxy, which saw CONNECT 127\.0\.0\.1:\d+/,
+    /^With no authority: .*not trusted here/,
+    /^With no password: .*407/,
+  ],
+  'keep-roster.mts': [
+    /^200 subscribed$/,
+    /^1 joined, 1 left$/,
+    /^agent-7 was without notifications: ended$/,
+    /^200 of 200 are active$/,
+  ],
+  'quickstart.mts': [
+    /^Received +subscription 1: alice has low energy on call call-1$/,
+    /0 subscriptions are left/,
+  ],
+  'resilient-startup.mts': [
+    /SUBSCRIPTION_CONFLICT/,
+    /OUTCOME_UNKNOWN/,
+    /^settled +subscription 1 for alice,bob, and no other$/,
+    /^settled +subscription 2 for alice,bob, and no other$/,
+    /^settled +subscription 4 for alice,bob, and no other$/,
+    /^settled +subscription 5 for alice,bob,carol, and no other$/,
+  ],
+  'rotate-callback-token.mts': [
+    /^Refused during the rotation: 0$/,
+    /^Refused: the header "token" is wrong$/,
+    /^The old token is answered with 401$/,
+  ],
+  'trace-opentelemetry.mts': [
+    /^createSubscription \{"notification_subscriber\.method":"createSubscription","notification_subscriber\.attempts":3/,
+    /^token, child of createSubscription /,
+    /^deliver, linked to delivery \{"notification_subscriber\.notificationId"/,
+  ],
+}
+
+/** Tested one by one below, because they need something from outside. */
+const others = [
+  'develop-with-emulator.mts',
+  'keep-roster-redis.mts',
+  'metrics-prometheus.mts',
+  'receive.mts',
+  'spool-and-work.mts',
+  'spool-to-bullmq-worker.mts',
+  'spool-to-bullmq.mts',
+  'subscribe-and-unsubscribe.mts',
+  'validate-only.mts',
+]
+
+const all = [...Object.keys(ending), ...others].sort()
+
+test('the project is one of CommonJS, and holds these examples', async () => {
+  expect(project.manifest.type).toBe('commonjs')
+  expect((await readdir(project.folder)).filter((file) => file.endsWith('ts')).sort()).toEqual(all)
+})
+
+test.each(all)('%s names on its top what it imports, and how to run it', async (file) => {
+  const text = await project.read(file)
+  const imports = [...text.matchAll(/^(?:import|\} from) (?:.* from )?'([^'.][^']*)'$/gm)]
+    .map(([, name = '']) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
+    .filter((name) => !name.startsWith('node:'))
+  const [, installed = ''] = /^ \* {5}npm install (.+)$/m.exec(text) ?? []
+  expect(new Set(installed.split(' '))).toEqual(new Set([...imports, 'tsx']))
+  expect(text).toMatch(new RegExp(`^ \\* {5}.*npx tsx (--env-file=.env )?${file}$`, 'm'))
+})
+
+describe('examples that end by themselves', () => {
+  test.each(Object.entries(ending))('%s prints what it did, and what to do next', async (file, lines) => {
+    await using example = project.start(file)
+    expect(await example.ended, example.errors.join('\n')).toBe(0)
+    expect(example.errors).toEqual([])
+    for (const line of lines) expect(example.lines).toContainEqual(expect.stringMatching(line))
+    expectNextStep(example)
+  })
+
+  test('subscribe-and-unsubscribe.mts takes the service from the environment', async () => {
+    await using emulator = await startEmulator()
+    await using example = project.start('subscribe-and-unsubscribe.mts', await environmentOf(emulator))
+    expect(await example.ended, example.errors.join('\n')).toBe(0)
+    expect(example.lines[0]).toMatch(/^Subscription 1: notifications of alice go to https:/)
+    expect(emulator.subscriptions).toEqual([])
+    expectNextStep(example)
+  })
+
+  test('subscribe-and-unsubscribe.mts says what to do if there is such a subscription', async () => {
+    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    const variables = await environmentOf(emulator)
+    await using client = new NotificationClient(emulator.clientOptions)
+    const callbackUrl = 'https://app.example.com/notifications'
+    await client.createSubscription({ notificationTypes: ['behavioral'], usernames: ['alice'], callbackUrl })
+    await using example = project.start('subscribe-and-unsubscribe.mts', variables)
+    expect(await example.ended).toBe(1)
+    expect(example.errors).toEqual([expect.stringContaining('recreateIfExists')])
+  })
+
+  test('keep-roster-redis.mts keeps one roster in two processes, and one goes on alone', async () => {
+    await using redis = await RedisServer.start()
+    await using example = project.start('keep-roster-redis.mts', { REDIS_URL: redis.url })
+    expect(await example.ended, example.errors.join('\n')).toBe(0)
+    expect(example.errors).toEqual([])
+    expect(example.lines).toEqual(
+      expect.arrayContaining([
+        'Two processes have subscribed alice, bob, carol, each user once',
+        'One has stopped, and 3 subscriptions stay',
+        'The other process has restored bob',
+      ]),
+    )
+    expectNextStep(example)
+  })
+})
+
+describe('examples that listen until Ctrl-C', () => {
+  const delivery = sampleDelivery('lowEnergyAgentOpened', { subscriptionId: 7, id: 'n1', headers: { token } })
+
+  test.each([
+    ['receive.mts', '/notifications', /^Subscription 7: alice has low energy on call call-1$/],
+    ['validate-only.mts', '/notifications', /^Subscription 7: lowEnergyAgentOpened \{/],
+    ['spool-and-work.mts', '/', /^Subscription 7: lowEnergyAgentOpened n1 is done$/],
+  ])('%s takes a delivery, and refuses a stranger', async (file, path, line) => {
+    await using example = await startServer(file, { CALLBACK_TOKEN: token })
+    expectNextStep(example)
+    expect(await example.post(path, delivery)).toBe(204)
+    await example.line(line)
+    expect(await example.post(path, { ...delivery, headers: {} })).toBe(401)
+    expect(await example.post(path, { ...delivery, body: '{' })).toBe(204)
+    expect(await example.interrupt()).toBe(0)
+    expectNextStep(example)
+  })
+
+  test.each(['receive.mts', 'validate-only.mts', 'spool-and-work.mts'])(
+    '%s asks for CALLBACK_TOKEN',
+    async (file) => {
+      await using example = project.start(file)
+      expect(await example.ended).toBe(1)
+      expect(example.errors.join('\n')).toContain('CALLBACK_TOKEN is missing: set it')
+    },
+  )
+
+  test('develop-with-emulator.mts subscribes with an emulator, and prints its notifications', async () => {
+    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    await using example = await startServer('develop-with-emulator.mts', await environmentOf(emulator))
+    expectNextStep(example)
+    expect(await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice' })).toMatchObject([
+      { status: 204 },
+    ])
+    await example.line(/^Subscription 1: lowEnergyAgentOpened \{"callId"/)
+    expect(await example.interrupt()).toBe(0)
+    expect(emulator.subscriptions).toEqual([])
+    expectNextStep(example)
+  })
+
+  test('spool-to-bullmq.mts and its worker hand a delivery through Redis', async () => {
+    await using redis = await RedisServer.start()
+    const variables = { REDIS_URL: redis.url, CALLBACK_TOKEN: token, SPOOL_PATH: './spool-of-bullmq' }
+    await using receiver = await startServer('spool-to-bullmq.mts', variables)
+    expectNextStep(receiver)
+    await using worker = project.start('spool-to-bullmq-worker.mts', variables)
+    await worker.line(/^Working\./)
+    expect(await receiver.post('/', delivery)).toBe(204)
+    await worker.line(/^Done: n1$/)
+    expect(await receiver.interrupt()).toBe(0)
+    expect(await worker.interrupt()).toBe(0)
+    for (const example of [receiver, worker]) expectNextStep(example)
+  })
+
+  // ioredis would connect to port 6379 of this machine, which may be somebody else's Redis.
+  test.each(['keep-roster-redis.mts', 'spool-to-bullmq.mts', 'spool-to-bullmq-worker.mts'])(
+    '%s asks for REDIS_URL',
+    async (file) => {
+      await using example = project.start(file, { REDIS_URL: '' })
+      expect(await example.ended).toBe(1)
+      expect(example.errors.join('\n')).toContain('REDIS_URL is missing: set it')
+    },
+  )
+
+  test('metrics-prometheus.mts has counters and gauges that a scrape reads', async () => {
+    await using example = await startServer('metrics-prometheus.mts', {})
+    expectNextStep(example)
+    expect(await example.post('/notifications', { ...delivery, headers: {} })).toBe(401)
+    expect(await example.post('/notifications', { ...delivery, body: '{' })).toBe(204)
+    const scraped = await eventually(async () => {
+      const metrics = await example.scrape()
+      expect(metrics.get('notification_subscriber_events_total{event="spool.delivered"}')).toBe(1)
+      return metrics
+    })
+    const counted = (event: string) => scraped.get(`notification_subscriber_events_total{event="${event}"}`)
+    expect({
+      received: counted('delivery.received'),
+      refused: counted('callback.refused'),
+      invalid: counted('delivery.invalid'),
+      restored: counted('subscription.restored'),
+      tokens: counted('token.obtained'),
+    }).toEqual({ received: 1, refused: 1, invalid: 1, restored: 1, tokens: 1 })
+    expect(scraped.get('notification_spool_size')).toBe(0)
+    expect(scraped.get('notification_spool_oldest_age_seconds')).toBe(0)
+    expect(scraped.get('notification_keeper_subscriptions{state="active"}')).toBe(2)
+    expect(scraped.get('notification_keeper_problem{code="RECEIVER_SUSPECTED"}')).toBe(1)
+    expect(await example.interrupt()).toBe(0)
+    expectNextStep(example)
+  })
+})
+
+/** The last line that an example has printed says what to do next: a command, a file or a page. */
+function expectNextStep({ lines }: RunningExample): void {
+  expect(lines.at(-1)).toMatch(/\bNext\b|\bnpx \S|\bcurl \S|\S\.mts|docs\/\S+\.md|\bLook at\b/)
+}
+
+/** `NOTIFICATION_*` as the command line's emulator prints them. */
+async function environmentOf(emulator: Emulator): Promise<Record<string, string>> {
+  const caFile = join(project.folder, 'ca.pem')
+  await writeFile(caFile, emulator.ca)
+  return {
+    NOTIFICATION_BASE_URL: emulator.baseUrl,
+    NOTIFICATION_AUTH_URL: emulator.authUrl,
+    NOTIFICATION_DOMAIN: emulator.domain,
+    NOTIFICATION_CLIENT_ID: emulator.clientId,
+    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+    NOTIFICATION_CA_FILE: caFile,
+    NO_PROXY: '127.0.0.1',
+    no_proxy: '127.0.0.1',
+  }
+}
+
+/** Starts an example on a free port, and resolves when it has said where it listens. */
+async function startServer(file: string, variables: Readonly<Record<string, string>>) {
+  const port = await freePort()
+  const example = project.start(file, { ...variables, PORT: String(port) })
+  await example.line(new RegExp(`http://127\\.0\\.0\\.1:${port}`))
+  const origin = `http://127.0.0.1:${port}`
+  return Object.assign(example, {
+    async post(path: string, { body, headers }: { body: string; headers: Record<string, string> }) {
+      const init = { method: 'POST', body, headers: { connection: 'close', ...headers } }
+      return (await fetch(origin + path, init)).status
+    },
+    async scrape() {
+      const response = await fetch(`${origin}/metrics`, { headers: { connection: 'close' } })
+      expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4')
+      return samplesIn(await response.text())
+    },
+  })
+}
+
+/** The samples of a text in Prometheus' exposition format, by name and labels. */
+function samplesIn(text: string): Map<string, number> {
+  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(
+    samples.map((line) => {
+      const [, name, value] = /^([a-z_]+(?:\{[^}]*\})?) (\S+)$/.exec(line) ?? []
+      if (name === undefined) throw new Error(`This is no sample: ${line}`)
+      return [name, Number(value)]
+    }),
+  )
+}

@@ -1,0 +1,65 @@
+import { DeliveryReceiver, type InvalidDeliveryError } from 'notification-subscriber/webhooks'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import type { FunctionUrlEvent, LambdaHandler } from './support/function-url.js'
+import { lowEnergy } from './support/notifications.js'
+import { runBlock } from './support/page-blocks.js'
+import { callbackToken } from './support/subscribed.js'
+
+const { category: _category, ...notification } = lowEnergy
+const delivery = JSON.stringify({ subscriptionId: 7, notification })
+
+const event: FunctionUrlEvent = {
+  requestContext: { http: { method: 'POST' } },
+  // AWS writes names in lower case, and joins what was sent twice with a comma.
+  headers: { 'content-type': 'application/json', token: callbackToken },
+  body: delivery,
+  isBase64Encoded: false,
+}
+
+const accepted = { statusCode: 204, headers: {}, body: '' }
+
+const handled = vi.fn<(callId: string) => void>()
+const onInvalid = vi.fn<(error: InvalidDeliveryError) => void>()
+const receiver = new DeliveryReceiver({ secrets: { token: callbackToken }, onInvalid, logger: false }).on(
+  'lowEnergyAgentOpened',
+  ({ payload }) => handled(payload.callId),
+)
+const exported = await runBlock('AWS Lambda, and everything else', { receiver })
+const handler = exported.handler as LambdaHandler
+
+beforeEach(() => {
+  vi.clearAllMocks()
+})
+
+describe('a Lambda function with a function URL', () => {
+  test.each([
+    ['plain', event],
+    ['base64', { ...event, body: Buffer.from(delivery).toString('base64'), isBase64Encoded: true }],
+  ])('hands a notification to the handler from a body in %s', async (_name, delivered) => {
+    expect(await handler(delivered)).toEqual(accepted)
+    expect(handled).toHaveBeenCalledExactlyOnceWith(lowEnergy.payload.callId)
+  })
+
+  test.each([
+    ['no body', { ...event, body: undefined }],
+    ['a body that is not JSON', { ...event, body: '{' }],
+    ['base64 that is none', { ...event, body: '%', isBase64Encoded: true }],
+  ])('accepts and reports %s', async (_name, delivered) => {
+    expect(await handler(delivered)).toEqual(accepted)
+    expect(onInvalid).toHaveBeenCalledOnce()
+  })
+
+  test.each([
+    ['a wrong token', { ...event, headers: { token: 'of-someone-else' } }, 401],
+    ['no token', { ...event, headers: {} }, 401],
+    [
+      'a token that was sent twice',
+      { ...event, headers: { token: `${callbackToken},${callbackToken}` } },
+      401,
+    ],
+    ['another method', { ...event, requestContext: { http: { method: 'GET' } } }, 405],
+  ])('refuses %s', async (_name, delivered, statusCode) => {
+    expect(await handler(delivered)).toMatchObject({ statusCode, body: '' })
+    expect(handled).not.toHaveBeenCalled()
+  })
+})

@@ -1,0 +1,66 @@
+/** Runs the code blocks of docs/receiver.md to the letter: what people copy is what is tested. */
+import ts from 'typescript'
+import { type CodeBlock, markdownBlocks } from '../../../documentation/code-blocks.js'
+
+/** What the blocks import. Each is loaded when a block asks for it. */
+const modules: Readonly<Record<string, () => Promise<object>>> = {
+  ajv: () => import('ajv/dist/2020.js'),
+  express: () => import('express'),
+  express4: () => import('express4'),
+  receiver: () => import('notification-subscriber/webhooks'),
+  schema: async () => {
+    const { deliveryJsonSchema } = await import('../../../../scripts/api-descriptions/json-schemas.js')
+    return { default: deliveryJsonSchema() }
+  },
+}
+
+const moduleNames: Readonly<Record<string, keyof typeof modules>> = {
+  'ajv/dist/2020.js': 'ajv',
+  express: 'express',
+  'notification-subscriber/webhooks': 'receiver',
+  'notification-subscriber/delivery.schema.json': 'schema',
+}
+
+/** The block of docs/receiver.md under a heading; with a number for one that is not the first: `… (2)`. */
+export function pageBlock(heading: string): CodeBlock {
+  const name = `docs/receiver.md: ${heading}`
+  const block = markdownBlocks('docs/receiver.md').find((each) => each.name === name)
+  if (block === undefined) throw new Error(`There is no code block ${name}`)
+  return block
+}
+
+/**
+ * Runs a block, and resolves with what it exports.
+ *
+ * @param given - what its reader has already, by name
+ * @param replaced - modules to import in place of others: `{ express: 'express4' }`
+ */
+export async function runBlock(
+  heading: string,
+  given: Readonly<Record<string, unknown>> = {},
+  replaced: Readonly<Record<string, keyof typeof modules>> = {},
+): Promise<Record<string, unknown>> {
+  const { outputText } = ts.transpileModule(pageBlock(heading).code, {
+    compilerOptions: {
+      module: ts.ModuleKind.CommonJS,
+      target: ts.ScriptTarget.ES2023,
+      esModuleInterop: true,
+    },
+  })
+  const names = [...outputText.matchAll(/require\("([^"]+)"\)/g)].map(([, name = '']) => name)
+  const loaded = new Map<string, object>()
+  for (const name of names) {
+    const load = modules[replaced[name] ?? moduleNames[name] ?? '']
+    if (load === undefined) throw new Error(`The block imports ${name}, which this test does not know`)
+    loaded.set(name, { __esModule: true, ...(await load()) })
+  }
+  const exports: Record<string, unknown> = {}
+  const parameters = ['require', 'exports', ...Object.keys(given)]
+  const AsyncFunction = (async () => {}).constructor as FunctionConstructor
+  await AsyncFunction(...parameters, outputText)(
+    (name: string) => loaded.get(name),
+    exports,
+    ...Object.values(given),
+  )
+  return exports
+}

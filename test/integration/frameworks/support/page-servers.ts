@@ -1,0 +1,69 @@
+/** Real servers whose routes are the code blocks of docs/receiver.md. */
+import 'reflect-metadata'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import { createAdaptorServer, getRequestListener } from '@hono/node-server'
+import { Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import type { NestExpressApplication } from '@nestjs/platform-express'
+import express from 'express'
+import express4 from 'express4'
+import Fastify from 'fastify'
+import { Hono } from 'hono'
+import type { StartServer } from './expect-delivery.js'
+import { functionUrl, type LambdaHandler } from './function-url.js'
+import { runBlock } from './page-blocks.js'
+import { startServer } from './running-server.js'
+
+/** By what the heading of the block names. */
+export const pageServers = {
+  async express(receiver, tls) {
+    const app = express()
+    await runBlock('Node.js, Express, Connect', { app, receiver })
+    return startServer(createServer(tls, app))
+  },
+  async express4(receiver, tls) {
+    const app = express4()
+    await runBlock('Node.js, Express, Connect', { app, receiver }, { express: 'express4' })
+    return startServer(createServer(tls, app))
+  },
+  async fastify(receiver, tls) {
+    const app = Fastify({ https: tls })
+    await runBlock('Fastify', { app, receiver })
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+    return { origin, close: () => app.close() }
+  },
+  async nest(receiver, tls) {
+    class AppModule {}
+    Module({})(AppModule)
+    const options = { httpsOptions: tls, logger: false as const }
+    const app = await NestFactory.create<NestExpressApplication>(AppModule, options)
+    await runBlock('NestJS', { app, receiver })
+    await app.listen(0, '127.0.0.1')
+    return { origin: await app.getUrl(), close: () => app.close() }
+  },
+  async hono(receiver, tls) {
+    const app = new Hono()
+    await runBlock('Hono, Deno, Bun, Workers', { app, receiver })
+    return startServer(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
+  },
+  async worker(receiver, tls) {
+    const { worker } = await runBlock('Hono, Deno, Bun, Workers', { app: new Hono(), receiver })
+    const { fetch } = worker as { fetch(request: Request, env: object, context: object): Promise<Response> }
+    const context = { waitUntil: () => {} }
+    return startServer(
+      listenerOf(
+        tls,
+        getRequestListener((request) => fetch(request, {}, context)),
+      ),
+    )
+  },
+  async lambda(receiver, tls) {
+    const { handler } = await runBlock('AWS Lambda, and everything else', { receiver })
+    return startServer(listenerOf(tls, functionUrl(handler as LambdaHandler)))
+  },
+} satisfies Record<string, StartServer>
+
+function listenerOf(tls: { key: string; cert: string }, listener: RequestListener) {
+  return createServer(tls, listener)
+}

@@ -1,0 +1,105 @@
+/** The routes of docs/receiver.md, Without a receiver: validation in a route of one's own. */
+
+import { createServer } from 'node:http'
+import express from 'express'
+import Fastify from 'fastify'
+import { InvalidDeliveryError, sampleDelivery } from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { runBlock } from './support/page-blocks.js'
+import { startServer } from './support/running-server.js'
+
+const secrets = { token: 'right' }
+
+/** What the routes print: types of notifications, and errors. */
+let printed: unknown[]
+beforeEach(() => {
+  printed = []
+  vi.spyOn(console, 'log').mockImplementation((...values) => void printed.push(values.at(-1)))
+  vi.spyOn(console, 'error').mockImplementation((error) => void printed.push(error))
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+type Send = (body: string, headers: Record<string, string>) => Promise<number>
+
+const routes: [name: string, start: () => Promise<{ send: Send; close(): Promise<unknown> }>][] = [
+  [
+    'Express',
+    async () => {
+      const app = express()
+      await runBlock('Without a receiver (2)', { app, secrets })
+      app.use(express.json())
+      const { origin, close } = await startServer(createServer(app), 'http')
+      return { send: sendTo(origin), close }
+    },
+  ],
+  [
+    'Fastify',
+    async () => {
+      const app = Fastify()
+      await runBlock('Without a receiver (3)', { app, secrets })
+      const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+      return { send: sendTo(origin), close: () => app.close() }
+    },
+  ],
+  [
+    'a Request handler',
+    async () => {
+      vi.stubEnv('CALLBACK_TOKEN', secrets.token)
+      const { POST } = await runBlock('Without a receiver')
+      vi.unstubAllEnvs()
+      const handle = POST as (request: Request) => Promise<Response>
+      return {
+        async send(body, headers) {
+          const init = { method: 'POST', headers, body }
+          return (await handle(new Request('https://app.example.com', init))).status
+        },
+        close: async () => {},
+      }
+    },
+  ],
+]
+
+const sendTo =
+  (origin: string): Send =>
+  async (body, headers) => {
+    const init = { method: 'POST', headers: { connection: 'close', ...headers }, body }
+    return (await fetch(`${origin}/notifications`, init)).status
+  }
+
+describe.each(routes)('the route of %s on the page, without a receiver', (_name, start) => {
+  const { delivery, headers } = sampleDelivery('lowEnergyAgentOpened', { headers: { token: 'right' } })
+  const body = JSON.stringify(delivery)
+
+  test.each<[string, string, Record<string, string>, 'handled' | 'an error']>([
+    ['a delivery', body, headers, 'handled'],
+    ['a body of 900 kB', body.padEnd(900_000), headers, 'handled'],
+    ['another content type', body, { ...headers, 'content-type': 'text/csv' }, 'handled'],
+    [
+      'a charset that there is not',
+      body,
+      { ...headers, 'content-type': 'application/json; charset=x' },
+      'handled',
+    ],
+    ['malformed JSON', body.slice(1), headers, 'an error'],
+    ['an empty body', '', headers, 'an error'],
+  ])('answers %s with 204', async (_what, sent, withHeaders, expected) => {
+    const { send, close } = await start()
+    expect(await send(sent, withHeaders)).toBe(204)
+    // The Request handler prints the user, the others the type.
+    const handled = [delivery.notification.type, delivery.notification.payload.username]
+    expect(printed).toEqual([
+      expected === 'an error' ? expect.any(InvalidDeliveryError) : expect.toBeOneOf(handled),
+    ])
+    await close()
+  })
+
+  test('answers a stranger with 401', async () => {
+    const { send, close } = await start()
+    expect(await send(body, { token: 'wrong' })).toBe(401)
+    expect(await send(body, {})).toBe(401)
+    expect(printed).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,186 @@
+/**
+ * The client against a real Keycloak, whose token endpoint is the service's (docs/service.md, Endpoints). What was found
+ * here stands in docs/client.md, Keycloak.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  NotificationClient,
+  type NotificationClientOptions,
+  type NotificationError,
+} from 'notification-subscriber'
+import { Agent } from 'undici'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { recordingLogger } from '../../support/recording-logger.js'
+import { RedisServer } from '../../support/redis-server.js'
+import { AppProgram, triedThrice } from '../redis/app-process.js'
+import { KeycloakServer, type RealmClient } from './keycloak-server.js'
+
+/** Never called: these tests are about tokens. */
+const baseUrl = 'https://notifications.example.com'
+const realm = 'acme'
+const plain: RealmClient = { clientId: 'plain', secret: 'c1ient-s3cret' }
+const shortLived: RealmClient = { clientId: 'short-lived', secret: 'c1ient-s3cret', lifetimeSeconds: 5 }
+const disabled: RealmClient = { clientId: 'disabled', secret: 'c1ient-s3cret', enabled: false }
+const special: RealmClient = { clientId: 'special', secret: 's3cr:et/+%' }
+
+let keycloak: KeycloakServer
+let dispatcher: Agent
+
+beforeAll(async () => {
+  keycloak = await KeycloakServer.start()
+  dispatcher = new Agent({ connect: { ca: keycloak.ca } })
+  await keycloak.createRealm(realm)
+  for (const client of [plain, shortLived, disabled, special]) await keycloak.createClient(realm, client)
+}, 600_000)
+afterAll(async () => {
+  await dispatcher?.destroy()
+  await keycloak?.[Symbol.asyncDispose]()
+})
+
+type ClientCredentials = Extract<NotificationClientOptions['auth'], { clientId: unknown }>
+
+function clientOf(
+  { clientId, secret }: RealmClient,
+  auth: Partial<ClientCredentials> = {},
+  options: Partial<NotificationClientOptions> = {},
+): NotificationClient {
+  return new NotificationClient({
+    baseUrl,
+    auth: { authUrl: keycloak.authUrl, domain: realm, clientId, clientSecret: secret, ...auth },
+    dispatcher,
+    ...options,
+  })
+}
+
+const outcomeOf = (client: NotificationClient) =>
+  client.getAccessToken().then(
+    () => 'a token',
+    (error: NotificationError & { status?: number; error?: string }) => `${error.status} ${error.error}`,
+  )
+
+describe('Keycloak decodes Basic credentials as forms do (RFC 6749 section 2.3.1)', () => {
+  /** What each encoding comes to, by secret. */
+  const secrets = {
+    'letters-and-digits-1': { raw: 'a token', formUrlencoded: 'a token' },
+    'colon:and/slash': { raw: 'a token', formUrlencoded: 'a token' },
+    'blank and &=': { raw: 'a token', formUrlencoded: 'a token' },
+    'plus+': { raw: '401 unauthorized_client', formUrlencoded: 'a token' },
+    'percent%': { raw: '400 unauthorized_client', formUrlencoded: 'a token' },
+    'percent%41 and two digits': { raw: '401 unauthorized_client', formUrlencoded: 'a token' },
+  }
+  test.each(Object.entries(secrets))('the secret %s', async (secret, { raw, formUrlencoded }) => {
+    const client: RealmClient = { clientId: `secret-of-${secret.length}`, secret }
+    await keycloak.createClient(realm, client)
+    expect(await outcomeOf(clientOf(client, { credentialsEncoding: 'raw' }))).toBe(raw)
+    expect(await outcomeOf(clientOf(client, { credentialsEncoding: 'form-urlencoded' }))).toBe(formUrlencoded)
+  })
+
+  test('a client ID with a colon works in form encoding', async () => {
+    const client: RealmClient = { clientId: 'tenant:app+1', secret: 'secret' }
+    await keycloak.createClient(realm, client)
+    expect(await outcomeOf(clientOf(client, { credentialsEncoding: 'form-urlencoded' }))).toBe('a token')
+  })
+})
+
+describe('what Keycloak refuses is told with what to do', () => {
+  test.each([
+    ['a wrong secret', plain, { clientSecret: 'wrong' }, 401, 'unauthorized_client', /`clientSecret`/],
+    ['an unknown client', { ...plain, clientId: 'nobody' }, {}, 401, 'invalid_client', /`clientId`/],
+    ['a disabled client', disabled, {}, 401, 'invalid_client', /`clientId`/],
+    ['a special secret sent raw', special, {}, 400, 'unauthorized_client', /'form-urlencoded'/],
+    ['an unknown realm', plain, { domain: 'nowhere' }, 404, 'Realm does not exist', /`authUrl` and `domain`/],
+    ['an unknown scope', plain, { scope: 'no-such-scope' }, 400, 'invalid_scope', /`scope`/],
+  ])('%s', async (_case, client, auth, status, error, advice) => {
+    const rejection = clientOf(client, auth, { retry: false }).getAccessToken()
+    await expect(rejection).rejects.toMatchObject({ code: 'TOKEN_REQUEST', status, error })
+    await expect(rejection).rejects.toThrow(advice)
+    const shown = await rejection.catch((thrown) => `${thrown.message} ${JSON.stringify(thrown)}`)
+    expect(shown).not.toContain(client.secret)
+  })
+})
+
+test('an optional scope is in the token if it was asked for, and only then', async () => {
+  await keycloak.createOptionalScope(realm, plain.clientId, 'notifications')
+  expect(scopesIn(await clientOf(plain).getAccessToken())).not.toContain('notifications')
+  const token = await clientOf(plain, { scope: 'notifications' }).getAccessToken()
+  expect(scopesIn(token)).toContain('notifications')
+})
+
+test('tokens that live for 5 seconds are refreshed under load, and none is handed out that is over', async () => {
+  const { lines, ...logger } = recordingLogger()
+  const client = clientOf(shortLived, {}, { logger })
+  const tokens = new Set<string>()
+  const until = Date.now() + 16_000
+  async function call() {
+    while (Date.now() < until) {
+      const token = await client.getAccessToken()
+      tokens.add(token)
+      // Keycloak cuts its times to whole seconds: a token can end up to one second before `expires_in` says so.
+      expect(claimsOf(token).exp * 1_000 + 1_000).toBeGreaterThan(Date.now())
+      await sleep(5)
+    }
+  }
+  await Promise.all(Array.from({ length: 50 }, call))
+  // At 80 to 90 per cent of 5 s: after 4 s at the earliest. One request serves all 50 callers.
+  expect(tokens.size).toBeGreaterThanOrEqual(3)
+  expect(tokens.size).toBeLessThanOrEqual(5)
+  expect(lines.filter(([, message]) => message === 'Access token obtained')).toHaveLength(tokens.size)
+  const [newest] = [...tokens].slice(-1)
+  await keycloak.verify(realm, newest ?? '')
+})
+
+test(
+  'eight processes with one Redis share their tokens: at the start each asks, later a few of them',
+  triedThrice,
+  async () => {
+    await using redis = await RedisServer.start()
+    await using program = await AppProgram.build()
+    const service = {
+      baseUrl,
+      authUrl: keycloak.authUrl,
+      domain: realm,
+      clientId: shortLived.clientId,
+      clientSecret: shortLived.secret,
+      ca: keycloak.ca,
+    }
+    const apps = await Promise.all(
+      Array.from({ length: 8 }, () => program.start(service, 'ioredis', redis.url)),
+    )
+    for (const app of apps) app.begin()
+    await sleep(13_000)
+    const reports = await Promise.all(apps.map((app) => app.end()))
+    expect(reports.flatMap(({ failures }) => failures)).toEqual([])
+    const requests = reports.reduce((sum, each) => sum + each.requests, 0)
+    // Three or four lifetimes. Without sharing: four or five requests for each process.
+    expect(requests).toBeGreaterThanOrEqual(3)
+    expect(requests).toBeLessThanOrEqual(26)
+  },
+)
+
+test('a restart of the server costs no call while a token lives, and then a clear error until it is back', async () => {
+  const client = clientOf({ ...plain })
+  const brief = clientOf(shortLived, {}, { retry: false })
+  const [held, last] = await Promise.all([client.getAccessToken(), brief.getAccessToken()])
+  await keycloak.stop()
+  expect(await client.getAccessToken()).toBe(held)
+  // The whole of its lifetime, by our own clock.
+  await sleep(5_200)
+  await expect(brief.getAccessToken()).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
+  await keycloak.restart()
+  expect(await brief.getAccessToken()).not.toBe(last)
+  // The keys of the realm are stored: the restart did not end what was signed before.
+  await keycloak.verify(realm, held)
+})
+
+interface Claims {
+  readonly exp: number
+  readonly scope: string
+}
+
+function claimsOf(token: string): Claims {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+}
+
+function scopesIn(token: string): string[] {
+  return claimsOf(token).scope.split(' ')
+}

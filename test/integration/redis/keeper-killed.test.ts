@@ -1,0 +1,46 @@
+/**
+ * Keepers on a real Redis, in processes of their own whose clocks run faster than ours: see `programs/fast-clock.ts`. What
+ * happens to the processes stands in `disturbances.ts`, what they must never do in `keeper-rules.ts`, and what must be true
+ * in the end in `keeper-scene.ts`.
+ */
+import { expect, test } from 'vitest'
+import { RedisServer } from '../../support/redis-server.js'
+import { type Disturbance, Disturbances, plan } from './disturbances.js'
+import { Scene } from './keeper-scene.js'
+import { Random } from './random.js'
+
+test.each([2, 3])(
+  '%i keepers, killed again and again: one subscription for each user, and every gap is known',
+  async (processes) => {
+    const random = Random.seeded()
+    await using redis = await RedisServer.start()
+    await using scene = await Scene.start({ redis, random, processes, isRecorded: true })
+    const { emulator, keepers } = scene
+    const disturbances = new Disturbances({ emulator, keepers, random }, scene)
+
+    const deck = Object.entries(plan).flatMap(([each, times]) => new Array(times).fill(each as Disturbance))
+    for (const disturbance of random.shuffled<Disturbance>(deck)) {
+      await scene.change()
+      await disturbances[disturbance]()
+    }
+    // From here on nobody dies, so that nobody makes up for what another has missed.
+    await disturbances.superseded()
+    emulator.clearFaults()
+    await scene.changeRoster()
+    scene.endAfterProof('create', 2)
+    scene.endAfterProof('update', 1)
+    expect(keepers.kills).toBeGreaterThanOrEqual(50)
+    await scene.expectRulesKept()
+
+    await scene.expectSettled(redis.url)
+    console.log(
+      `${keepers.kills} killed, ${keepers.lives.length} processes, ${scene.requests.all.length} requests, ${scene.history.lifetimes.length} subscriptions`,
+    )
+    expect(scene.history.lifetimes.length).toBeGreaterThan(30)
+    await scene.expectRulesKept()
+    await scene.expectGapsReported()
+    scene.expectOthersUntouched()
+    await scene.expectNoSecret()
+    await scene.expectNoUnfoundedProblem()
+  },
+)

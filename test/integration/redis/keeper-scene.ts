@@ -1,0 +1,409 @@
+/** Keepers in processes of their own on one Redis and one emulator, and what must be true of them in the end. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { NotificationClient } from 'notification-subscriber'
+import { type Emulator, type SubscriptionRecord, startEmulator } from 'notification-subscriber/emulator'
+import type { KeeperGap } from 'notification-subscriber/keeper'
+import { expect, vi } from 'vitest'
+import type { RedisServer } from '../../support/redis-server.js'
+import { failurePage, type Standing } from './failure-page.js'
+import { fastMs, fastTime, timesFaster } from './fast-time.js'
+import { KeeperProcesses, type KeeperReport, type Span } from './keeper-processes.js'
+import { KeeperRequests } from './keeper-requests.js'
+import { madeMs, rosterMs, violations } from './keeper-rules.js'
+import type { Random } from './random.js'
+import { RosterHistory } from './roster-history.js'
+import { keptUsers } from './store-history.js'
+import { type Inactivity, SubscriptionHistory } from './subscription-history.js'
+
+const callbackUrl = 'https://app.example.com/notifications'
+/** The keepers' `sweepIntervalMs`. */
+const intervalMs = fastMs(60_000)
+/** Clocks of processes show whole milliseconds, which count for more where time passes faster. */
+const clockErrorMs = 10 * timesFaster
+/** What follows from an answer has come to the store. */
+const followMs = 1_500
+
+export interface SceneOptions {
+  readonly redis: RedisServer
+  readonly random: Random
+  readonly processes: number
+  /** Whether to record what the processes read and write. */
+  readonly isRecorded?: boolean
+}
+
+export class Scene implements AsyncDisposable {
+  readonly emulator: Emulator
+  readonly keepers: KeeperProcesses
+  readonly history: SubscriptionHistory
+  readonly requests: KeeperRequests
+  readonly roster: RosterHistory
+  readonly #redisUrl: string
+  readonly #random: Random
+  readonly #foreign: readonly SubscriptionRecord[]
+
+  private constructor(
+    parts: Pick<Scene, 'emulator' | 'keepers' | 'history' | 'requests' | 'roster'>,
+    { redis, random }: SceneOptions,
+    foreign: readonly SubscriptionRecord[],
+  ) {
+    this.emulator = parts.emulator
+    this.keepers = parts.keepers
+    this.history = parts.history
+    this.requests = parts.requests
+    this.roster = parts.roster
+    this.#redisUrl = redis.url
+    this.#random = random
+    this.#foreign = foreign
+  }
+
+  static async start(options: SceneOptions): Promise<Scene> {
+    const { redis, processes, isRecorded } = options
+    // A token belongs to a process: it must outlive the process.
+    const emulator = await startEmulator({ tokenLifetimeSeconds: 86_400 })
+    await subscribeOthers(emulator)
+    const foreign = [...emulator.subscriptions]
+    const history = new SubscriptionHistory(emulator)
+    const requests = new KeeperRequests(emulator, history)
+    const roster = new RosterHistory(Array.from({ length: 12 }, (_, index) => `agent-${index}`))
+    const keepers = await KeeperProcesses.start({
+      count: processes,
+      emulator,
+      redis,
+      callbackUrl,
+      roster: roster.names,
+      ...(isRecorded && { isRecorded }),
+    })
+    return new Scene({ emulator, keepers, history, requests, roster }, options, foreign)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.keepers[Symbol.asyncDispose]()
+    await this.emulator[Symbol.asyncDispose]()
+  }
+
+  // What happens around the keepers.
+
+  /** A little of everything. */
+  async change(): Promise<void> {
+    const random = this.#random
+    if (random.chance(0.7)) await this.changeRoster()
+    if (random.chance(0.6)) this.endSome(1)
+    if (random.chance(0.4)) this.endAfterProof(random.oneOf(['create', 'update']), 1)
+    this.emulator.clearFaults()
+    // Creates take a while, so that kills fall between a request and its answer; some answers are lost.
+    this.emulator.injectFault('create', { delayMs: 150 }, { times: 3 })
+    if (random.chance(0.4)) this.emulator.injectFault('create', { reset: 'after-processing' })
+    if (random.chance(0.2)) this.emulator.injectFault('update', { reset: 'after-processing' })
+    if (random.chance(0.2)) this.emulator.injectFault('unsubscribe', { reset: 'after-processing' })
+  }
+
+  async changeRoster(): Promise<void> {
+    this.roster.change(this.#random)
+    await this.keepers.setRoster(this.roster.names)
+  }
+
+  async remove(username: string): Promise<void> {
+    this.roster.remove(username)
+    await this.keepers.setRoster(this.roster.names)
+  }
+
+  endSome(count: number): void {
+    for (const { subscriptionId } of this.#random.shuffled(this.#own()).slice(0, count)) {
+      this.emulator.endSubscription(subscriptionId)
+    }
+  }
+
+  /** Ends the next subscriptions that are proven to exist, while the proof is on its way to the keeper. */
+  endAfterProof(by: 'create' | 'update', times: number): void {
+    const proven = new Set<string | undefined>()
+    const stop = this.emulator.on('request', ({ operation, status, path, body }) => {
+      if (operation !== by || status !== (by === 'create' ? 409 : 200)) return
+      const username = new URLSearchParams(body).get('username')
+      const subscription = this.#own().find((each) => {
+        if (by === 'create') return each.usernames.join() === username
+        return each.subscriptionId === Number(path.split('/').at(-1))
+      })
+      const name = subscription?.usernames.join()
+      if (subscription === undefined || proven.has(name)) return
+      proven.add(name)
+      if (proven.size === times) stop()
+      this.emulator.endSubscription(subscription.subscriptionId)
+    })
+  }
+
+  // What must be true.
+
+  /** No request so far was one that must never be. Needs the record of the store. */
+  async expectRulesKept(): Promise<void> {
+    const { store } = this.keepers
+    if (store === undefined) throw new Error('Nothing of the store was recorded.')
+    const now = Date.now()
+    const reports = await this.keepers.reports()
+    await store.caughtUp()
+    const broken = violations({
+      // What follows from the last ones may not have come to the store yet.
+      requests: this.requests.all.filter(({ to }) => to < now - followMs),
+      calls: reports.filter((each) => each.kind === 'call'),
+      made: reports.filter((each) => each.kind === 'made').filter(({ at }) => at < now - madeMs),
+      storeProblems: storeProblemsIn(reports),
+      usernameOf: (subject) =>
+        typeof subject === 'string'
+          ? subject
+          : (this.history.find(subject)?.subscription.usernames.join() ?? ''),
+      store,
+      lives: this.keepers.lives,
+      wanted: this.roster.wanted,
+    })
+    if (broken.length === 0) return
+    const text = broken.join('\n')
+    const names = new Set(text.match(/(agent|newcomer)-\d+/g))
+    const standings = await this.#standings(this.#redisUrl, names)
+    throw new Error(
+      await this.#page(
+        text,
+        standings.filter(({ username }) => names.has(username)),
+      ),
+    )
+  }
+
+  /**
+   * Waits until there is one subscription for each user who is wanted and none for others, with the right parameters, and
+   * every process and the store know its id; and until that stays so.
+   *
+   * @param redisUrl - of the present store
+   * @param intervals - for how many of the keepers' intervals nothing may change
+   */
+  async expectSettled(redisUrl: string, { intervals = 2 } = {}): Promise<void> {
+    const settled = async () => {
+      await this.#expectAsWanted(redisUrl)
+      const before = structuredClone(this.history.lifetimes)
+      const sent = this.requests.all.length
+      const reported = await this.#reportedSoFar()
+      await pause(intervals * intervalMs)
+      expect(this.history.lifetimes).toEqual(before)
+      expect(await this.#reportedSoFar()).toEqual(reported)
+      const since = this.requests.all.slice(sent)
+      expect(since.length).toBeGreaterThan(this.roster.names.size)
+      expect(since.filter(({ kind, status }) => kind === 'unsubscribe' || status === 201)).toEqual([])
+    }
+    try {
+      await vi.waitFor(settled, { timeout: 150_000, interval: 500 })
+    } catch (cause) {
+      const standings = (await this.#standings(redisUrl)).filter((each) => !this.#isAsWanted(each))
+      throw new Error(await this.#page('The keepers did not settle.', standings), { cause })
+    }
+  }
+
+  #page(text: string, standings: readonly Standing[]): Promise<string> {
+    const { keepers, requests, history } = this
+    return failurePage({ seed: this.#random.seed, text, standings, keepers, requests, history })
+  }
+
+  async #expectAsWanted(redisUrl: string): Promise<void> {
+    const standings = await this.#standings(redisUrl)
+    expect(standings.filter((each) => !this.#isAsWanted(each))).toEqual([])
+  }
+
+  /** Of everybody who is wanted, has a subscription or has a record, and of others. */
+  async #standings(redisUrl: string, others: Iterable<string> = []): Promise<Standing[]> {
+    const records = await keptUsers(redisUrl)
+    const known = await Promise.all(
+      this.keepers.upToDate.map(async (index) => ({
+        name: this.keepers.lifeOf(index).name,
+        kept: (await this.keepers.known(index)).subscriptions,
+      })),
+    )
+    const own = this.#own()
+    const usernames = new Set([
+      ...this.roster.names,
+      ...own.map((each) => each.usernames.join()),
+      ...records.map(({ username }) => username),
+      ...others,
+    ])
+    return Array.from(usernames, (username) => ({
+      username,
+      isWanted: this.roster.names.has(username),
+      subscriptions: own
+        .filter((each) => each.usernames.join() === username)
+        .map(({ subscriptionId: id, notificationTypes, callbackUrl, parameters }) => {
+          return { id, types: [...notificationTypes].sort(), callbackUrl, parameters }
+        }),
+      record: records.find((each) => each.username === username),
+      known: Object.fromEntries(
+        known.map(({ name, kept }) => [
+          name,
+          kept.find((each) => each.username === username)?.subscriptionId,
+        ]),
+      ),
+    }))
+  }
+
+  #isAsWanted({ isWanted, subscriptions, record, known }: Standing): boolean {
+    const [first, ...others] = subscriptions
+    if (!isWanted) return first === undefined && record === undefined
+    if (first === undefined || others.length > 0 || record === undefined) return false
+    const { id, ...spec } = first
+    return isDeepStrictEqual(
+      { spec, stored: record.subscriptions.map((each) => each.id), known: new Set(Object.values(known)) },
+      {
+        spec: {
+          types: ['behavioral', 'call-score'],
+          callbackUrl,
+          parameters: { token: this.keepers.tokenOf(this.keepers.configuration) },
+        },
+        stored: [id],
+        known: new Set([id]),
+      },
+    )
+  }
+
+  /** Every time without a subscription lies in a gap that was reported, and every end that was reported was one. */
+  async expectGapsReported(): Promise<void> {
+    const gaps = gapsIn(await this.keepers.reports())
+    const inactivities = [...this.roster.names].flatMap((username) => this.#inactivitiesOf(username))
+    expect(inactivities.length).toBeGreaterThan(0)
+    const missing = inactivities.filter((each) => !gaps.some((gap) => this.#isWithin(each, gap)))
+    expect(missing, missing.map(({ username }) => this.#storyOf(username, gaps)).join('\n')).toEqual([])
+    const untrue = gaps.filter((gap) => gap.cause === 'ended' && !this.#isTrue(gap))
+    expect(untrue, untrue.map(({ username }) => this.#storyOf(username, gaps)).join('\n')).toEqual([])
+  }
+
+  expectOthersUntouched(): void {
+    const ids = new Set(this.#foreign.map(({ subscriptionId }) => subscriptionId))
+    expect(this.emulator.subscriptions.filter(({ subscriptionId }) => ids.has(subscriptionId))).toEqual(
+      this.#foreign,
+    )
+  }
+
+  /** Nowhere in what was ever written, logged or reported; and no user's name in a key. */
+  async expectNoSecret(): Promise<void> {
+    const commands = this.keepers.store?.commands ?? []
+    expect([...new Set(commands.map(({ key }) => key))].join()).not.toMatch(/agent|newcomer/)
+    const texts = {
+      store: commands.map(({ value }) => value).join('\n'),
+      logs: this.keepers.output.join('\n'),
+      reports: JSON.stringify(await this.keepers.reports()),
+    }
+    for (const secret of ['sesame', this.emulator.clientSecret, ...this.requests.accessTokens]) {
+      for (const text of Object.values(texts)) expect(text.includes(secret), secret).toBe(false)
+    }
+  }
+
+  /** Nobody else was in the way, and only an earlier configuration is superseded. */
+  async expectNoUnfoundedProblem(): Promise<void> {
+    const { keepers } = this
+    const unfounded = (await keepers.reports()).filter((report) => {
+      if (report.kind !== 'problem') return false
+      if (report.code !== 'SUPERSEDED')
+        return ['CONFLICT', 'ROSTER', 'STRAY', 'CREDENTIALS'].includes(report.code)
+      return keepers.lives.some(
+        (life) =>
+          life.name === report.process && life.configuration === keepers.configuration && !report.resolved,
+      )
+    })
+    expect(unfounded).toEqual([])
+  }
+
+  #own(): SubscriptionRecord[] {
+    const ids = new Set(this.#foreign.map(({ subscriptionId }) => subscriptionId))
+    return this.emulator.subscriptions.filter(({ subscriptionId }) => !ids.has(subscriptionId))
+  }
+
+  /** Gaps and problems that began. */
+  async #reportedSoFar(): Promise<KeeperReport[]> {
+    return (await this.keepers.reports()).filter(
+      (each) => each.kind === 'gap' || (each.kind === 'problem' && !each.resolved),
+    )
+  }
+
+  /** The times without a subscription of one who was wanted then. */
+  #inactivitiesOf(username: string): Inactivity[] {
+    const spans = this.roster.wanted.get(username) ?? []
+    // One who comes back may be ended and forgotten as one who left, until the roster is read again.
+    const since = (spans.at(-1)?.from ?? 0) + (spans.length > 1 ? rosterMs : 0)
+    return this.history.inactivitiesOf(username).filter(({ from }) => from > since)
+  }
+
+  #isWithin({ username, from, to }: Inactivity, gap: KeeperGap): boolean {
+    const { lastProvenAt = Number.NEGATIVE_INFINITY, restoredAt } = gap
+    return (
+      gap.username === username &&
+      lastProvenAt <= this.#fast(from) + clockErrorMs &&
+      restoredAt >= this.#fast(to) - clockErrorMs
+    )
+  }
+
+  /** Whether a subscription of this user ended in that time. */
+  #isTrue({ username, lastProvenAt = 0, restoredAt }: KeeperGap): boolean {
+    return this.history.of(username).some(({ endedAt = Number.POSITIVE_INFINITY }) => {
+      const at = this.#fast(endedAt)
+      return at >= lastProvenAt - clockErrorMs && at <= restoredAt + clockErrorMs
+    })
+  }
+
+  #fast(at: number): number {
+    return fastTime(this.keepers.clockStartedAt, at)
+  }
+
+  /** For somebody who looks for a reason: milliseconds since the clocks started, by ours. */
+  #storyOf(username: string, gaps: readonly KeeperGap[]): string {
+    const startedAt = this.keepers.clockStartedAt
+    const ms = (at: number | undefined) => at && at - startedAt
+    const slowMs = (at: number | undefined) => at && Math.round((at - startedAt) / timesFaster)
+    const subscriptions = this.history
+      .of(username)
+      .map(({ subscription, createdAt, endedAt, reason }) => [
+        subscription.subscriptionId,
+        ms(createdAt),
+        ms(endedAt),
+        reason,
+      ])
+    const reported = gaps
+      .filter((gap) => gap.username === username)
+      .map(({ subscriptionId, lastProvenAt, restoredAt, cause }) => [
+        subscriptionId,
+        slowMs(lastProvenAt),
+        slowMs(restoredAt),
+        cause,
+      ])
+    return JSON.stringify({ username, subscriptions, gaps: reported })
+  }
+}
+
+/** Subscriptions of others, which no keeper may touch. */
+async function subscribeOthers(emulator: Emulator): Promise<void> {
+  await using client = new NotificationClient(emulator.clientOptions)
+  await client.createSubscription({
+    notificationTypes: ['behavioral'],
+    usernames: ['somebody-else'],
+    callbackUrl,
+  })
+  await client.createSubscription({
+    notificationTypes: ['behavioral', 'call-score'],
+    usernames: ['agent-0'],
+    callbackUrl: `${callbackUrl}/elsewhere`,
+  })
+  await client.createSubscription({
+    notificationTypes: ['conversation-ai'],
+    usernames: ['agent-1', 'newcomer-1'],
+    callbackUrl,
+  })
+}
+
+/** The store fails from the first report of a problem until that of its end. */
+function storeProblemsIn(reports: readonly KeeperReport[]): (Span & { process: string })[] {
+  const spans: (Span & { process: string; sinceAt: number })[] = []
+  for (const report of reports) {
+    if (report.kind !== 'problem' || report.code !== 'STORE') continue
+    const { at, process, resolved, sinceAt } = report
+    const open = spans.find((each) => each.process === process && each.sinceAt === sinceAt)
+    if (open === undefined) spans.push({ process, sinceAt, from: at, to: Number.POSITIVE_INFINITY })
+    else if (resolved) open.to = at
+  }
+  return spans
+}
+
+function gapsIn(reports: readonly KeeperReport[]): KeeperGap[] {
+  return reports.flatMap((report) => (report.kind === 'gap' ? [report.gap] : []))
+}

@@ -1,0 +1,105 @@
+/** Run as a process that a test kills: a keeper on Redis, whose roster is a file. */
+import './fast-clock.js'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
+import { Redis } from 'ioredis'
+import { NotificationClient } from 'notification-subscriber'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
+import { redisStore } from 'notification-subscriber/redis'
+import { slowTime } from '../fast-time.js'
+import { keeperLimits } from '../keeper-limits.js'
+import type { KeeperReport } from '../keeper-processes.js'
+
+const { CALLBACK_URL = '', REDIS_URL = '', ROSTER_FILE = '', REPORT_FILE = '', TOKEN = '' } = process.env
+const { PROCESS_NAME = '' } = process.env
+const clockStartedAt = Number(process.env.CLOCK_STARTED_AT)
+
+/** Written before anything else happens: what was reported survives a kill. */
+function report(what: KeeperReport): void {
+  appendFileSync(REPORT_FILE, `${JSON.stringify(what)}\n`)
+}
+
+/** Everything that is in it, also of errors, on one line and without stacks. */
+function shown(what: unknown): string {
+  const text = inspect(what, { depth: 8, breakLength: Number.POSITIVE_INFINITY })
+  return text.replaceAll(/\n +at .*/g, '').replaceAll(/\s*\n\s*/g, ' ')
+}
+
+/** Seconds since the clocks started, by the test's clock. */
+function seconds(): string {
+  return ((slowTime(clockStartedAt, Date.now()) - clockStartedAt) / 1_000).toFixed(2)
+}
+
+function log(fields: object, message: string): void {
+  console.log(seconds(), message, shown(fields))
+}
+
+/** A request may wait for its connection: what counts is when the keeper decided on it. */
+function reportCall(call: 'create' | 'recreate' | 'update' | 'unsubscribe', subject: string | number): void {
+  const at = slowTime(clockStartedAt, Date.now())
+  report({ kind: 'call', process: PROCESS_NAME, call, subject, at })
+}
+
+/** From now on the keeper knows the id. */
+function reportMade(subscriptionId: number): void {
+  const at = slowTime(clockStartedAt, Date.now())
+  report({ kind: 'made', process: PROCESS_NAME, subscriptionId, at })
+}
+
+const client = NotificationClient.fromEnv()
+const redis = new Redis(REDIS_URL)
+redis.on('error', () => {})
+const keeper = new SubscriptionKeeper({
+  client: {
+    async tryCreateSubscription(input, options) {
+      reportCall(input.recreateIfExists ? 'recreate' : 'create', input.usernames.join())
+      const result = await client.tryCreateSubscription(input, options)
+      if (result.created) reportMade(result.subscriptionId)
+      return result
+    },
+    updateSubscriptionParameters(id, input, options) {
+      reportCall('update', id)
+      return client.updateSubscriptionParameters(id, input, options)
+    },
+    unsubscribe(id, options) {
+      reportCall('unsubscribe', id)
+      return client.unsubscribe(id, options)
+    },
+  },
+  name: 'kept',
+  store: redisStore(redis),
+  usernames: () => JSON.parse(readFileSync(ROSTER_FILE, 'utf8')),
+  notificationTypes: ['behavioral', 'call-score'],
+  callbackUrl: CALLBACK_URL,
+  parameters: { token: TOKEN },
+  sweepIntervalMs: 60_000,
+  // Until a keeper lives long enough to read it, the roster may have changed altogether.
+  maxRemovedShare: 1,
+  ...keeperLimits,
+  onGap: (gap) => report({ kind: 'gap', process: PROCESS_NAME, gap }),
+  onProblem: (problem) => {
+    const { code, resolved, sinceAt } = problem
+    const at = slowTime(clockStartedAt, Date.now())
+    report({ kind: 'problem', process: PROCESS_NAME, code, resolved, sinceAt, at, text: shown(problem) })
+  },
+  logger: { debug: log, info: log, warn: log, error: log },
+})
+keeper.start()
+
+// A test run that is interrupted leaves no keeper behind.
+process.on('disconnect', () => process.exit())
+
+/** What the test asks. */
+process.on(
+  'message',
+  async ({ id, command }: { id: number; command: 'known' | 'sweep' | { token: string } }) => {
+    const answer = await answerTo(command)
+    process.send?.({ id, answer })
+  },
+)
+
+async function answerTo(command: 'known' | 'sweep' | { token: string }): Promise<unknown> {
+  if (typeof command === 'object') return keeper.rotateParameters({ parameters: command })
+  if (command === 'sweep') return keeper.sweep()
+  return { status: keeper.status(), subscriptions: [...keeper.subscriptions()] }
+}

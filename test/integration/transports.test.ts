@@ -1,0 +1,168 @@
+/** What the client makes of a connection that breaks, at every stage, over every transport (docs/errors.md). */
+import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+import { Agent } from 'undici'
+import { Agent as ForeignAgent } from 'undici6'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { eventually } from '../support/eventually.js'
+import { type Operation, operations, padding } from '../support/operations.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import { type Script, ScriptedServer } from '../support/scripted-server.js'
+import { auth, expectNoSecretIn } from '../support/secrets.js'
+import { type Outcome, type Stage, stages } from './stages.js'
+
+const { tls } = createLoopbackCertificate()
+
+// The client's own dispatcher and the global fetch take a private authority from the process only.
+beforeAll(() => void vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0'))
+afterAll(() => void vi.unstubAllEnvs())
+
+interface TransportUnderTest extends AsyncDisposable {
+  readonly options: Partial<NotificationClientOptions>
+}
+
+const nothingToClose = async () => {}
+
+/** Each transport anew for each call, so that none finds the connection of another. */
+const transports = {
+  'its own agent': () => ({ options: {}, [Symbol.asyncDispose]: nothingToClose }),
+  'an undici Agent of ours': () => passed(new Agent({ connect: { rejectUnauthorized: false } })),
+  'an Agent of undici 6': () => passed(new ForeignAgent({ connect: { rejectUnauthorized: false } })),
+  fetch: () => ({ options: { fetch: globalThis.fetch }, [Symbol.asyncDispose]: nothingToClose }),
+} satisfies Record<string, () => TransportUnderTest>
+
+type TransportName = keyof typeof transports
+
+function passed(dispatcher: Agent | ForeignAgent): TransportUnderTest {
+  return { options: { dispatcher }, [Symbol.asyncDispose]: () => dispatcher.destroy() }
+}
+
+/**
+ * What a transport that does not see when a request leaves makes of a stage, where that differs: what was handed over
+ * may have been sent. `fetch` sees more than a dispatcher of another undici, by the errors of Node.js.
+ */
+const otherwise: Partial<Record<TransportName, Readonly<Record<string, Outcome>>>> = {
+  'an Agent of undici 6': {
+    'accepted and closed': 'lost',
+    'accepted and reset': 'lost',
+    'garbage bytes in place of TLS': 'lost',
+    'accepted, and TLS never answers': 'late',
+  },
+  fetch: {
+    'garbage bytes in place of TLS': 'lost',
+    'accepted, and TLS never answers': 'late',
+    // Fetch decodes by itself.
+    'a gzip body that nobody asked for': 'success',
+  },
+}
+
+/** Whether Node.js reports this stage to `fetch` as a part of the TLS handshake depends on the moment. */
+const isAmbiguous = (transport: TransportName, { name }: Stage) =>
+  transport === 'fetch' && name === 'accepted and reset'
+
+/** For calls that time out: long enough for a busy machine to get the request to the server. */
+const shortTimeoutMs = 4_000
+const longTimeoutMs = 50_000
+
+interface Case {
+  readonly transport: TransportName
+  readonly operation: Operation
+  readonly script: Script
+  readonly timeoutMs: number
+  readonly refused?: boolean
+}
+
+/** Makes one call to a server with this script, and returns how it ended and how often the server saw it. */
+async function outcomeOf({ transport, operation, script, timeoutMs, refused }: Case) {
+  await using server = await ScriptedServer.listen(tls, script)
+  if (refused) await server.refuse()
+  const logger = recordingLogger()
+  await using underTest = transports[transport]()
+  const client = new NotificationClient({
+    ...underTest.options,
+    baseUrl: server.origin,
+    auth:
+      operation.name === 'token'
+        ? { ...auth.clientCredentials, authUrl: server.origin, scope: padding }
+        : auth.token,
+    retry: { baseDelayMs: 0 },
+    logger,
+  })
+  const result = await operation.call(client, timeoutMs).then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  )
+  await client.close()
+  if (transport === 'its own agent') await server.idle()
+  if ('error' in result) expectNoSecretIn(result.error, logger.lines)
+  return { ...result, seen: server.seen }
+}
+
+const isCreate = ({ name }: Operation) => name === 'create' || name === 'recreate'
+
+function expected(outcome: Outcome, operation: Operation): object {
+  const once = operation.name === 'create'
+  switch (outcome) {
+    case 'not sent':
+      return { error: { code: 'CONNECTION', requestSent: false }, seen: 0 }
+    case 'not sent in time':
+      return { error: { code: 'TIMEOUT' }, seen: 0 }
+    case 'lost': {
+      const cause = { code: 'CONNECTION', requestSent: true }
+      return { error: isCreate(operation) ? { code: 'OUTCOME_UNKNOWN', cause } : cause, seen: once ? 1 : 3 }
+    }
+    case 'late': {
+      const cause = { code: 'TIMEOUT' }
+      return { error: isCreate(operation) ? { code: 'OUTCOME_UNKNOWN', cause } : cause, seen: 1 }
+    }
+    case 'unusable':
+      return operation.result === undefined
+        ? { value: undefined, seen: 1 }
+        : { error: { code: 'RESPONSE_VALIDATION' }, seen: 1 }
+    case 'not the service':
+      return { error: { code: 'RESPONSE_VALIDATION', status: 200 }, seen: 1 }
+    case 'success':
+      return { value: operation.result, seen: 1 }
+  }
+}
+
+const isSlow = (outcome: Outcome) => outcome === 'late' || outcome === 'not sent in time'
+
+/** All operations over the own agent; what differs between transports shows in a create. */
+const cases = (Object.keys(transports) as TransportName[]).flatMap((transport) =>
+  operations
+    .filter(({ name }) => transport === 'its own agent' || name === 'create')
+    .flatMap((operation) =>
+      stages
+        .filter((stage) => !isAmbiguous(transport, stage))
+        .map((stage) => ({ transport, operation, stage })),
+    ),
+)
+
+describe.concurrent('a connection that breaks', () => {
+  test.for(cases)('$transport, $operation.name: $stage.name', async ({ transport, operation, stage }) => {
+    const outcome = otherwise[transport]?.[stage.name] ?? stage.outcome
+    const script = stage.script(operation)
+    const timeoutMs = isSlow(outcome) ? shortTimeoutMs : longTimeoutMs
+    const notSeen = stage.outcome.startsWith('not sent') ? { seen: 0 } : {}
+    expect(await outcomeOf({ transport, operation, script, timeoutMs })).toMatchObject({
+      ...expected(outcome, operation),
+      ...notSeen,
+    })
+  })
+
+  test.for(Object.keys(transports) as TransportName[])(
+    '%s: a refused connection sent nothing',
+    async (transport) => {
+      for (const operation of operations) {
+        const call = { transport, operation, script: () => {}, timeoutMs: longTimeoutMs, refused: true }
+        expect(await outcomeOf(call)).toMatchObject(expected('not sent', operation))
+      }
+    },
+  )
+})
+
+test('no socket is left open by all this', async () => {
+  const sockets = () => process.getActiveResourcesInfo().filter((type) => type === 'TCPSocketWrap')
+  await eventually(() => expect(sockets()).toEqual([]))
+})

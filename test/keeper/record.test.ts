@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import {
+  newRecord,
+  overlaps,
+  parseRecord,
+  type SubscriptionState,
+  specKey,
+  stateOf,
+  type UserRecord,
+  withDelivery,
+  withIntent,
+  withUnknownGeneration,
+  withUnknownOutcome,
+} from '../../src/keeper/record.js'
+
+const spec = { types: ['behavioral'], callbackUrl: 'https://app.example.com/' } as const
+const key = specKey(spec)
+const known: SubscriptionState = { ...spec, generation: 6, parameterNames: ['token'], id: 5, provenAt: 500 }
+const record: UserRecord = { ...newRecord('alice'), subscriptions: [known] }
+
+describe('the text of a record', () => {
+  test('is read back as it was written', () => {
+    const full: UserRecord = {
+      ...record,
+      restoredAt: 1,
+      deliveryAt: 2,
+      replacedAt: 3,
+      triedAt: 4,
+      failures: 2,
+      interruption: { lastProvenAt: 5 },
+      provenBy: 'one',
+      claim: { by: 'one', nonce: 'one-1', call: 'update', spec: key },
+    }
+    expect(parseRecord(JSON.stringify(full))).toEqual(full)
+  })
+
+  test.each<[string, object | string]>([
+    ['no JSON', '{"version":1'],
+    ['no object', 'null'],
+    ['no username', { ...record, username: undefined }],
+    ['a version that is no count', { ...record, version: 1e99 }],
+    ['a negative count', { ...record, probes: -1 }],
+    ['a stamp that is text', { ...record, restoredAt: 'now' }],
+    ['a type that does not exist', { ...record, subscriptions: [{ ...known, types: ['weather'] }] }],
+    ['a claim of an unknown call', { ...record, claim: { by: '', nonce: '', call: 'wait', spec: key } }],
+    ['more than 64 KiB', { ...record, username: 'x'.repeat(70_000) }],
+  ])('with %s is none', (_name, value) => {
+    expect(parseRecord(typeof value === 'string' ? value : JSON.stringify(value))).toBeUndefined()
+  })
+})
+
+test('subscriptions of one callback URL overlap in a type, those of two never', () => {
+  const both = { ...spec, types: ['behavioral', 'call-score'] } as const
+  expect(overlaps(spec, both)).toBe(true)
+  expect(overlaps(spec, { ...spec, types: ['call-score'] })).toBe(false)
+  expect(overlaps(spec, { ...both, callbackUrl: 'https://new.example.com/' })).toBe(false)
+})
+
+describe('the intent of a call', () => {
+  test('of a create for a new user is a subscription without an id', () => {
+    const intended = withIntent(newRecord('alice'), { kind: 'create', key }, { spec, names: ['token'] })
+    expect(intended.subscriptions).toEqual([{ ...spec, generation: 0, parameterNames: [] }])
+  })
+
+  test('of an update is that its parameters may be there', () => {
+    const intended = withIntent(record, { kind: 'update', key }, { spec, names: ['tenant'] })
+    expect(stateOf(intended, key)?.parameterNames).toEqual(['token', 'tenant'])
+  })
+
+  test('of any other call changes nothing', () => {
+    expect(withIntent(record, { kind: 'unsubscribe', key }, { spec, names: ['tenant'] })).toEqual(record)
+  })
+})
+
+describe('a claim that was left behind means of', () => {
+  const left = (call: 'create' | 'recreate' | 'update' | 'unsubscribe' | 'forget') =>
+    withUnknownOutcome({ ...record, claim: { by: 'one', nonce: 'one-1', call, spec: key } })
+
+  test.each(['create', 'recreate'] as const)('a %s that another one may exist', (call) => {
+    expect(left(call)).toEqual({ ...record, subscriptions: [{ ...known, isOutcomeUnknown: true }] })
+  })
+
+  test('an update that its parameters are not known', () => {
+    expect(left('update')).toEqual({ ...record, subscriptions: [{ ...known, generation: 0 }] })
+  })
+
+  test('an unsubscribe that it may have been the end', () => {
+    expect(left('unsubscribe')).toEqual({ ...record, subscriptions: [{ ...known, isEnding: true }] })
+  })
+
+  test('a removal nothing', () => {
+    expect(left('forget')).toEqual(record)
+  })
+})
+
+test('a lost configuration makes every generation unknown', () => {
+  const ahead = { ...record, generation: 9 }
+  expect(withUnknownGeneration(ahead)).toEqual({
+    ...record,
+    generation: 0,
+    subscriptions: [{ ...known, generation: 0 }],
+  })
+})
+
+describe('a delivery', () => {
+  const gone = { ...record, restoresSinceDelivery: 2, subscriptions: [{ ...known, isGone: true as const }] }
+
+  test('proves its subscription, and that the receiver works', () => {
+    expect(withDelivery(gone, key, { provenAt: 600, deliveryAt: 700 })).toEqual({
+      ...record,
+      deliveryAt: 700,
+      subscriptions: [{ ...known, provenAt: 600 }],
+    })
+  })
+
+  test('does not make a later proof earlier', () => {
+    const { subscriptions } = withDelivery(record, key, { provenAt: 400, deliveryAt: 700 })
+    expect(subscriptions).toEqual([known])
+  })
+})
+
+test('a record after a tombstone goes on with its lineage and its version', () => {
+  const { born, version } = newRecord('alice', { ...record, version: 12, isRemoved: true })
+  expect({ born, version }).toEqual({ born: record.born, version: 12 })
+})

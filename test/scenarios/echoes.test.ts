@@ -1,0 +1,150 @@
+/** Nothing secret is ever shown: not even when the server sends back what it was sent, however it writes it. */
+import { NotificationClient, NotificationError } from 'notification-subscriber'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { type Operation, operations } from '../support/operations.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import { type Script, ScriptedServer } from '../support/scripted-server.js'
+import { auth, everythingShownBy, expectNoSecretIn, secrets, spellings } from '../support/secrets.js'
+
+const { tls } = createLoopbackCertificate()
+
+beforeAll(() => void vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0'))
+afterAll(() => void vi.unstubAllEnvs())
+
+/** The request as it came, and every secret in it, each written in every way. */
+function echoOf(request: string): string {
+  const inRequest = Object.values(secrets).filter((secret) =>
+    spellings(secret).some((spelling) => request.includes(spelling)),
+  )
+  expect(inRequest).not.toEqual([])
+  return [request, ...inRequest.flatMap(spellings)].join('\n')
+}
+
+const message = (status: string, body: string, headers: readonly string[] = []) =>
+  [`HTTP/1.1 ${status}`, ...headers, `content-length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')
+
+const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ')
+
+const answering =
+  (answer: (echo: string) => string): Script =>
+  async (connection) => {
+    await connection.write(answer(echoOf(await connection.request())))
+  }
+
+const statuses = [200, 201, 204, 302, 400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503, 504, 511]
+
+const echoes: Record<string, Script> = {
+  ...Object.fromEntries(
+    statuses.map((status) => [
+      `${status} with it in the body`,
+      answering((echo) => message(`${status} X`, status === 204 ? '' : echo)),
+    ]),
+  ),
+  'an OAuth error with it in the description': answering((echo) =>
+    message('400 X', JSON.stringify({ error: oneLine(echo), error_description: echo })),
+  ),
+  'a success with it in place of what is needed': answering((echo) =>
+    message(
+      '201 Created',
+      JSON.stringify({ subscription_id: echo, access_token: echo, token_type: echo, expires_in: echo }),
+    ),
+  ),
+  'it in the reason phrase and in headers': answering((echo) =>
+    message(`400 ${oneLine(echo)}`, '', [
+      `location: https://elsewhere.example/?${oneLine(echo)}`,
+      `retry-after: ${oneLine(echo)}`,
+      `www-authenticate: Bearer error="${oneLine(echo)}"`,
+    ]),
+  ),
+  'a body that is an HTML page': answering((echo) => message('200 OK', `<pre>${echo}</pre>`)),
+  'a body beyond the limit': answering((echo) => message('400 X', echo.padEnd(1_100_000, echo))),
+  'it in place of an answer': async (connection) => {
+    await connection.write(echoOf(await connection.request()))
+    await connection.close()
+  },
+  'it where a chunk size should be': async (connection) => {
+    const echo = echoOf(await connection.request())
+    await connection.write(`HTTP/1.1 400 X\r\ntransfer-encoding: chunked\r\n\r\n${echo}`)
+    await connection.close()
+  },
+  'it in a header that is none': async (connection) => {
+    const echo = oneLine(echoOf(await connection.request()))
+    await connection.write(`HTTP/1.1 400 X\r\n${echo}\r\n\r\n`)
+    await connection.close()
+  },
+}
+
+const create = operations.find(({ name }) => name === 'create') as Operation
+
+const kinds = { clientCredentials: auth.clientCredentials, basic: auth.basic, token: auth.token } as const
+
+function clientFor(server: ScriptedServer, operation: Operation, kind: keyof typeof kinds) {
+  const logger = recordingLogger()
+  const credentials = { ...auth.clientCredentials, authUrl: server.origin }
+  const client = new NotificationClient({
+    baseUrl: server.origin,
+    auth: operation.name === 'token' ? credentials : kinds[kind === 'clientCredentials' ? 'token' : kind],
+    retry: { baseDelayMs: 0, maxAttempts: 2 },
+    logger,
+  })
+  return { client, logger }
+}
+
+const cases = Object.entries(echoes).flatMap(([name, script]) =>
+  operations.flatMap((operation) =>
+    (operation.name === 'token' ? (['clientCredentials'] as const) : (['basic', 'token'] as const)).map(
+      (kind) => ({
+        name,
+        script,
+        operation,
+        kind,
+      }),
+    ),
+  ),
+)
+
+describe.concurrent('a server that sends back what it was sent', () => {
+  test.for(cases)('$name: $operation.name with $kind', async ({ script, operation, kind }) => {
+    await using server = await ScriptedServer.listen(tls, script)
+    const { client, logger } = clientFor(server, operation, kind)
+    const [result] = await Promise.allSettled([operation.call(client, 30_000)])
+    if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(NotificationError)
+    expectNoSecretIn(result.status === 'rejected' ? result.reason : undefined, logger.lines, client)
+    expect(server.seen).toBeGreaterThan(0)
+    await client.close()
+  })
+})
+
+describe('an answer that breaks off', () => {
+  test.for(['accessToken', 'parameter', 'header'] as const)(
+    'in the middle of the %s shows no part of it that is worth anything',
+    async (name) => {
+      for (const spelling of new Set(spellings(secrets[name]))) {
+        const script: Script = async (connection) => {
+          await connection.request()
+          await connection.write(message('400 X', `you sent ${spelling}`).slice(0, -1))
+          await connection.close()
+        }
+        await using server = await ScriptedServer.listen(tls, script)
+        const { client, logger } = clientFor(server, create, 'token')
+        const [result] = await Promise.allSettled([create.call(client, 30_000)])
+        expect(result).toMatchObject({
+          reason: { code: 'API', body: '[redacted: it repeats a secret of the request]' },
+        })
+        const shown = everythingShownBy([result, logger.lines])
+        expect(shown).not.toContain(spelling.slice(0, -1))
+        await client.close()
+      }
+    },
+  )
+})
+
+test.for(Object.entries(kinds))(
+  'neither console.log nor JSON.stringify shows the %s of a client',
+  async ([, kind]) => {
+    const credentials = 'clientId' in kind ? { ...kind, authUrl: 'https://auth.example.com' } : kind
+    const client = new NotificationClient({ baseUrl: 'https://service.example.com', auth: credentials })
+    expectNoSecretIn(client)
+  },
+)

@@ -1,0 +1,529 @@
+/**
+ * Whatever reads a text from outside takes linear time: a text of 1 MiB, the worst for its pattern, takes at most twelve
+ * times as long as one of 128 KiB.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { NotificationClient } from 'notification-subscriber'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import {
+  DeliveryReceiver,
+  safeParseDelivery,
+  toWebHandler,
+  verifySecrets,
+} from 'notification-subscriber/webhooks'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readFlags, UsageError } from '../../src/cli/command.js'
+import { EnvFile } from '../../src/cli/env-file.js'
+import { filterEntries } from '../../src/emulator/page/browser/search.js'
+import { entryView } from '../../src/emulator/page/views.js'
+import { parseRecord } from '../../src/keeper/record.js'
+import { nearestName } from '../../src/shared/text.js'
+import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+
+/** A module of the page in the browser, which is compiled by other rules than the tests. */
+const { prettyJson, tokens }: { prettyJson: Read; tokens: RegExp } = await import(
+  '../../src/emulator/page/browser/json-text.js' as string
+)
+
+const smallLength = 128 * 1024
+const largeLength = 1024 * 1024
+
+/** Shorter times are taken for this one: they vary with the collection of garbage. */
+const floorMs = 10
+
+/** A collection of garbage may spoil a round. */
+const maxTries = 4
+
+type Read = (text: string) => unknown
+
+let emulator: Emulator
+let authorization: string
+beforeAll(async () => {
+  emulator = await startEmulator()
+  const client = new NotificationClient(emulator.clientOptions)
+  authorization = `Bearer ${await client.getAccessToken()}`
+  await client.close()
+})
+afterAll(() => emulator.close())
+
+/** Reads texts that consist of a beginning, as many repetitions as fit, and an end. */
+async function expectLinear(read: Read, [beginning, repeated, end]: Worst): Promise<void> {
+  const textOf = (length: number) =>
+    beginning + repeated.repeat(Math.floor((length - beginning.length - end.length) / repeated.length)) + end
+  const [small, large] = [textOf(smallLength), textOf(largeLength)]
+  let factor = Number.POSITIVE_INFINITY
+  for (let tries = 0; tries < maxTries && factor > 12; tries++) {
+    const smallMs = await medianMs(read, small)
+    const largeMs = await medianMs(read, large)
+    factor = largeMs / Math.max(smallMs, floorMs)
+  }
+  expect(factor).toBeLessThanOrEqual(12)
+}
+
+/** Time of the processor: other programs on the machine do not count. */
+async function medianMs(read: Read, text: string): Promise<number> {
+  const times: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const before = process.cpuUsage()
+    await read(text)
+    const { user, system } = process.cpuUsage(before)
+    const durationMs = (user + system) / 1_000
+    // What takes so long is not measured on: more rounds, or the large text, would take minutes.
+    expect(durationMs).toBeLessThan(2_000)
+    times.push(durationMs)
+  }
+  return times.sort((a, b) => a - b)[2] ?? Number.NaN
+}
+
+/** Beginning, what is repeated, and end. */
+type Worst = readonly [beginning: string, repeated: string, end: string]
+
+function readers(name: string, read: Read, worst: readonly Worst[]): void {
+  describe(name, () => {
+    test.each(worst)('%j, %j, %j', (...parts) => expectLinear(read, parts))
+  })
+}
+
+/** An object of so many characters. */
+function fieldsOf(length: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: length / 16 }, (_, index) => [`callback-${index}`, 'a']))
+}
+
+const failureOf = (call: Promise<unknown>) => call.catch((reason: unknown) => reason)
+
+/** Escapes, and what is nearly a token. */
+const escapes: Worst[] = [
+  ['', 'eyJ', ''],
+  ['', 'eyJ.', ''],
+  ['', 'eyJ-', ' '],
+  ['', '.', ''],
+  ['', '"access_token"', ''],
+  ['"access_token"', ' ', ''],
+  ['"access_token":"', '\\"', ''],
+  ['', 'id_token=', ''],
+  ['', '\\', ''],
+  ['', '\\', 'u004'],
+  ['', '\\u0041', ''],
+  ['', '%41', ''],
+  ['', '%25', '41'],
+  ['', '&amp;', ''],
+  ['', '&#1', ''],
+  ['', '&#38;', ''],
+  ['', '+', ''],
+  ['', 's3cret-', ''],
+]
+
+describe('answers to the client', () => {
+  readers(
+    'a body that is no token',
+    async (text) => {
+      const service = fakeService()
+      service.onToken = () => new Response(text)
+      expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
+    },
+    escapes,
+  )
+
+  readers(
+    'the description of a refused token',
+    async (text) => {
+      const service = fakeService()
+      service.onToken = () => Response.json({ error: text, error_description: text }, { status: 401 })
+      expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'TOKEN_REQUEST')
+    },
+    [
+      ['', 'eyJ', ''],
+      ['', '\\', ''],
+      ['', '\n', 'x'],
+    ],
+  )
+
+  readers(
+    'a token, and its type',
+    async (text) => {
+      const service = fakeService()
+      service.onToken = () => Response.json({ access_token: text, token_type: text, expires_in: text })
+      expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
+    },
+    [
+      ['', 'x', '\n'],
+      ['', 'Bearer', ' '],
+      ['', 'é', ''],
+    ],
+  )
+
+  readers(
+    'the body of an error',
+    async (text) => {
+      const service = fakeService()
+      service.onCall = () => new Response(text, { status: 400 })
+      const parameters = { token: 's3cret-s3cret', long: 's3cret-'.repeat(500) }
+      const call = service.client().createSubscription({ ...subscription, parameters })
+      expect(await failureOf(call)).toHaveProperty('code', 'API')
+    },
+    escapes,
+  )
+
+  readers(
+    'the body of a success',
+    async (text) => {
+      const service = fakeService()
+      service.onCall = () => new Response(text, { status: 201 })
+      const call = service.client().createSubscription(subscription)
+      expect(await failureOf(call)).toHaveProperty('code', 'RESPONSE_VALIDATION')
+    },
+    [
+      ['', '[', ''],
+      ['', '{"a":', ''],
+      ['', ' ', '<'],
+      ['{"subscription_id":"', '1', '"}'],
+    ],
+  )
+
+  readers(
+    'Retry-After',
+    async (text) => {
+      const service = fakeService()
+      const headers = { get: (name: string) => (name === 'retry-after' ? text : null) }
+      const answer = { status: 429, headers, text: async () => '' }
+      const client = service.client({
+        auth: { getAccessToken: () => 'x' },
+        retry: false,
+        fetch: async () => answer,
+      })
+      expect(await failureOf(client.unsubscribe(1))).toHaveProperty('code', 'API')
+    },
+    [
+      ['', ' ', 'x'],
+      ['', '1', 'x'],
+      ['Mon, ', '(', ''],
+      ['Mon, ', '1 ', ''],
+      ['Monday', ' ', ''],
+    ],
+  )
+
+  readers(
+    'the words of the network',
+    async (text) => {
+      const service = fakeService()
+      service.onCall = () => {
+        throw Object.assign(new Error(text), { code: text })
+      }
+      expect(await failureOf(service.client({ retry: false }).unsubscribe(1))).toHaveProperty(
+        'code',
+        'CONNECTION',
+      )
+    },
+    [
+      ['', ' ', ''],
+      ['', '\\u0041', ''],
+      ['', '\n', 'x'],
+    ],
+  )
+
+  readers(
+    'a token in a store',
+    async (text) => {
+      const service = fakeService()
+      service.onToken = () => tokenAnswer('token')
+      const tokenCache = { get: async () => text, set: async () => {}, delete: async () => {} }
+      await service.client({ auth: { ...credentials, tokenCache }, logger: false }).getAccessToken()
+    },
+    [
+      ['', '[', ''],
+      ['{"accessToken":"', 'x', '\n"}'],
+      ['', ' ', ''],
+    ],
+  )
+})
+
+describe('input of the client', () => {
+  const refused = async (change: object) => {
+    const call = fakeService()
+      .client()
+      .createSubscription({ ...subscription, ...change })
+    expect(await failureOf(call)).toHaveProperty('code', 'INVALID_REQUEST')
+  }
+
+  readers('a callback URL', (callbackUrl) => refused({ callbackUrl }), [
+    ['', '{{', ''],
+    ['', '${', ''],
+    ['', '%7B', ''],
+    ['https://', '{a', ''],
+    ['https://', '<a', ''],
+    ['https://', 'A', '!'],
+    ['https://', 'A_', '!'],
+    ['https://', 'A_.', '!'],
+    ['https://', 'a.', '!'],
+    ['https://', 'undefined.', ''],
+    ['https://', 'a@', ''],
+    ['https://app.example.com/', '/', '?"'],
+    ['https://app.example.com/', '?', '"'],
+    ['https:', '/', ' '],
+    ['', ' ', ''],
+  ])
+
+  readers('a username', (name) => refused({ usernames: [name] }), [
+    ['', ' ', 'x '],
+    ['x', ' ', ''],
+    ['', 'x', '\n'],
+    ['', 'x', ','],
+  ])
+
+  readers('a name and a value', (text) => refused({ parameters: { [text]: text } }), [
+    ['', 'x', ' '],
+    ['', ' ', 'x '],
+    ['', '\t', ''],
+    ['x', ' ', ''],
+  ])
+
+  readers('names that do not exist', (text) => refused(fieldsOf(text.length)), [['', 'x', '']])
+
+  readers('a notification type', (type) => refused({ notificationTypes: [type] }), [['', 'behavioral', '']])
+
+  readers(
+    'options',
+    (text) => {
+      const options = {
+        baseUrl: text,
+        ca: text,
+        auth: { username: text, password: text, clientId: text, domain: text },
+      }
+      expect(() => new NotificationClient(options as never)).toThrow()
+    },
+    [
+      ['', '-----BEGIN CERTIFICATE-----', ''],
+      ['-----BEGIN CERTIFICATE-----', 'A', ''],
+      ['', '-----BEGIN CERTIFICATE-----A-----END CERTIFICATE-----', ''],
+      ['', '-', ''],
+      ['https://a/', '/', 'x?'],
+    ],
+  )
+
+  readers(
+    'a base address',
+    async (baseUrl) => {
+      await fakeService().client({ baseUrl }).unsubscribe(1)
+    },
+    [['https://app.example.com/', '/', 'x']],
+  )
+})
+
+describe('callbacks', () => {
+  readers('a body', (text) => expect(safeParseDelivery(text)).toMatchObject({ success: false }), [
+    ['', '[', ''],
+    ['', '{"a":', ''],
+    ['', ' ', ''],
+    ['', '\ufeff', ''],
+    ['', '"', ''],
+    ['"', '\\u0041', ''],
+    ['{"notification":[', '1,', '1]}'],
+    ['{"subscriptionId":"', 'x', '"}'],
+    ['{"notification":{"type":"', 'lowEnergyAgentOpened', '"}}'],
+  ])
+
+  const delivery = JSON.stringify({
+    subscriptionId: 1,
+    notification: { id: 'a', time: 1, ver: '1.0', type: 'lowEnergyAgentOpened', payload: '?' },
+  })
+  readers(
+    'a payload',
+    (payload) =>
+      expect(safeParseDelivery(delivery.replace('"?"', () => payload))).toMatchObject({ success: false }),
+    [
+      ['{"a":', '[', `${']'.repeat(1_000)}}`],
+      ['{"callId":[', '"",', '""]}'],
+      ['{"callId":"', 'x', '"}'],
+      ['{"__proto__":[', '1,', '1]}'],
+    ],
+  )
+
+  const receiver = new DeliveryReceiver({ secrets: { token: 's3cret' }, logger: false })
+  readers(
+    'a header that is verified',
+    (token) => expect(verifySecrets({ token }, { token: 's3cret' })).toBe(false),
+    [
+      ['', 's3cret', ''],
+      ['', 's3cret,', ''],
+    ],
+  )
+
+  readers(
+    'a header with a secret',
+    async (token) =>
+      expect(await receiver.handle({ method: 'POST', headers: { token }, body: '' })).toMatchObject({
+        status: 401,
+      }),
+    [
+      ['', 's3cret', ''],
+      ['', 's3cret,', ''],
+    ],
+  )
+
+  readers(
+    'many headers',
+    async (text) => {
+      expect(
+        await receiver.handle({ method: 'POST', headers: fieldsOf(text.length), body: '' }),
+      ).toMatchObject({ status: 401 })
+    },
+    [['', 'x', '']],
+  )
+
+  readers(
+    'the name of a content coding',
+    async (coding) => {
+      const request = new Request('https://app.example.com', {
+        method: 'POST',
+        body: '{}',
+        headers: { token: 's3cret' },
+      })
+      const get = (name: string) => (name === 'content-encoding' ? coding : request.headers.get(name))
+      const wrapped = new Proxy(request, {
+        get: (target, key) => (key === 'headers' ? { get } : Reflect.get(target, key, target)),
+      })
+      await toWebHandler(receiver)(wrapped)
+    },
+    [
+      ['', ' ', 'x'],
+      ['', 'gzip,', ''],
+    ],
+  )
+})
+
+describe('requests to the emulator', () => {
+  const post = async (body: string, headers: Record<string, string>, path = '/api/subscriptions') => {
+    const request = new Request(emulator.baseUrl + path, { method: 'POST', body, headers })
+    const response = await emulator.fetch(request)
+    expect(response.status).toBeGreaterThanOrEqual(400)
+    expect(response.status).toBeLessThan(500)
+  }
+  const form = 'application/x-www-form-urlencoded'
+
+  readers(
+    'a form',
+    async (text) => {
+      await post(text, { 'content-type': form, authorization })
+      await post(text, { 'content-type': form }, '/auth/realms/acme/protocol/openid-connect/token')
+    },
+    [
+      ['', '&', ''],
+      ['', '=', ''],
+      ['', '%', ''],
+      ['', '%41', '='],
+      ['username=', 'a,', ''],
+      ['callback_url=', '/', ''],
+      ['a=', '+', '%'],
+    ],
+  )
+
+  readers('headers', (text) => post('', { 'content-type': text, authorization: text }), [
+    ['Basic', ' ', 'x y'],
+    ['', 'x', ' '],
+    ['Basic ', 'A', ''],
+    [form, ';', ''],
+  ])
+
+  readers('a path', (text) => post('', {}, text), [
+    ['/auth/realms/', 'a', '/protocol'],
+    ['/api/subscriptions/', '1', 'x'],
+    ['/', '/', ''],
+  ])
+})
+
+describe('the page of the emulator', () => {
+  readers(
+    'what is masked',
+    (text) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded', authorization: text }
+      const record = {
+        headers,
+        body: text,
+        path: text,
+        callbackUrl: text,
+        operation: 'create',
+        method: 'POST',
+      }
+      entryView({ kind: 'request', number: 1, record } as never)
+      entryView({ kind: 'callback', number: 1, record } as never)
+    },
+    [
+      ['', 'a', ''],
+      ['https://', 'a', ''],
+      ['', '?', ''],
+      ['', '#', '?'],
+      ['', '&', ''],
+      ['', '=', ''],
+      ['callback_url=', '%41', ''],
+      ['callback_url=', '%', ''],
+    ],
+  )
+
+  readers(
+    'what is searched',
+    (text) => {
+      const entry = { kind: 'request', operation: 'create', method: 'POST', path: text, body: text } as never
+      filterEntries([entry], { kind: 'all', text })
+    },
+    [
+      ['', ' ', 'x'],
+      ['#', '1', 'x'],
+      ['/api/subscriptions/', '1', 'x'],
+      ['', 'ab ', ''],
+    ],
+  )
+
+  readers('JSON', (text) => [prettyJson(text), text.replace(tokens, '')], [
+    ['', '"\\', ''],
+    ['', '"', ''],
+    ['"a"', ' ', ''],
+    ['', '1', 'e'],
+    ['', '-', ''],
+    ['', '[', ''],
+    ['', '[]', ''],
+  ])
+
+  test('indents no JSON that is nested deeply: the indentation would be far longer than the text', () => {
+    const text = '['.repeat(2_000) + ']'.repeat(2_000)
+    expect(prettyJson(text)).toBe(text)
+  })
+})
+
+describe('elsewhere', () => {
+  readers('the nearest name', (text) => nearestName(text, ['behavioral', 'x'.repeat(100)]), [
+    ['', 'behavioral', ''],
+  ])
+
+  readers('the record of a keeper', parseRecord, [
+    ['', '[', ''],
+    ['{"username":"', 'x', '"}'],
+  ])
+
+  readers(
+    'an environment file',
+    async (text) => {
+      const folder = await mkdtemp(join(tmpdir(), 'env-'))
+      try {
+        await writeFile(join(folder, '.env'), text, { mode: 0o600 })
+        await (await EnvFile.open(join(folder, '.env'))).write({ A: text })
+      } finally {
+        await rm(folder, { recursive: true })
+      }
+    },
+    [
+      ['', ' ', '='],
+      ['export', ' ', 'x'],
+      ['', 'a', ' !'],
+      ['a', ' ', '!'],
+      ['', '\n', ''],
+    ],
+  )
+
+  readers('a flag', (text) => expect(() => readFlags('check', [`--${text}`], {})).toThrow(UsageError), [
+    ['', '-', ''],
+    ['', 'a', ''],
+    ['', "'", ''],
+  ])
+})

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { BoundedBytes } from '../../src/shared/bounded-bytes.js'
+
+test('pieces are joined up to the limit, and a piece that does not fit is left out', () => {
+  const collected = new BoundedBytes(5)
+  expect(collected.add(Uint8Array.of(1, 2))).toBe(true)
+  expect(collected.add(Uint8Array.of(3))).toBe(true)
+  expect(collected.add(Uint8Array.of(4, 5, 6))).toBe(false)
+  expect(collected.add(Uint8Array.of(4, 5))).toBe(true)
+  expect(collected.add(Uint8Array.of(6))).toBe(false)
+  expect(collected.size).toBe(5)
+  expect([...collected.bytes]).toEqual([1, 2, 3, 4, 5])
+})
+
+test('a single piece is not copied, and is not changed by what follows', () => {
+  const collected = new BoundedBytes(10)
+  const piece = Uint8Array.of(1, 2)
+  collected.add(piece)
+  expect(collected.bytes).toBe(piece)
+  collected.add(Uint8Array.of(3))
+  expect([...piece]).toEqual([1, 2])
+})
+
+test('a million single bytes take little time', () => {
+  const collected = new BoundedBytes(2 ** 20)
+  const startedAt = performance.now()
+  for (let count = 0; count < 2 ** 20; count++) collected.add(Uint8Array.of(7))
+  expect(collected.size).toBe(2 ** 20)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+})

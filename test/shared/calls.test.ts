@@ -1,0 +1,49 @@
+import { expect, test, vi } from 'vitest'
+import { callSafely, inFlight } from '../../src/shared/calls.js'
+
+test.each([
+  [
+    'throws',
+    () => {
+      throw 'why'
+    },
+  ],
+  ['rejects', () => Promise.reject('why')],
+])('what a function %s goes to the handler of failures, whose result is awaited', async (_name, call) => {
+  const events: unknown[] = []
+  await callSafely(call, async (error) => {
+    await undefined
+    events.push(error)
+  })
+  expect(events).toEqual(['why'])
+})
+
+test('a function that works is called at once, and awaited', async () => {
+  const onFailure = vi.fn()
+  let isDone = false
+  const called = callSafely(async () => {
+    await undefined
+    isDone = true
+  }, onFailure)
+  expect(isDone).toBe(false)
+  await called
+  expect(isDone).toBe(true)
+  expect(onFailure).not.toHaveBeenCalled()
+})
+
+test('those who wait for calls in flight are called once, when none is left', () => {
+  const flights = inFlight()
+  const onIdle = vi.fn()
+  flights.begin()
+  flights.begin()
+  flights.whenIdle(onIdle)
+  flights.end()
+  expect(flights.count).toBe(1)
+  expect(onIdle).not.toHaveBeenCalled()
+  flights.end()
+  flights.begin()
+  flights.end()
+  expect(onIdle).toHaveBeenCalledOnce()
+  flights.whenIdle(onIdle)
+  expect(onIdle).toHaveBeenCalledTimes(2)
+})

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { didYouMean, excerpt, messageOf, nearestName } from '../../src/shared/text.js'
+
+describe('an excerpt', () => {
+  test.each([
+    ['short', 5, 'short'],
+    ['longer', 5, 'longe…'],
+    ['two\r\n\tlines', 20, 'two lines'],
+    ['\u0000\u0085', 20, ' '],
+    [' '.repeat(100), 5, ' …'],
+  ])('of %j in %i characters', (text, maxLength, shown) => {
+    expect(excerpt(text, maxLength)).toBe(shown)
+  })
+})
+
+test.each([
+  [new Error('why'), 'why'],
+  ['why', 'why'],
+  [undefined, 'undefined'],
+  [{ message: 7 }, '7'],
+  [{ toString: () => Promise.reject }, 'no message'],
+  [new Error('x'.repeat(1_000)), `${'x'.repeat(200)}…`],
+])('anything that is thrown has a message: %o', (thrown, message) => {
+  expect(messageOf(thrown)).toBe(message)
+})
+
+describe('the nearest name', () => {
+  const names = ['lowEnergyAgentOpened', 'cxScoreUpdated', 'port']
+
+  test.each([
+    ['lowEnergyAgentOpend', 'lowEnergyAgentOpened'],
+    ['lowenergyagent', 'lowEnergyAgentOpened'],
+    ['CXSCOREUPDATED', 'cxScoreUpdated'],
+    ['prot', 'port'],
+    ['xxxx', undefined],
+    ['', undefined],
+    ['port'.repeat(100_000), undefined],
+  ])('to %s', (text, name) => {
+    expect(nearestName(text, names)).toBe(name)
+  })
+
+  test('is advice behind another name', () => {
+    expect(didYouMean('prot', names, (name) => `--${name}`)).toBe(' (did you mean --port?)')
+    expect(didYouMean('other', names, (name) => name)).toBe('')
+  })
+})

@@ -1,0 +1,21 @@
+import { expect, test, vi } from 'vitest'
+import { settlesWithin, withTimeLimit } from '../../src/shared/time-limit.js'
+
+test('work that settles in time settles the wait, and leaves no timer', async () => {
+  vi.useFakeTimers()
+  try {
+    await expect(withTimeLimit(10, Promise.resolve('done'), () => new Error('late'))).resolves.toBe('done')
+    await expect(
+      withTimeLimit(10, Promise.reject(new Error('failed')), () => new Error('late')),
+    ).rejects.toThrow('failed')
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('work that takes longer is given up, and its later failure is not unhandled', async () => {
+  const work = new Promise<never>((_, reject) => setTimeout(reject, 20, new Error('too late')))
+  await expect(withTimeLimit(1, work, () => new Error('late'))).rejects.toThrow('late')
+  await expect(settlesWithin(1_000, work)).resolves.toBe(true)
+})

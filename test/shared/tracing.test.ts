@@ -1,0 +1,92 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { ConnectionError } from 'notification-subscriber'
+import { expect, test } from 'vitest'
+import { channelFor, traced } from '../../src/shared/tracing.js'
+import { everythingShownBy } from '../support/secrets.js'
+
+const channel = channelFor('deliver')
+const subscribable = tracingChannel('notification-subscriber:deliver')
+
+test('nothing is computed while nobody listens', async () => {
+  const contextOf = () => expect.unreachable('the context was computed')
+  await expect(traced(channel, contextOf, async (context) => context)).resolves.toBeUndefined()
+})
+
+test('subscribers see start, end and error, and never the result', async () => {
+  const seen: string[] = []
+  const contexts: object[] = []
+  const note = (event: string) => (message: object) => {
+    seen.push(event)
+    contexts.push({ ...message })
+  }
+  const handlers = {
+    start: note('start'),
+    end: note('end'),
+    asyncStart: note('asyncStart'),
+    asyncEnd: note('asyncEnd'),
+    error: note('error'),
+  }
+  subscribable.subscribe(handlers)
+  try {
+    await traced(
+      channel,
+      () => ({ attempt: 1 }),
+      async () => 'a secret',
+    )
+    expect(seen).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
+    expect(contexts).toEqual(Array.from({ length: 4 }, () => ({ attempt: 1 })))
+    const failure = new ConnectionError('failed', { requestSent: false })
+    await expect(
+      traced(
+        channel,
+        () => ({ attempt: 2 }),
+        () => Promise.reject(failure),
+      ),
+    ).rejects.toBe(failure)
+    expect(seen.slice(4)).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
+    expect(contexts.at(-1)).toEqual({ attempt: 2, error: failure })
+  } finally {
+    subscribable.unsubscribe(handlers)
+  }
+})
+
+test("what a user's function throws is published by its name alone: its message may hold a secret", async () => {
+  const errors: unknown[] = []
+  const handlers = { error: (context: { error?: unknown }) => errors.push(context.error) }
+  subscribable.subscribe(handlers as never)
+  try {
+    for (const thrown of [new TypeError('s3cret'), 's3cret']) {
+      await expect(
+        traced(
+          channel,
+          () => ({}),
+          () => Promise.reject(thrown),
+        ),
+      ).rejects.toBe(thrown)
+    }
+    expect(errors).toMatchObject([{ name: 'TypeError' }, { name: 'string' }])
+    expect(everythingShownBy(errors)).not.toContain('s3cret')
+  } finally {
+    subscribable.unsubscribe(handlers as never)
+  }
+})
+
+test('a store bound to the start is there while the operation runs, and not afterwards', async () => {
+  const storage = new AsyncLocalStorage<number>()
+  channel.start.bindStore(storage, () => 7)
+  try {
+    const seen = traced(
+      channel,
+      () => ({}),
+      async () => {
+        await undefined
+        return storage.getStore()
+      },
+    )
+    expect(storage.getStore()).toBeUndefined()
+    await expect(seen).resolves.toBe(7)
+  } finally {
+    channel.start.unbindStore(storage)
+  }
+})

@@ -1,0 +1,65 @@
+/** The wording itself is reviewed as a whole: test/messages. */
+import { ConfigurationError } from 'notification-subscriber'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import {
+  abortSignalSchema,
+  formatIssues,
+  loggerSchema,
+  objectWith,
+  validate,
+} from '../../src/shared/validation.js'
+
+const refuse = (schema: z.ZodType, value: unknown) => {
+  try {
+    validate(schema, value, (issues, text) => new ConfigurationError(text, { issues }))
+  } catch (error) {
+    return error as ConfigurationError
+  }
+  return expect.fail('should have been refused')
+}
+
+test('what the schema gives out is the result', () => {
+  const schema = z.string().transform(Number)
+  expect(validate(schema, '7', () => expect.fail('is valid'))).toBe(7)
+})
+
+test('issues have paths and words, and no values', () => {
+  const error = refuse(z.strictObject({ port: z.int(), host: z.string() }), { port: 'pa55word' })
+  expect(error.issues.map(({ path }) => path)).toEqual([['port'], ['host']])
+  expect(JSON.stringify(error)).not.toContain('pa55word')
+})
+
+describe('text is bounded', () => {
+  test('in how many issues it shows', () => {
+    const issues = Array.from({ length: 1_000 }, (_, index) => ({
+      path: ['list', index],
+      message: 'is wrong',
+    }))
+    expect(formatIssues(issues).match(/list/g)).toHaveLength(5)
+    expect(formatIssues(issues)).toContain('995 more')
+  })
+
+  test('in how much of a path and a message it shows', () => {
+    expect(formatIssues([{ path: ['a'.repeat(10_000)], message: 'b'.repeat(10_000) }]).length).toBeLessThan(
+      500,
+    )
+  })
+
+  test('in how many unknown names it shows', () => {
+    const unknown = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`prot${index}`, 1]))
+    const [issue] = refuse(z.strictObject({ port: z.int().optional() }), unknown).issues
+    expect(issue?.message.match(/prot/g)).toHaveLength(5)
+    expect(issue?.message).toContain('995 more')
+  })
+})
+
+test.each([
+  [objectWith(['get', 'set'], 'a store'), { get() {}, set() {} }, { get() {} }],
+  [loggerSchema(), console, { info() {} }],
+  [loggerSchema(), false, true],
+  [abortSignalSchema(), AbortSignal.abort(), { aborted: false }],
+])('objects are known by their methods', (schema, valid, invalid) => {
+  expect(schema.safeParse(valid).success).toBe(true)
+  expect(schema.safeParse(invalid).success).toBe(false)
+})

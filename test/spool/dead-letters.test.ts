@@ -1,0 +1,295 @@
+import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
+import { DeliverySpool, SpoolError } from 'notification-subscriber/spool'
+import { describe, expect, test, vi } from 'vitest'
+import * as z from 'zod'
+import { recordingLogger } from '../support/recording-logger.js'
+import { idsOf, keep, lettersOf, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
+
+const never = () => new Promise<never>(() => {})
+const invalidError = (body: unknown) =>
+  new InvalidDeliveryError('no', { issues: [{ path: ['x', 0], message: 'm' }], body })
+
+/** As deep as a body parser lets through. */
+function nested(levels: number): object {
+  let value = {}
+  for (let level = 0; level < levels; level += 1) value = { value }
+  return value
+}
+
+test('deliveries that JSON cannot hold are refused with a sentence, for which the callback is answered', async () => {
+  await using folder = await spoolFolder()
+  await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+  const errors: unknown[] = []
+  const receiver = new DeliveryReceiver({ secrets: { token: 's' }, onError: (error) => errors.push(error) })
+  receiver.onAny(spool.keep)
+  for (const payload of [{ amount: 5n }, nested(50_000)]) {
+    const body = numbered(1, { payload })
+    expect((await receiver.handle({ method: 'POST', headers: { token: 's' }, body })).status).toBe(204)
+  }
+  expect(errors).toMatchObject([{ code: 'INVALID_DELIVERY' }, { code: 'INVALID_DELIVERY' }])
+  expect(spool.size).toBe(0)
+})
+
+describe('deliveries that can no longer be read', () => {
+  const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+
+  test('become dead letters, are reported, and hold up no other', async () => {
+    await using folder = await spoolFolder()
+    const before = await openSpool({ path: folder.path, deliver: never })
+    await keep(before, numbered(1))
+    await keep(before, numbered(2, { score: 1 }))
+    await before.close({ timeoutMs: 0 })
+    const logger = recordingLogger()
+    const { deliver, delivered } = recorder()
+    await using spool = await DeliverySpool.open({
+      path: folder.path,
+      deliver: deliver as never,
+      payloads,
+      logger,
+    })
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n2'])
+    const [letter, ...others] = await lettersOf(spool)
+    expect(others).toEqual([])
+    expect(letter).toEqual({
+      id: expect.any(Number),
+      receivedAt: expect.any(Number),
+      body: JSON.stringify(numbered(1)),
+      reason: 'invalid',
+      issues: [expect.objectContaining({ path: ['notification', 'payload', 'score'] })],
+    })
+    const { id: letterId, receivedAt, issues } = letter ?? {}
+    expect(logger.lines.map(([fields]) => fields)).toContainEqual({
+      event: 'spool.unreadable',
+      letterId,
+      receivedAt,
+      issues,
+    })
+  })
+
+  test('are delivered after `retry` by a process that can read them', async () => {
+    await using folder = await spoolFolder()
+    const strict = await DeliverySpool.open({ path: folder.path, deliver: () => {}, payloads, logger: false })
+    await strict.keep({}, { delivery: numbered(1) })
+    await until(() => strict.size === 0)
+    const [letter] = await lettersOf(strict)
+    const id = letter?.id ?? 0
+    await expect(strict.retry(id)).rejects.toBeInstanceOf(InvalidDeliveryError)
+    expect(await lettersOf(strict)).toEqual([letter])
+    await strict.close()
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({ path: folder.path, deliver })
+    expect(await spool.retry(id)).toBe(true)
+    expect(await spool.retry(id)).toBe(false)
+    await until(() => spool.size === 0)
+    expect(delivered).toEqual([numbered(1)])
+    expect(await lettersOf(spool)).toEqual([])
+  })
+})
+
+describe('bodies that are no deliveries', () => {
+  test('are kept to the letter: text, bytes and values, with when and why, also for the next process', async () => {
+    await using folder = await spoolFolder()
+    const bodies = [
+      '',
+      '{"a":',
+      'ü\u0000\n\r\u2028',
+      Buffer.from([0, 255, 10]),
+      { a: [1, null, 'x'] },
+      null,
+      5,
+      [],
+      false,
+    ]
+    const startedAt = Date.now()
+    {
+      await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+      for (const body of bodies) await spool.keepInvalid(invalidError(body))
+      expect(spool.size).toBe(0)
+    }
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    const letters = await lettersOf(spool)
+    expect(letters.map(({ body }) => body)).toEqual(bodies)
+    for (const { reason, issues, receivedAt, error } of letters) {
+      expect({ reason, issues, error }).toEqual({
+        reason: 'invalid',
+        issues: [{ path: ['x', 0], message: 'm' }],
+        error: undefined,
+      })
+      expect(receivedAt).toBeGreaterThanOrEqual(startedAt)
+      expect(receivedAt).toBeLessThanOrEqual(Date.now())
+    }
+    expect(new Set(letters.map(({ id }) => id)).size).toBe(bodies.length)
+  })
+
+  test('that are bytes of another kind come back as the same bytes', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    const bytes = new Uint8Array([0, 0, 200, 13, 10])
+    for (const body of [bytes.subarray(1), bytes.buffer, new DataView(bytes.buffer, 2, 2)]) {
+      await spool.keepInvalid(invalidError(body))
+    }
+    const bodies = (await lettersOf(spool)).map(({ body }) => [...(body as Buffer)])
+    expect(bodies).toEqual([
+      [0, 200, 13, 10],
+      [0, 0, 200, 13, 10],
+      [200, 13],
+    ])
+  })
+
+  test('come from the receiver by `onInvalid`, and go back with `retry` if they are deliveries after all', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({ path: folder.path, deliver })
+    const receiver = new DeliveryReceiver({
+      secrets: { token: 's' },
+      onInvalid: spool.keepInvalid,
+      payloads: { cxScoreUpdated: z.object({ score: z.number() }) },
+    }).onAny(spool.keep)
+    const bodies = [
+      'no JSON',
+      `\uFEFF ${JSON.stringify(numbered(1), null, 2)}`,
+      Buffer.from(JSON.stringify(numbered(2))),
+    ]
+    for (const body of bodies) await receiver.handle({ method: 'POST', headers: { token: 's' }, body })
+    const letters = await lettersOf(spool)
+    expect(letters.map(({ body }) => body)).toEqual(bodies)
+    const [none, text, bytes] = letters.map(({ id }) => id)
+    await expect(spool.retry(none ?? 0)).rejects.toBeInstanceOf(InvalidDeliveryError)
+    expect(await spool.retry(text ?? 0)).toBe(true)
+    expect(await spool.retry(bytes ?? 0)).toBe(true)
+    await until(() => spool.size === 0)
+    expect(delivered).toEqual([numbered(1), numbered(2)])
+    expect(await lettersOf(spool)).toMatchObject([{ body: 'no JSON' }])
+  })
+
+  test('take 16 MiB at most: the oldest are dropped first, the newest stay', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    for (let number = 0; number < 20; number += 1) {
+      await spool.keepInvalid(invalidError(`${number} `.padEnd(2 ** 20, 'x')))
+    }
+    const numbers = (await lettersOf(spool)).map(({ body }) => Number.parseInt(String(body), 10))
+    expect(numbers.at(-1)).toBe(19)
+    expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => 20 - numbers.length + index))
+    expect(numbers.length).toBeGreaterThanOrEqual(14)
+    expect(numbers.length).toBeLessThanOrEqual(16)
+  })
+
+  test('of more than 16 MiB are refused, and drop no other', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await spool.keepInvalid(invalidError('small'))
+    await expect(spool.keepInvalid(invalidError('x'.repeat(2 ** 24 + 1)))).rejects.toThrow(SpoolError)
+    expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
+  })
+
+  test('that JSON cannot hold are refused with a sentence', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    for (const body of [{ amount: 5n }, nested(50_000)]) {
+      const error = await spool.keepInvalid(invalidError(body)).catch((reason) => reason)
+      expect(error).toBeInstanceOf(InvalidDeliveryError)
+      expect(error.message).toContain('cannot be written as JSON')
+      expect(error.body).toBe(body)
+    }
+    expect(await lettersOf(spool)).toEqual([])
+  })
+
+  test('are gone when they are discarded, also while they are read; an unknown id gives false', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    for (const body of ['a', 'b', 'c']) await spool.keepInvalid(invalidError(body))
+    const seen: unknown[] = []
+    for await (const { id, body } of spool.deadLetters()) {
+      seen.push(body)
+      if (body !== 'b') expect(await spool.discard(id)).toBe(true)
+    }
+    expect(seen).toEqual(['a', 'b', 'c'])
+    expect(await spool.discard(12_345)).toBe(false)
+    expect(await spool.retry(12_345)).toBe(false)
+    expect(await lettersOf(spool)).toMatchObject([{ body: 'b' }])
+  })
+})
+
+describe('deliveries that are stuck', () => {
+  // The tenth failure comes after eight minutes of backoff.
+  test("are dead letters after `'dead-letter'`, count no longer as waiting, and start anew with `retry`", async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    try {
+      await using folder = await spoolFolder()
+      const receivedAt = Date.now()
+      let isWorking = false
+      const attempts: number[] = []
+      const logger = recordingLogger()
+      const options = {
+        path: folder.path,
+        logger,
+        deliver: () => {
+          if (!isWorking) throw new TypeError('no such column')
+        },
+        onStuck: (stuck: { attempts: number }) => {
+          attempts.push(stuck.attempts)
+          return Promise.resolve('dead-letter')
+        },
+      }
+      const advanceUntil = async (condition: () => boolean) => {
+        while (!condition()) {
+          await vi.advanceTimersByTimeAsync(5_000)
+          await new Promise(setImmediate)
+        }
+      }
+      let id = 0
+      {
+        await using spool = await openSpool(options)
+        await keep(spool, numbered(1))
+        expect(spool.oldestReceivedAt).toBe(receivedAt)
+        await advanceUntil(() => spool.size === 0)
+        expect(spool.oldestReceivedAt).toBeUndefined()
+      }
+      expect(attempts).toEqual([10])
+      isWorking = true
+      await using spool = await openSpool(options)
+      const letters = await lettersOf(spool)
+      expect(letters).toEqual([
+        {
+          id: expect.any(Number),
+          receivedAt,
+          body: JSON.stringify(numbered(1)),
+          reason: 'stuck',
+          error: { name: 'TypeError', message: 'no such column' },
+        },
+      ])
+      id = letters[0]?.id ?? 0
+      expect(logger.lines.map(([fields]) => fields)).toContainEqual(
+        expect.objectContaining({
+          event: 'spool.dead-lettered',
+          letterId: id,
+          notificationId: 'n1',
+          attempts: 10,
+        }),
+      )
+      expect(await spool.retry(id)).toBe(true)
+      expect(spool.size).toBe(1)
+      expect(spool.oldestReceivedAt).toBe(receivedAt)
+      await until(() => spool.size === 0)
+      expect(logger.lines.map(([fields]) => fields)).toContainEqual(
+        expect.objectContaining({ event: 'spool.delivered', notificationId: 'n1', attempt: 1 }),
+      )
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('two calls of `retry` for one letter deliver it once', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({ path: folder.path, deliver })
+    await spool.keepInvalid(invalidError(numbered(1)))
+    const [letter] = await lettersOf(spool)
+    const id = letter?.id ?? 0
+    expect((await Promise.all([spool.retry(id), spool.retry(id)])).toSorted()).toEqual([false, true])
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+})

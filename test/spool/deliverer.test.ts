@@ -1,0 +1,387 @@
+import type { Delivery } from 'notification-subscriber'
+import { DeliverySpool, type StuckDelivery } from 'notification-subscriber/spool'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isReportDue } from '../../src/spool/deliverer.js'
+import {
+  idsOf,
+  keep,
+  lettersOf,
+  numbered,
+  openSpool,
+  realTime,
+  recorder,
+  spoolFolder,
+  until,
+} from './support.js'
+
+const failing = () => Promise.reject(new Error('the queue is away'))
+const fail = () => {
+  throw new Error('nobody may look')
+}
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+// The disk works in real time, and needs setImmediate.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** Lets virtual time pass, and the disk do in real time what is due by then. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += second) {
+    await vi.advanceTimersByTimeAsync(second)
+    await diskDone()
+  }
+}
+
+/**
+ * Resolves when a failure is on the disk, however slow that is: then the spool has set a timer for the repetition.
+ * Where nothing is repeated there is no timer to wait for.
+ */
+async function diskDone(): Promise<void> {
+  await realTime(5)
+  for (let waitedMs = 0; vi.getTimerCount() === 0 && waitedMs < 500; waitedMs += 5) await realTime(5)
+}
+
+/** Lets virtual time pass until the condition holds. */
+async function passUntil(condition: () => boolean, stepMs = second): Promise<void> {
+  while (!condition()) {
+    await vi.advanceTimersByTimeAsync(stepMs)
+    await diskDone()
+  }
+}
+
+test('a report is due at the tenth failure, and then an hour after the last one', () => {
+  expect(isReportDue(9, 0, 0)).toBe(false)
+  expect(isReportDue(10, 0, 0)).toBe(true)
+  expect(isReportDue(11, 5, 5 + hour - 1)).toBe(false)
+  expect(isReportDue(11, 5, 5 + hour)).toBe(true)
+})
+
+describe('a delivery that fails', () => {
+  test('is repeated after the backoff and not before, until it succeeds', async () => {
+    await using folder = await spoolFolder()
+    const triedAt: number[] = []
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver: async () => {
+        triedAt.push(Date.now())
+        if (triedAt.length < 9) await failing()
+      },
+    })
+    await keep(spool, numbered(1))
+    await passUntil(() => spool.size === 0)
+    const waits = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0))
+    expect(waits).toHaveLength(8)
+    for (const [index, wait] of waits.entries()) {
+      expect(wait).toBeGreaterThanOrEqual(Math.min(second * 2 ** index, minute))
+    }
+  })
+
+  test('keeps its number of failures and its time to wait over a restart', async () => {
+    await using folder = await spoolFolder()
+    let reports: StuckDelivery[] = []
+    const { deliver, delivered } = recorder(failing)
+    const options = {
+      path: folder.path,
+      deliver,
+      onStuck: (stuck: StuckDelivery) => void reports.push(stuck),
+    }
+    const keptAt = Date.now()
+    {
+      await using spool = await openSpool(options)
+      await keep(spool, numbered(1))
+      await passUntil(() => delivered.length === 9)
+      // Until the ninth failure is on the disk.
+      await pass(5 * second)
+    }
+    expect(reports).toEqual([])
+    {
+      await using _spool = await openSpool(options)
+      await pass(30 * second)
+      expect(delivered).toHaveLength(9)
+      await passUntil(() => reports.length === 1)
+      expect(delivered).toHaveLength(10)
+      expect(reports).toEqual([
+        {
+          delivery: numbered(1),
+          attempts: 10,
+          sinceAt: expect.any(Number),
+          error: new Error('the queue is away'),
+        },
+      ])
+      expect(reports[0]?.sinceAt).toBeGreaterThanOrEqual(keptAt)
+      expect(reports[0]?.sinceAt).toBeLessThan(keptAt + second)
+      await pass(5 * second)
+    }
+    reports = []
+    // And when it was reported last.
+    await using _spool = await openSpool(options)
+    await passUntil(() => delivered.length === 13)
+    expect(reports).toEqual([])
+  })
+
+  test('is reported once an hour from the tenth failure on, and never given up unasked', async () => {
+    await using folder = await spoolFolder()
+    const reportedAt: number[] = []
+    const { deliver, delivered } = recorder(failing)
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver,
+      onStuck: ({ attempts }) => {
+        if (reportedAt.length === 0) expect(attempts).toBe(10)
+        reportedAt.push(Date.now())
+      },
+    })
+    await keep(spool, numbered(1))
+    await passUntil(() => reportedAt.length === 3, 10 * second)
+    for (const index of [0, 1]) {
+      const elapsed = (reportedAt[index + 1] ?? 0) - (reportedAt[index] ?? 0)
+      expect(elapsed).toBeGreaterThanOrEqual(hour)
+    }
+    expect(delivered.length).toBeGreaterThan(60)
+    expect(spool.size).toBe(1)
+  })
+
+  test('is given up when `onStuck` says so, also when its promise does', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(failing)
+    await using spool = await openSpool({ path: folder.path, deliver, onStuck: async () => 'discard' })
+    await keep(spool, numbered(1))
+    await passUntil(() => spool.size === 0)
+    expect(delivered).toHaveLength(10)
+  })
+
+  test('becomes a dead letter although what `deliver` threw cannot be looked at', async () => {
+    await using folder = await spoolFolder()
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    const hostile = Object.defineProperty(new Error('x'), 'name', { get: fail })
+    const { deliver } = recorder(({ notification }) =>
+      Promise.reject(notification.id === 'n1' ? proxy : hostile),
+    )
+    await using spool = await openSpool({ path: folder.path, deliver, onStuck: () => 'dead-letter' })
+    await keep(spool, numbered(1))
+    await keep(spool, numbered(2))
+    await passUntil(() => spool.size === 0)
+    expect((await lettersOf(spool)).map(({ error }) => error)).toEqual([
+      { name: 'object', message: 'no message' },
+      { name: 'object', message: 'x' },
+    ])
+  })
+
+  test('is tried again although `onStuck` throws, or never ends', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(failing)
+    let reports = 0
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    await using spool = await DeliverySpool.open({
+      path: folder.path,
+      deliver,
+      deliverTimeoutMs: second,
+      onStuck: () => {
+        reports += 1
+        if (reports === 1) throw new Error('broken')
+        return new Promise(() => {})
+      },
+    })
+    await keep(spool, numbered(1))
+    await passUntil(() => reports === 2, 5 * second)
+    const before = delivered.length
+    await passUntil(() => delivered.length > before)
+    expect(error).toHaveBeenCalledWith(
+      expect.stringContaining('onStuck failed'),
+      expect.objectContaining({ callback: 'onStuck' }),
+    )
+    error.mockRestore()
+  })
+
+  test('is a line on console.error where there is neither `onStuck` nor a logger, which names it without its payload', async () => {
+    await using folder = await spoolFolder()
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    await using spool = await DeliverySpool.open({ path: folder.path, deliver: failing })
+    await keep(spool, numbered(1, { private: 'of a person' }))
+    const isStuckTold = () => error.mock.calls.some(([line]) => String(line).includes('is stuck'))
+    await passUntil(isStuckTold)
+    expect(error.mock.calls).toContainEqual([
+      'notification-subscriber: A delivery is stuck',
+      expect.objectContaining({
+        event: 'spool.stuck',
+        subscriptionId: 1,
+        notificationId: 'n1',
+        type: 'cxScoreUpdated',
+        attempts: 10,
+      }),
+    ])
+    expect(JSON.stringify(error.mock.calls)).not.toContain('of a person')
+    error.mockRestore()
+  })
+
+  test('is a line on console.error at its first failure without a logger, then at most one a minute', async () => {
+    await using folder = await spoolFolder()
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { deliver, delivered } = recorder(failing)
+    await using spool = await DeliverySpool.open({ path: folder.path, deliver })
+    await keep(spool, numbered(1))
+    await passUntil(() => error.mock.calls.length === 1)
+    const line =
+      'notification-subscriber: Delivering failed, will be repeated (more within a minute are only counted)'
+    const fields = {
+      event: 'spool.failed',
+      receivedAt: expect.any(Number),
+      subscriptionId: 1,
+      notificationId: 'n1',
+      type: 'cxScoreUpdated',
+      attempts: 1,
+      err: new Error('the queue is away'),
+    }
+    expect(error.mock.calls).toEqual([[line, fields]])
+    // After 1, 3, 7, 15 and 31 seconds.
+    await passUntil(() => delivered.length === 6)
+    await pass(second)
+    expect(error).toHaveBeenCalledOnce()
+    await passUntil(() => error.mock.calls.length === 2)
+    expect(error).toHaveBeenLastCalledWith(line, { ...fields, attempts: 7, unreported: 5 })
+    error.mockRestore()
+  })
+
+  test('is a warn line of a logger at every failure', async () => {
+    await using folder = await spoolFolder()
+    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+    await using spool = await DeliverySpool.open({ path: folder.path, deliver: failing, logger })
+    await keep(spool, numbered(1))
+    await passUntil(() => logger.warn.mock.calls.length === 3)
+    expect(logger.warn.mock.calls.map(([fields]) => fields)).toEqual(
+      [1, 2, 3].map((attempts) => ({
+        event: 'spool.failed',
+        receivedAt: expect.any(Number),
+        subscriptionId: 1,
+        notificationId: 'n1',
+        type: 'cxScoreUpdated',
+        attempts,
+        err: new Error('the queue is away'),
+      })),
+    )
+    expect(logger.error).not.toHaveBeenCalled()
+  })
+})
+
+describe('a delivery that never ends', () => {
+  test('has its signal aborted after `deliverTimeoutMs`, and counts as failed', async () => {
+    await using folder = await spoolFolder()
+    const signals: AbortSignal[] = []
+    await using spool = await openSpool({
+      path: folder.path,
+      deliverTimeoutMs: 5 * second,
+      deliver: (_delivery, { signal }) => {
+        signals.push(signal)
+        return signals.length === 1 ? new Promise(() => {}) : undefined
+      },
+    })
+    await keep(spool, numbered(1))
+    await until(() => signals.length === 1)
+    await vi.advanceTimersByTimeAsync(5 * second - 1)
+    expect(signals[0]?.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(signals[0]?.reason).toMatchObject({ name: 'TimeoutError' })
+    await passUntil(() => spool.size === 0)
+    expect(signals).toHaveLength(2)
+    expect(signals[1]?.aborted).toBe(false)
+  })
+})
+
+describe('deliveries that fail for ever', () => {
+  test.each([
+    ['by rejecting', failing],
+    ['by never ending', () => new Promise(() => {})],
+  ])('%s, more of them than `concurrency`, do not hold up others', async (_how, fail) => {
+    await using folder = await spoolFolder()
+    const isPoison = ({ notification }: Delivery) => 'poison' in notification.payload
+    const { deliver, delivered } = recorder((delivery) => (isPoison(delivery) ? fail() : undefined))
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver,
+      concurrency: 4,
+      deliverTimeoutMs: minute,
+    })
+    await Promise.all(Array.from({ length: 20 }, (_, id) => keep(spool, numbered(id, { poison: true }))))
+    // Each has failed once, and some wait for their turn at any time from now on.
+    await passUntil(() => idsOf(delivered).includes('n19'), 5 * second)
+    await pass(3 * minute)
+    for (let id = 100; id < 110; id += 1) {
+      await keep(spool, numbered(id))
+      // No time passes: a place is free.
+      await until(() => delivered.some(({ notification }) => notification.id === `n${id}`))
+    }
+    const closed = spool.close({ timeoutMs: 1 })
+    await vi.advanceTimersByTimeAsync(1)
+    await closed
+  })
+
+  test('are repeated although new deliveries never cease', async () => {
+    await using folder = await spoolFolder()
+    let failures = 0
+    let next = 0
+    const spool: DeliverySpool = await openSpool({
+      path: folder.path,
+      concurrency: 2,
+      deliver: async ({ notification }) => {
+        if (notification.id === 'npoison') {
+          failures += 1
+          await failing()
+        }
+        next += 1
+        await keep(spool, numbered(next))
+      },
+    })
+    await keep(spool, numbered('poison'))
+    await Promise.all([1, 2, 3, 4, 5].map((id) => keep(spool, numbered(`x${id}`))))
+    await passUntil(() => failures === 5)
+    await spool.close()
+  })
+})
+
+describe('a clock that jumps', () => {
+  test('while the spool is open changes nothing', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(failing)
+    await using spool = await openSpool({ path: folder.path, deliver })
+    await keep(spool, numbered(1))
+    await passUntil(() => delivered.length === 3)
+    vi.setSystemTime(Date.now() - 30 * 24 * hour)
+    await pass(10 * second)
+    expect(delivered.length).toBeGreaterThan(3)
+    vi.setSystemTime(Date.now() + 90 * 24 * hour)
+    const before = delivered.length
+    await pass(4 * second)
+    // Four failures: at least 8 seconds to wait.
+    expect(delivered.length).toBeLessThanOrEqual(before + 1)
+  })
+
+  test.each([
+    ['back', -30 * 24 * hour],
+    ['forward', 30 * 24 * hour],
+  ])(
+    '%s between two processes delays nothing by more than the longest backoff, and mixes up no ids',
+    async (_, jump) => {
+      await using folder = await spoolFolder()
+      {
+        const { deliver, delivered } = recorder(failing)
+        await using spool = await openSpool({ path: folder.path, deliver })
+        for (const id of [1, 2, 3]) await keep(spool, numbered(id))
+        await passUntil(() => delivered.length >= 24)
+        await pass(5 * second)
+        expect(spool.size).toBe(3)
+      }
+      vi.setSystemTime(Date.now() + jump)
+      const { deliver, delivered } = recorder()
+      await using spool = await openSpool({ path: folder.path, deliver })
+      await keep(spool, numbered(4))
+      // What is new waits for nothing.
+      await until(() => idsOf(delivered).includes('n4'))
+      await vi.advanceTimersByTimeAsync(61 * second)
+      await until(() => spool.size === 0)
+      expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2', 'n3', 'n4'])
+    },
+  )
+})

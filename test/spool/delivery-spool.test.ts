@@ -1,0 +1,347 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigurationError, DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
+import { DeliverySpool } from 'notification-subscriber/spool'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { recordingLogger } from '../support/recording-logger.js'
+import { idsOf, keep, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
+
+const never = () => new Promise<never>(() => {})
+
+describe('what was kept is delivered', () => {
+  test('each delivery once, unchanged, in the order in which they were kept', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    const deliveries = Array.from({ length: 100 }, (_, id) => numbered(id, { text: 'ü\n\u2028 "', id }))
+    await Promise.all(deliveries.map((delivery) => keep(spool, delivery)))
+    await until(() => spool.size === 0)
+    expect(delivered).toEqual(deliveries)
+  })
+
+  test('behind a receiver: the callback is answered when the delivery is on the disk, not when it is delivered', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(never)
+    await using spool = await openSpool({ path: folder.path, deliver })
+    const receiver = new DeliveryReceiver({ secrets: { token: 's' }, onInvalid: spool.keepInvalid }).onAny(
+      spool.keep,
+    )
+    const body = JSON.stringify({ ...numbered(1), unknown: 'kept' })
+    const answer = await receiver.handle({ method: 'POST', headers: { token: 's' }, body })
+    expect(answer.status).toBe(204)
+    expect(spool.size).toBe(1)
+    await until(() => delivered.length === 1)
+    expect(delivered[0]).toEqual(JSON.parse(body))
+    await spool.close({ timeoutMs: 0 })
+  })
+
+  test('at most `concurrency` at a time, and as many as that', async () => {
+    await using folder = await spoolFolder()
+    let running = 0
+    let most = 0
+    const deliver = async () => {
+      running += 1
+      most = Math.max(most, running)
+      await sleep(5)
+      running -= 1
+    }
+    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 3 })
+    await Promise.all(Array.from({ length: 30 }, (_, id) => keep(spool, numbered(id))))
+    await until(() => spool.size === 0)
+    expect(most).toBe(3)
+  })
+
+  test('what an earlier process left is delivered by the next, before what is new', async () => {
+    await using folder = await spoolFolder()
+    const first = await openSpool({ path: folder.path, deliver: never })
+    for (const id of [1, 2, 3]) await keep(first, numbered(id))
+    expect(await first.close({ timeoutMs: 0 })).toBe(3)
+    expect(first.size).toBe(3)
+    const { deliver, delivered } = recorder()
+    await using second = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    await keep(second, numbered(4))
+    await until(() => second.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n4'])
+  })
+
+  test('`payloads` reads each entry, so that `deliver` gets what its schemas make of it', async () => {
+    await using folder = await spoolFolder()
+    const payloads = { scored: z.object({ at: z.string().transform((text) => new Date(text)) }) }
+    const dates: unknown[] = []
+    await using spool = await DeliverySpool.open({
+      path: folder.path,
+      payloads,
+      deliver: ({ notification }) => {
+        if (notification.type === 'scored') dates.push(notification.payload.at.getTime())
+      },
+    })
+    const notification = {
+      id: 'x',
+      time: 1,
+      ver: '1.0',
+      type: 'scored',
+      payload: { at: '2026-01-01T00:00:00Z' },
+    }
+    await spool.keep(notification, { delivery: { subscriptionId: 1, notification } })
+    await until(() => spool.size === 0)
+    expect(dates).toEqual([Date.UTC(2026, 0, 1)])
+  })
+
+  test('`deliver` that returns nothing, or throws at once, is like one that is asynchronous', async () => {
+    await using folder = await spoolFolder()
+    let calls = 0
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver: () => {
+        calls += 1
+        if (calls === 1) throw new Error('no')
+      },
+    })
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    expect(calls).toBe(2)
+  })
+
+  test('`deliver` may use the spool that is being opened', async () => {
+    await using folder = await spoolFolder()
+    const left = await openSpool({ path: folder.path, deliver: never })
+    await keep(left, numbered(1))
+    await left.close({ timeoutMs: 0 })
+    const sizes: number[] = []
+    const spool: DeliverySpool = await openSpool({
+      path: folder.path,
+      deliver: () => void sizes.push(spool.size),
+    })
+    await until(() => spool.size === 0)
+    expect(sizes).toEqual([1])
+    await spool.close()
+  })
+})
+
+describe('observing', () => {
+  test('`deliver`, `onStuck` and the log run in the async context of `open`, and not in that of a callback', async () => {
+    await using folder = await spoolFolder()
+    const context = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const log = () => void seen.push(context.getStore())
+    const spool = await context.run('open', () =>
+      openSpool({
+        path: folder.path,
+        logger: { debug: log, info: log, warn: log, error: log },
+        concurrency: 2,
+        deliver: async () => {
+          seen.push(context.getStore())
+          await sleep(1)
+          if (seen.length < 20) throw new Error('again')
+        },
+      }),
+    )
+    await Promise.all(
+      Array.from({ length: 10 }, (_, id) => context.run(`callback ${id}`, () => keep(spool, numbered(id)))),
+    )
+    await until(() => spool.size === 0)
+    expect(seen.length).toBeGreaterThan(20)
+    expect(new Set(seen)).toEqual(new Set(['open']))
+    await context.run('open', () => spool.close())
+  })
+
+  test('each attempt is published on the tracing channel, with its error', async () => {
+    await using folder = await spoolFolder()
+    const events: unknown[] = []
+    const note = (kind: string) => (message: unknown) => void events.push([kind, { ...Object(message) }])
+    const channel = tracingChannel('notification-subscriber:deliver')
+    const subscribers = {
+      start: note('start'),
+      end: () => {},
+      asyncStart: () => {},
+      asyncEnd: note('asyncEnd'),
+      error: note('error'),
+    }
+    channel.subscribe(subscribers)
+    let attempts = 0
+    const spool = await openSpool({
+      path: folder.path,
+      deliver: () => {
+        attempts += 1
+        if (attempts === 1) throw new TypeError('away')
+      },
+    })
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    await spool.close()
+    channel.unsubscribe(subscribers)
+    const fields = { notificationId: 'n1', type: 'cxScoreUpdated', subscriptionId: 1 }
+    expect(events).toEqual([
+      ['start', { ...fields, attempt: 1 }],
+      ['error', { ...fields, attempt: 1, error: expect.objectContaining({ name: 'TypeError' }) }],
+      ['asyncEnd', { ...fields, attempt: 1, error: expect.objectContaining({ name: 'TypeError' }) }],
+      ['start', { ...fields, attempt: 2 }],
+      ['asyncEnd', { ...fields, attempt: 2 }],
+    ])
+  })
+
+  test('`oldestReceivedAt` is when the oldest delivery that waits was received, also after a restart', async () => {
+    await using folder = await spoolFolder()
+    const first = await openSpool({ path: folder.path, deliver: never })
+    expect(first.oldestReceivedAt).toBeUndefined()
+    const startedAt = Date.now()
+    await keep(first, numbered(1))
+    const oldest = first.oldestReceivedAt ?? 0
+    expect(oldest).toBeGreaterThanOrEqual(startedAt)
+    expect(oldest).toBeLessThanOrEqual(Date.now())
+    await sleep(5)
+    await keep(first, numbered(2))
+    expect(first.oldestReceivedAt).toBe(oldest)
+    await first.close({ timeoutMs: 0 })
+    await using second = await openSpool({
+      path: folder.path,
+      deliver: ({ notification }) => (notification.id === 'n1' ? undefined : never()),
+    })
+    expect(second.oldestReceivedAt).toBe(oldest)
+    await until(() => second.size === 1)
+    expect(second.oldestReceivedAt).toBeGreaterThan(oldest)
+    await second.close({ timeoutMs: 0 })
+  })
+
+  test('the log has opening, each delivery with its attempt, and closing', async () => {
+    await using folder = await spoolFolder()
+    const logger = recordingLogger()
+    const spool = await openSpool({ path: folder.path, deliver: () => {}, logger })
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    await spool.close()
+    expect(logger.lines.map(([fields]) => fields)).toEqual([
+      { event: 'spool.opened', path: folder.path, size: 0, deadLetters: 0 },
+      {
+        event: 'spool.delivered',
+        subscriptionId: 1,
+        notificationId: 'n1',
+        type: 'cxScoreUpdated',
+        attempt: 1,
+        durationMs: expect.any(Number),
+        receivedAt: expect.any(Number),
+      },
+      { event: 'spool.closed', size: 0 },
+    ])
+  })
+})
+
+describe('close', () => {
+  test('waits for what is running, begins nothing more, and says how many are left', async () => {
+    await using folder = await spoolFolder()
+    let finish = () => {}
+    const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
+    const spool = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    for (const id of [1, 2, 3]) await keep(spool, numbered(id))
+    await until(() => delivered.length === 1)
+    const closed = spool.close()
+    expect(spool.close()).toBe(closed)
+    await sleep(20)
+    finish()
+    expect(await closed).toBe(2)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
+  test('aborts what takes longer than `timeoutMs`, and leaves it to the next process as if it had not been tried', async () => {
+    await using folder = await spoolFolder()
+    let isStarted = false
+    const reasons: unknown[] = []
+    const spool = await openSpool({
+      path: folder.path,
+      deliver: (_delivery, { signal }) =>
+        new Promise((_, reject) => {
+          isStarted = true
+          signal.addEventListener('abort', () => {
+            reasons.push(signal.reason.name)
+            reject(signal.reason)
+          })
+        }),
+    })
+    await keep(spool, numbered(1))
+    await until(() => isStarted)
+    expect(await spool.close({ timeoutMs: 10 })).toBe(1)
+    expect(reasons).toEqual(['AbortError'])
+    const { deliver, delivered } = recorder()
+    await using next = await openSpool({ path: folder.path, deliver })
+    // At once and not after a backoff.
+    await until(() => next.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
+  test.each([
+    [{ timeout: 5 }, 'there is no `timeout` (did you mean `timeoutMs`?).'],
+    [{ timeoutMs: Number.POSITIVE_INFINITY }, '`timeoutMs` must be a finite number.'],
+    [{ timeoutMs: -1 }, '`timeoutMs` must be at least 0.'],
+    [5, 'an object is needed, not a number.'],
+  ])('refuses %o, and the spool stays open', async (options, problem) => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await expect(spool.close(options as object)).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      message: `The delivery spool cannot work: ${problem}`,
+    })
+    await keep(spool, numbered(1))
+  })
+
+  test('waits for what is being kept, and refuses what comes later', async () => {
+    await using folder = await spoolFolder()
+    const spool = await openSpool({ path: folder.path, deliver: never })
+    const kept = keep(spool, numbered(1))
+    const closed = spool.close({ timeoutMs: 0 })
+    await kept
+    expect(await closed).toBe(1)
+    const refused = { name: 'ClosedError', code: 'CLOSED' }
+    await expect(keep(spool, numbered(2))).rejects.toMatchObject(refused)
+    await expect(
+      spool.keepInvalid(new InvalidDeliveryError('', { issues: [], body: '' })),
+    ).rejects.toMatchObject(refused)
+    await expect(spool.discard(1)).rejects.toMatchObject(refused)
+    await expect(spool.retry(1)).rejects.toMatchObject(refused)
+    await expect(spool.deadLetters().next()).rejects.toMatchObject(refused)
+  })
+})
+
+describe('options', () => {
+  test('that cannot work are refused together, with their paths', async () => {
+    const error = await openSpool({
+      path: '',
+      deliver: 'function',
+      concurrency: 0,
+      deliverTimeoutMs: -1,
+      maxBytes: 0.5,
+      unknown: 1,
+    } as never).catch((reason) => reason)
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(error.issues.map(({ path }: { path: unknown[] }) => path.join('.')).toSorted()).toEqual(
+      ['', 'concurrency', 'deliver', 'deliverTimeoutMs', 'maxBytes', 'path'].toSorted(),
+    )
+  })
+})
+
+describe('room', () => {
+  test('`maxBytes` bounds what waits: more is refused, the subscription is not harmed, and room comes back', async () => {
+    await using folder = await spoolFolder()
+    let finish = () => {}
+    const finished = new Promise<void>((resolve) => (finish = resolve))
+    await using spool = await openSpool({ path: folder.path, deliver: () => finished, maxBytes: 200_000 })
+    const errors: unknown[] = []
+    const receiver = new DeliveryReceiver({
+      secrets: { token: 's' },
+      onError: (error) => errors.push(error),
+    }).onAny(spool.keep)
+    const send = async (id: number) => {
+      const body = JSON.stringify(numbered(id, { text: 'x'.repeat(5_000) }))
+      return (await receiver.handle({ method: 'POST', headers: { token: 's' }, body })).status
+    }
+    for (let id = 0; id < 50; id += 1) expect(await send(id)).toBe(204)
+    expect(spool.size).toBeGreaterThan(20)
+    expect(spool.size).toBeLessThanOrEqual(40)
+    expect(errors).toHaveLength(50 - spool.size)
+    expect(errors[0]).toMatchObject({ name: 'SpoolError', reason: 'full' })
+    finish()
+    await until(() => spool.size === 0)
+    await keep(spool, numbered(99))
+  })
+})

@@ -1,0 +1,129 @@
+/** Disks that are full in earnest: needs the right to mount. */
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  idsOf,
+  keep,
+  lettersOf,
+  mount,
+  numbered,
+  openSpool,
+  recorder,
+  spoolFolder,
+  unmount,
+  until,
+} from './support.js'
+
+const never = () => new Promise<never>(() => {})
+
+/** Mounts a small volume of the kind on a path. */
+const volumes = {
+  tmpfs: async (path: string) => mount(path, ['-t', 'tmpfs', '-o', 'size=6m,mode=0700', 'tmpfs']),
+  'tmpfs with few inodes': async (path: string) =>
+    mount(path, ['-t', 'tmpfs', '-o', 'size=6m,nr_inodes=120,mode=0700', 'tmpfs']),
+  ext4: async (path: string) => {
+    const image = `${path}.img`
+    await writeFile(image, '')
+    await truncate(image, 12 * 2 ** 20)
+    try {
+      execFileSync('mkfs.ext4', ['-q', '-m', '0', image], { stdio: 'ignore' })
+    } catch {
+      console.warn('Not checked: there is no mkfs.ext4.')
+      return false
+    }
+    return mount(path, ['-o', 'loop', image])
+  },
+}
+
+describe.each(Object.entries(volumes))('%s that is full', (_kind, mountOn) => {
+  test('costs no subscription: 204 and a report; delivery, repetition and dead letters go on; room comes back', async () => {
+    await using folder = await spoolFolder()
+    const volume = join(folder.path, 'small')
+    await mkdir(volume, { recursive: true })
+    if (!(await mountOn(volume))) return
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    const path = join(volume, 'spool')
+    try {
+      const first = await openSpool({ path, deliver: never })
+      const errors: unknown[] = []
+      const receiver = new DeliveryReceiver({
+        secrets: { token: 's' },
+        onError: (error) => errors.push(error),
+      }).onAny(first.keep)
+      let id = 0
+      const send = async (count: number) => {
+        const body = () => JSON.stringify(numbered(id++, { text: 'x'.repeat(10_000) }))
+        const answers = Array.from({ length: count }, () =>
+          receiver.handle({ method: 'POST', headers: { token: 's' }, body: body() }),
+        )
+        for (const { status } of await Promise.all(answers)) expect(status).toBe(204)
+      }
+      // One at a time and many at a time, until several in a row were not kept.
+      for (let round = 0; round < 120; round += 1) await send(round % 2 ? 1 : 20)
+      const kept = first.size
+      expect(kept).toBeGreaterThan(50)
+      expect(errors).toHaveLength(id - kept)
+      for (const error of errors) expect(error).toMatchObject({ name: 'SpoolError' })
+      expect(await first.close({ timeoutMs: 0 })).toBe(kept)
+      // Whatever room is left goes to others.
+      await writeFile(join(volume, 'other'), Buffer.alloc(12 * 2 ** 20)).catch(() => {})
+
+      // A start on a full disk. Each delivery fails once; some become dead letters.
+      const tried = new Set<string>()
+      const { deliver, delivered } = recorder(({ notification }) => {
+        if (tried.has(notification.id)) return
+        tried.add(notification.id)
+        throw new Error('away')
+      })
+      const second = await openSpool({ path, deliver, concurrency: 100 })
+      expect(second.size).toBe(kept)
+      await until(() => second.size === 0)
+      expect(new Set(idsOf(delivered)).size).toBe(kept)
+      expect(delivered).toHaveLength(2 * kept)
+      await keep(second, numbered('after', { text: 'x'.repeat(10_000) }))
+      await until(() => second.size === 0)
+      await second.close()
+      expect((await readdir(path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
+    } finally {
+      unmount(volume)
+      vi.restoreAllMocks()
+    }
+  })
+})
+
+test('a full disk takes dead letters of deliveries that have a file of their own', async () => {
+  await using folder = await spoolFolder()
+  const volume = join(folder.path, 'small')
+  await mkdir(volume, { recursive: true })
+  if (!(await volumes.tmpfs(volume))) return
+  const path = join(volume, 'spool')
+  try {
+    const before = await openSpool({ path, deliver: never })
+    await keep(before, numbered(1))
+    await before.close({ timeoutMs: 0 })
+    await writeFile(join(volume, 'other'), Buffer.alloc(12 * 2 ** 20)).catch(() => {})
+    // Cannot be read by this process: becomes a dead letter at once.
+    const { z } = await import('zod')
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+    const { DeliverySpool } = await import('notification-subscriber/spool')
+    const spool = await DeliverySpool.open({ path, deliver: never, payloads, logger: false })
+    await until(() => spool.size === 0)
+    // Without the issues, for which there was no room.
+    expect(await lettersOf(spool)).toEqual([
+      {
+        id: expect.any(Number),
+        receivedAt: expect.any(Number),
+        body: JSON.stringify(numbered(1)),
+        reason: 'invalid',
+      },
+    ])
+    const invalid = new InvalidDeliveryError('no', { issues: [], body: 'x' })
+    await expect(spool.keepInvalid(invalid)).rejects.toMatchObject({ code: 'SPOOL', reason: 'disk' })
+    await spool.close()
+  } finally {
+    unmount(volume)
+  }
+})

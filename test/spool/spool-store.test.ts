@@ -1,0 +1,629 @@
+/** The store on a file system that fails, waits, takes notes, or has damaged what it was given. */
+import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs/promises'
+import { readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
+import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
+import { describe, expect, test } from 'vitest'
+import { openSpool as openSpoolOn } from '../../src/spool/delivery-spool.js'
+import { batchName, letterName, lineOf } from '../../src/spool/file-format.js'
+import type { SpoolFiles } from '../../src/spool/folder.js'
+import { randomOf } from '../integration/chaos/support/random.js'
+import {
+  idsOf,
+  keep,
+  lettersOf,
+  numbered,
+  openSpool,
+  realTime,
+  recorder,
+  spoolFolder,
+  until,
+} from './support.js'
+
+const never = () => new Promise<never>(() => {})
+
+interface Faults {
+  /** Called before each operation, with its name and the file: may throw, or wait. */
+  before?(operation: string, file: string): unknown
+  /** Whether nothing is synced: a test of content saves the time. */
+  readonly isUnsynced?: boolean
+}
+
+/** The real files, with something before each operation. */
+function filesWith(faults: Faults): SpoolFiles {
+  const wrap =
+    <Args extends readonly unknown[], T>(operation: string, run: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
+      await faults.before?.(operation, String(args[0]))
+      return run(...args)
+    }
+  const open = async (...args: Parameters<typeof fs.open>) => {
+    const path = String(args[0])
+    const handle = await wrap('open', fs.open)(...args)
+    return new Proxy(handle, {
+      get(target, property) {
+        const value = Reflect.get(target, property, target)
+        if (typeof value !== 'function') return value
+        if (property === 'sync' && faults.isUnsynced) return async () => {}
+        return async (...given: unknown[]) => {
+          await faults.before?.(String(property), path)
+          return value.apply(target, given)
+        }
+      },
+    })
+  }
+  return {
+    open,
+    readFile: wrap('readFile', fs.readFile) as typeof fs.readFile,
+    readdir: wrap('readdir', fs.readdir) as typeof fs.readdir,
+    rename: wrap('rename', fs.rename),
+    statfs: fs.statfs,
+    unlink: wrap('unlink', fs.unlink),
+  }
+}
+
+function systemError(code: string): Error {
+  return Object.assign(new Error(`${code}: as the test says`), { code })
+}
+
+/** Measures the longest turn of the event loop, in milliseconds of the processor. */
+function longestTurn(): { stop(): number } {
+  let longest = 0
+  let isStopped = false
+  let before = process.cpuUsage()
+  const measure = () => {
+    const { user, system } = process.cpuUsage(before)
+    longest = Math.max(longest, (user + system) / 1_000)
+    before = process.cpuUsage()
+    if (!isStopped) setImmediate(measure)
+  }
+  setImmediate(measure)
+  return {
+    stop() {
+      isStopped = true
+      return longest
+    },
+  }
+}
+
+const isOfEntry = (file: string) => file.endsWith('.batch')
+
+describe('keep resolves', () => {
+  test('after the file was written and synced, then its name, and not before', async () => {
+    await using folder = await spoolFolder()
+    const notes: string[] = []
+    const files = filesWith({
+      before: (operation, file) => {
+        const kind = file === folder.path ? 'folder' : /\.batch(\.new)?$/.test(file) ? 'file' : 'other'
+        notes.push(`${kind} ${operation}`)
+      },
+    })
+    const spool = await openSpoolOn({ path: folder.path, deliver: never, logger: false }, files)
+    notes.length = 0
+    const kept = Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
+    await kept.then(() => notes.push('resolved'))
+    expect(notes.slice(0, notes.indexOf('resolved') + 1)).toEqual([
+      'file open',
+      'file writeFile',
+      'file sync',
+      'file close',
+      'file rename',
+      'folder open',
+      'folder sync',
+      'folder close',
+      'resolved',
+    ])
+    await spool.close({ timeoutMs: 0 })
+  })
+
+  test.each([
+    ['open', /\.batch\.new$/],
+    ['writeFile', /\.batch\.new$/],
+    ['sync', /\.batch\.new$/],
+    ['rename', /\.batch\.new$/],
+    ['sync', /spool$/],
+  ])(
+    'not at all if %s of %s fails: all keeps of the file reject, and nothing of it stays',
+    async (operation, file) => {
+      await using folder = await spoolFolder()
+      let isBroken = false
+      const files = filesWith({
+        before: (name, path) => {
+          if (isBroken && name === operation && file.test(path)) throw systemError('EIO')
+        },
+      })
+      const { deliver, delivered } = recorder()
+      await using spool = await openSpoolOn({ path: folder.path, deliver, logger: false }, files)
+      isBroken = true
+      const results = await Promise.allSettled([1, 2].map((id) => keep(spool, numbered(id))))
+      for (const result of results) {
+        expect(result).toMatchObject({
+          status: 'rejected',
+          reason: { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } },
+        })
+      }
+      expect(spool.size).toBe(0)
+      expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
+      isBroken = false
+      await keep(spool, numbered(3))
+      await until(() => spool.size === 0)
+      expect(idsOf(delivered)).toEqual(['n3'])
+    },
+  )
+})
+
+describe('a disk that is slow', () => {
+  test('neither holds up answers nor blocks the process; what waits for it is bounded', async () => {
+    await using folder = await spoolFolder()
+    let isSlow = true
+    const files = filesWith({
+      before: async (operation) => {
+        while (isSlow && operation === 'sync') await realTime(5)
+      },
+    })
+    await using spool = await openSpoolOn(
+      { path: folder.path, deliver: () => {}, logger: false, maxBytes: 2 ** 40 },
+      files,
+    )
+    const receiver = new DeliveryReceiver({ secrets: { token: 's' }, ackTimeoutMs: 50, logger: false }).onAny(
+      spool.keep,
+    )
+    const startedAt = performance.now()
+    const answer = await receiver.handle({
+      method: 'POST',
+      headers: { token: 's' },
+      body: JSON.stringify(numbered(1)),
+    })
+    expect(answer.status).toBe(204)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    const large = numbered(2, { text: 'x'.repeat(2 ** 20) })
+    const results = Array.from({ length: 70 }, () => keep(spool, large))
+    await expect(results.at(-1)).rejects.toMatchObject({
+      reason: 'disk',
+      message: expect.stringContaining('too slow'),
+    })
+    isSlow = false
+    const settled = await Promise.allSettled(results)
+    expect(settled.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(60)
+    await until(() => spool.size === 0)
+  })
+
+  test('never blocks the process for long: thousands of files are opened, written to and drained in short turns', async () => {
+    await using folder = await spoolFolder()
+    await fs.mkdir(folder.path, { mode: 0o700 })
+    let id = 1
+    const add = async (count: number) => {
+      const lines = Array.from({ length: count }, (_, index) =>
+        lineOf(id + index, JSON.stringify(numbered(id + index, { text: 'x'.repeat(800) }))),
+      )
+      const bytes = Buffer.concat(lines)
+      const fields = { dueAt: 0, id, attempts: 0, reportedAt: 0, count, bytes: bytes.length }
+      await writeFile(join(folder.path, batchName(fields)), bytes)
+      id += count
+    }
+    for (let file = 0; file < 3_000; file += 1) await add(1)
+    for (let file = 0; file < 5; file += 1) await add(1_000)
+    const files = filesWith({ before: (operation) => (operation === 'sync' ? realTime(50) : undefined) })
+    const turns = longestTurn()
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpoolOn({ path: folder.path, deliver, logger: false }, files)
+    await Promise.all(Array.from({ length: 500 }, (_, index) => keep(spool, numbered(`new${index}`))))
+    await until(() => spool.size === 0)
+    expect(delivered).toHaveLength(8_500)
+    // In time of the processor: on a busy machine a turn takes longer than its work.
+    expect(turns.stop()).toBeLessThan(150)
+  })
+})
+
+test('a folder of very many names is opened in many short turns', async () => {
+  await using folder = await spoolFolder()
+  let turns = 0
+  let isCounting = false
+  const count = () => {
+    turns += 1
+    if (isCounting) setImmediate(count)
+  }
+  const real = filesWith({})
+  const names = Array.from({ length: 20_000 }, (_, id) => letterName({ id, kind: 'stuck', bytes: 1 }))
+  const files: SpoolFiles = {
+    ...real,
+    // The names are read between these two calls.
+    readdir: (async () => {
+      isCounting = true
+      count()
+      return names.map((name) => ({ name, isFile: () => true }))
+    }) as unknown as typeof fs.readdir,
+    statfs: (async (path: string) => {
+      isCounting = false
+      return fs.statfs(path)
+    }) as typeof fs.statfs,
+  }
+  await using _spool = await openSpoolOn({ path: folder.path, deliver: never, logger: false }, files)
+  expect(turns).toBeGreaterThan(15)
+})
+
+describe('a disk that fails', () => {
+  test('does not make a delivered entry count as gone, nor deliver it twice, while it cannot be removed', async () => {
+    await using folder = await spoolFolder()
+    let failures = 0
+    const files = filesWith({
+      before: (operation, file) => {
+        if (operation === 'unlink' && isOfEntry(file) && failures++ < 1) throw systemError('EIO')
+      },
+    })
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpoolOn({ path: folder.path, deliver, logger: false }, files)
+    await keep(spool, numbered(1))
+    await until(() => failures === 1)
+    await realTime(20)
+    expect(spool.size).toBe(1)
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
+  test('while it is read holds up nothing that can be read', async () => {
+    await using folder = await spoolFolder()
+    const before = await openSpool({ path: folder.path, deliver: never })
+    await keep(before, numbered(1))
+    await keep(before, numbered(2))
+    await before.close({ timeoutMs: 0 })
+    const [bad] = (await readdir(folder.path)).toSorted()
+    const files = filesWith({
+      before: (operation, file) => {
+        if (operation === 'readFile' && file.endsWith(bad ?? '')) throw systemError('EIO')
+      },
+    })
+    const { deliver, delivered } = recorder()
+    const spool = await openSpoolOn({ path: folder.path, deliver, logger: false }, files)
+    await until(() => delivered.length === 1)
+    expect(idsOf(delivered)).toEqual(['n2'])
+    expect(await spool.close()).toBe(1)
+  })
+
+  test('makes dead letters that cannot be read a SpoolError', async () => {
+    await using folder = await spoolFolder()
+    const files = filesWith({
+      before: (operation) => {
+        if (operation === 'readFile') throw systemError('EIO')
+      },
+    })
+    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {}, logger: false }, files)
+    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
+    await expect(lettersOf(spool)).rejects.toBeInstanceOf(SpoolError)
+  })
+
+  test('while a dead letter is put back or discarded makes a SpoolError, and the letter stays', async () => {
+    await using folder = await spoolFolder()
+    let isBroken = false
+    const files = filesWith({
+      before: (operation) => {
+        if (isBroken && operation === 'unlink') throw systemError('EIO')
+      },
+    })
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpoolOn({ path: folder.path, deliver, logger: false }, files)
+    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(1) }))
+    const [{ id } = { id: 0 }] = await lettersOf(spool)
+    isBroken = true
+    const refused = { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } }
+    await expect(spool.discard(id)).rejects.toMatchObject(refused)
+    await expect(spool.retry(id)).rejects.toMatchObject(refused)
+    isBroken = false
+    expect(await lettersOf(spool)).toMatchObject([{ id }])
+    expect(await spool.discard(id)).toBe(true)
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+})
+
+describe('a disk that has no room', () => {
+  test('repeats the entries of a file together, and gives them files of their own later', async () => {
+    await using folder = await spoolFolder()
+    let isFull = false
+    const files = filesWith({
+      before: (operation) => {
+        if (isFull && operation === 'writeFile') throw systemError('ENOSPC')
+      },
+    })
+    let isWorking = false
+    const { deliver, delivered } = recorder(() => {
+      if (!isWorking) throw new Error('away')
+    })
+    const spool = await openSpoolOn({ path: folder.path, deliver, logger: false }, files)
+    const kept = Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
+    await kept
+    isFull = true
+    await until(() => delivered.length >= 3)
+    await expect(keep(spool, numbered(4))).rejects.toMatchObject({ reason: 'disk' })
+    // Their second attempts come after a second.
+    await until(() => delivered.length >= 6)
+    isFull = false
+    isWorking = true
+    await until(() => spool.size === 0)
+    expect(new Set(idsOf(delivered))).toEqual(new Set(['n1', 'n2', 'n3']))
+    await spool.close()
+    expect(await readdir(folder.path)).toEqual([])
+  })
+})
+
+describe('after a process was killed', () => {
+  test('between writing a file of its own for an entry and marking the entry: it is delivered once', async () => {
+    await using folder = await spoolFolder()
+    let isKilled = false
+    const files = filesWith({
+      before: (operation) => (operation === 'write' && isKilled ? never() : undefined),
+    })
+    isKilled = true
+    const first = await openSpoolOn(
+      {
+        path: folder.path,
+        logger: false,
+        deliver: ({ notification }) => (notification.id === 'n1' ? Promise.reject(new Error('no')) : never()),
+      },
+      files,
+    )
+    await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
+    const batches = async () => (await readdir(folder.path)).filter(isOfEntry)
+    while ((await batches()).length < 2) await realTime(5)
+    // What a kill leaves: the files, and a lock that no process listens on.
+    const copy = `${folder.path}-copy`
+    await fs.mkdir(copy, { mode: 0o700 })
+    for (const name of await batches()) await fs.copyFile(join(folder.path, name), join(copy, name))
+    const { deliver, delivered } = recorder()
+    await using second = await openSpool({ path: copy, deliver })
+    await until(() => second.size === 0)
+    expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2'])
+  })
+
+  test('while it wrote: what has no name yet was not acknowledged, and is removed', async () => {
+    await using folder = await spoolFolder()
+    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    const fields = { dueAt: 0, id: 1, attempts: 0, reportedAt: 0, count: 1, bytes: 9 }
+    const letter = letterName({ id: 2, kind: 'stuck', bytes: 9 })
+    for (const name of [batchName(fields), letter]) await writeFile(join(folder.path, `${name}.new`), 'half')
+    await writeFile(join(folder.path, '0123456789abcdef.lock.new'), '')
+    const damages: SpoolDamage[] = []
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver: () => {},
+      onDamaged: (each) => damages.push(each),
+    })
+    expect(spool.size).toBe(0)
+    expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
+    expect(damages).toEqual([])
+  })
+
+  test.each([
+    ['a letter was written and its delivery not removed', 10, 'unreadable'],
+    ['a letter was put back and not removed', 0, 'stuck'],
+  ] as const)('when %s: the letter is kept, and the delivery not repeated', async (_when, attempts, kind) => {
+    await using folder = await spoolFolder()
+    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    const line = lineOf(5, JSON.stringify(numbered(1)))
+    const fields = { dueAt: attempts, id: 5, attempts, reportedAt: 0, count: 1, bytes: line.length }
+    await writeFile(join(folder.path, batchName(fields)), line)
+    const letter = Buffer.concat([line, lineOf(6, '{}')])
+    await writeFile(join(folder.path, letterName({ id: 5, kind, bytes: letter.length })), letter)
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({ path: folder.path, deliver })
+    expect(spool.size).toBe(0)
+    expect((await readdir(folder.path)).filter(isOfEntry)).toEqual([])
+    expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: JSON.stringify(numbered(1)) }])
+    expect(await spool.retry(5)).toBe(true)
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
+  test('with marks in a file: what is left is delivered, and `size` is exact once the file is read', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(({ notification }) =>
+      Number(notification.id.slice(1)) % 2 ? never() : undefined,
+    )
+    const first = await openSpool({ path: folder.path, deliver, concurrency: 20 })
+    await Promise.all(Array.from({ length: 20 }, (_, id) => keep(first, numbered(id))))
+    await until(() => first.size === 10)
+    expect(await first.close({ timeoutMs: 0 })).toBe(10)
+    delivered.length = 0
+    const again = recorder()
+    await using second = await openSpool({ path: folder.path, deliver: again.deliver })
+    expect(second.size).toBe(20)
+    await until(() => second.size <= 10)
+    await until(() => second.size === 0)
+    expect(again.delivered).toHaveLength(10)
+  })
+})
+
+describe('damage', () => {
+  test('of 200 kinds in 200 folders: each start succeeds, no text is altered, what is whole is delivered, and the damage is reported', async () => {
+    const seed = Number(process.env.RANDOM_SEED ?? 24)
+    const random = randomOf(seed)
+    const unsynced = filesWith({ isUnsynced: true })
+    const between = (min: number, max: number) => Math.floor(random.between(min, max))
+    for (let round = 0; round < 200; round += 1) {
+      await using folder = await spoolFolder()
+      const kept = recorder(never)
+      const options = { path: folder.path, logger: false as const }
+      const before = await openSpoolOn({ ...options, deliver: kept.deliver, concurrency: 1 }, unsynced)
+      let id = 0
+      for (let group = 0; group < 3; group += 1) {
+        await Promise.all(
+          Array.from({ length: between(1, 8) }, () =>
+            keep(before, numbered(id++, { text: 'ü'.repeat(between(0, 200)) })),
+          ),
+        )
+      }
+      await before.close({ timeoutMs: 0 })
+      const names = (await readdir(folder.path)).filter(isOfEntry)
+      const name = names[between(0, names.length)] ?? ''
+      const file = join(folder.path, name)
+      const whole = await readFile(file)
+      const kind = ['bit', 'zeros', 'noise', 'cut', 'duplicate', 'name'][between(0, 6)]
+      const start = between(0, whole.length)
+      const end = Math.min(whole.length, start + between(1, 600))
+      let bytes = Buffer.from(whole)
+      if (kind === 'bit') bytes[start] = (bytes[start] ?? 0) ^ (1 << between(0, 8))
+      if (kind === 'zeros') bytes.fill(0, start, end)
+      if (kind === 'noise') for (let at = start; at < end; at += 1) bytes[at] = between(0, 256)
+      if (kind === 'cut') bytes = bytes.subarray(0, start)
+      if (kind === 'duplicate') whole.copy(bytes, start, 0, end - start)
+      const isName = kind === 'name'
+      if (isName) {
+        const at = between(0, name.length)
+        const damaged = `${name.slice(0, at)}${name[at] === 'x' ? 'y' : 'x'}${name.slice(at + 1)}`
+        await rename(file, join(folder.path, damaged))
+      } else await writeFile(file, bytes)
+      const isDamaged = isName || !bytes.equals(whole)
+      // Each entry of the damaged file that is whole stands between its line breaks.
+      const lines = [...whole.toString('latin1').matchAll(/\n[^\n]+\n/g)]
+      const lost = new Set(
+        lines
+          .filter(([line], index) => {
+            const offset = lines[index]?.index ?? 0
+            return isName || bytes.toString('latin1', offset, offset + line.length) !== line
+          })
+          .map(
+            ([line]) =>
+              JSON.parse(
+                Buffer.from(line, 'latin1')
+                  .toString()
+                  .replace(/^\n\S+ \S+ /, ''),
+              ).notification.id,
+          ),
+      )
+      const damages: SpoolDamage[] = []
+      const { deliver, delivered } = recorder()
+      const spool = await openSpool({ path: folder.path, deliver, onDamaged: (each) => damages.push(each) })
+      await until(() => spool.size === 0)
+      await spool.close()
+      const what = `RANDOM_SEED=${seed}, round ${round}, ${kind}`
+      const ids = idsOf(delivered)
+      for (const delivery of delivered) {
+        const { id: number, payload } = delivery.notification
+        expect(delivery, what).toEqual(numbered(number.slice(1), payload))
+        expect(JSON.stringify(payload), what).toMatch(/^{"text":"ü*"}$/)
+      }
+      for (let number = 0; number < id; number += 1) {
+        if (!lost.has(`n${number}`)) expect(ids, what).toContain(`n${number}`)
+      }
+      expect(new Set(ids).size, what).toBe(ids.length)
+      expect(damages.length > 0, what).toBe(isDamaged)
+      const left = (await readdir(folder.path)).filter((each) => !each.endsWith('.lock'))
+      expect(left.length, what).toBe(isDamaged ? 1 : 0)
+    }
+  })
+
+  test('of a dead letter is reported, and the letter kept as `….damaged`', async () => {
+    await using folder = await spoolFolder()
+    const damages: SpoolDamage[] = []
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver: () => {},
+      onDamaged: (each) => damages.push(each),
+    })
+    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'first' }))
+    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'second' }))
+    const [name = ''] = (await readdir(folder.path)).filter((each) => each.endsWith('.letter')).toSorted()
+    const file = join(folder.path, name)
+    await writeFile(file, (await readFile(file, 'utf8')).replace('first', 'fIrst'))
+    expect((await lettersOf(spool)).map(({ body }) => body)).toEqual(['second'])
+    expect(damages).toEqual([{ file, offset: expect.any(Number) }])
+    expect(await readdir(folder.path)).toContain(`${name}.damaged`)
+  })
+
+  test('a dead letter that is discarded while it is read is no damage; one that somebody removed is', async () => {
+    await using folder = await spoolFolder()
+    let whenRead: (file: string) => unknown = () => {}
+    const files = filesWith({
+      before: (operation, file) => (operation === 'readFile' ? whenRead(file) : undefined),
+    })
+    const damages: SpoolDamage[] = []
+    const onDamaged = (each: SpoolDamage) => void damages.push(each)
+    await using spool = await openSpoolOn(
+      { path: folder.path, deliver: () => {}, logger: false, onDamaged },
+      files,
+    )
+    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
+    const [{ id } = { id: 0 }] = await lettersOf(spool)
+    whenRead = () => spool.discard(id)
+    expect(await lettersOf(spool)).toEqual([])
+    expect(damages).toEqual([])
+    whenRead = () => {}
+    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
+    const [name = ''] = (await readdir(folder.path)).filter((each) => each.endsWith('.letter'))
+    const file = join(folder.path, name)
+    await unlink(file)
+    expect(await lettersOf(spool)).toEqual([])
+    expect(damages).toEqual([{ file }])
+  })
+
+  test('a file that somebody removed is reported, and waits no longer', async () => {
+    await using folder = await spoolFolder()
+    const before = await openSpool({ path: folder.path, deliver: never })
+    await keep(before, numbered(1))
+    await before.close({ timeoutMs: 0 })
+    const [name = ''] = await readdir(folder.path)
+    const damages: SpoolDamage[] = []
+    const files = filesWith({
+      before: async (operation, file) => {
+        if (operation === 'readFile') await unlink(file).catch(() => {})
+      },
+    })
+    const onDamaged = (each: SpoolDamage) => void damages.push(each)
+    await using spool = await openSpoolOn(
+      { path: folder.path, deliver: () => {}, logger: false, onDamaged },
+      files,
+    )
+    await until(() => spool.size === 0)
+    expect(damages).toEqual([{ file: join(folder.path, name) }])
+  })
+
+  test('files that somebody else put there are reported and left alone, whatever they are called', async () => {
+    await using folder = await spoolFolder()
+    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    const fields = { dueAt: 0, attempts: 0, reportedAt: 0, count: 1, bytes: 9 }
+    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => batchName({ ...fields, id }))
+    const files = ['half.batch.new', 'my.letter.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
+    for (const name of files) await writeFile(join(folder.path, name), 'theirs')
+    await fs.mkdir(join(folder.path, aFolder))
+    await fs.mkdir(join(folder.path, 'lost+found'))
+    await fs.symlink('yarn.lock', join(folder.path, aLink))
+    execFileSync('mkfifo', [join(folder.path, aPipe)])
+    const damages: SpoolDamage[] = []
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({
+      path: folder.path,
+      deliver,
+      onDamaged: (each) => damages.push(each),
+    })
+    expect(spool.size).toBe(0)
+    const reported = [...files, aFolder, aLink, aPipe].map((name) => ({ file: join(folder.path, name) }))
+    expect(new Set(damages)).toEqual(new Set(reported))
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+    expect(await readdir(folder.path)).toEqual(expect.arrayContaining([...files, aFolder, aLink, aPipe]))
+  })
+
+  test('is an error line of the log, also if `onDamaged` throws', async () => {
+    await using folder = await spoolFolder()
+    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await writeFile(join(folder.path, 'notes.txt'), '')
+    const lines: object[] = []
+    const log = (fields: object) => void lines.push(fields)
+    const logger = { debug: log, info: log, warn: log, error: log }
+    const onDamaged = () => {
+      throw new Error('broken')
+    }
+    await using _spool = await DeliverySpool.open({ path: folder.path, deliver: () => {}, logger, onDamaged })
+    expect(lines).toContainEqual({ event: 'spool.damaged', file: join(folder.path, 'notes.txt') })
+    await until(() => lines.length > 2)
+    expect(lines).toContainEqual({
+      event: 'spool.callback-failed',
+      callback: 'onDamaged',
+      err: new Error('broken'),
+    })
+    expect(await readdir(folder.path)).toContain('notes.txt')
+  })
+})

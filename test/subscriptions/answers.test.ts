@@ -1,0 +1,501 @@
+import { inspect } from 'node:util'
+import {
+  ApiError,
+  type NotificationClient,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  SubscriptionConflictError,
+  SubscriptionNotFoundError,
+} from 'notification-subscriber'
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  baseUrl,
+  credentials,
+  type FakeService,
+  fakeService,
+  subscription,
+  tokenAnswer,
+} from '../support/fake-service.js'
+
+const url = `${baseUrl}/api/subscriptions`
+
+let service: FakeService
+beforeEach(() => {
+  service = fakeService()
+  service.onToken = () => tokenAnswer('header.payload.sig')
+})
+
+const client = (options: object = {}) => service.client({ retry: false, ...options })
+
+function answer(response: () => Response) {
+  service.onCall = response
+}
+
+/** As `fetch` does when the network fails. */
+function failedFetch(): never {
+  throw new TypeError('Failed to fetch')
+}
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('should have failed'),
+    (reason: unknown) => reason,
+  )
+
+const secrets = { parameters: { token: 'callback-t0ken' }, headers: { UserData: 'user-d4ta' } }
+
+describe('the request (interface 4.2)', () => {
+  test('is a form POST with a Bearer token, lists joined by commas, parameters in the form and headers as headers', async () => {
+    answer(() => Response.json({ subscription_id: 123 }, { status: 201 }))
+    const created = await client().createSubscription({
+      notificationTypes: ['behavioral', 'call-score'],
+      usernames: ['alice', 'bob'],
+      callbackUrl: 'https://app.example.com/notifications?a=b&c=d',
+      recreateIfExists: true,
+      parameters: { token: 'a b+c%&=', 'X-Region': 'eu' },
+      headers: { UserData: 'myData' },
+    })
+    expect(created).toEqual({ subscriptionId: 123 })
+    const [request] = service.calls
+    expect(request?.method).toBe('POST')
+    expect(request?.headers.get('authorization')).toBe('Bearer header.payload.sig')
+    expect(request?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+    expect(request?.headers.get('userdata')).toBe('myData')
+    expect(request?.body).toBe(
+      'notification_type=behavioral%2Ccall-score&username=alice%2Cbob' +
+        '&callback_url=https%3A%2F%2Fapp.example.com%2Fnotifications%3Fa%3Db%26c%3Dd' +
+        '&recreateIfExists=true&token=a+b%2Bc%25%26%3D&X-Region=eu',
+    )
+  })
+
+  test('says nothing about recreateIfExists unless asked to', async () => {
+    answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
+    await client().createSubscription(subscription)
+    await client().createSubscription({ ...subscription, recreateIfExists: false })
+    expect(service.calls[0]?.body).not.toContain('recreateIfExists')
+    expect(service.calls[1]?.body).toContain('recreateIfExists=false')
+  })
+
+  test('goes to the path under baseUrl, with or without a slash at its end', async () => {
+    for (const base of ['https://gateway.example.com/notify', 'https://gateway.example.com/notify/']) {
+      answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
+      await client({ baseUrl: base }).createSubscription(subscription)
+      expect(service.calls.at(-1)?.url).toBe('https://gateway.example.com/notify/api/subscriptions')
+    }
+  })
+
+  test('a URL object is a callback URL, too', async () => {
+    answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
+    await client().createSubscription({ ...subscription, callbackUrl: new URL('https://app.example.com/x') })
+    expect(new URLSearchParams(service.calls[0]?.body).get('callback_url')).toBe('https://app.example.com/x')
+  })
+})
+
+describe('409 Conflict (interface 3 and 7)', () => {
+  beforeEach(() => answer(() => new Response('conflict', { status: 409 })))
+
+  test('without recreateIfExists it is a duplicate or an overlap, and the message says how to go on', async () => {
+    const error = await failure(client().createSubscription({ ...subscription, ...secrets }))
+    expect(error).toBeInstanceOf(SubscriptionConflictError)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({
+      code: 'SUBSCRIPTION_CONFLICT',
+      status: 409,
+      body: 'conflict',
+      reason: 'duplicate-or-overlap',
+      request: { ...subscription, recreateIfExists: false },
+    })
+    expect((error as Error).message).toBe(
+      'An existing subscription covers behavioral for alice to https://app.example.com/notifications, ' +
+        'wholly or in part. Nothing was created. ' +
+        'If it is identical, set `recreateIfExists: true` to replace it and get its new id; ' +
+        'if that fails with 409, too, it overlaps only in part: unsubscribe it first.',
+    )
+  })
+
+  test('with recreateIfExists it can only be a partial overlap', async () => {
+    const error = await failure(
+      client().createSubscription({ ...subscription, ...secrets, recreateIfExists: true }),
+    )
+    expect(error).toMatchObject({ reason: 'partial-overlap', request: { recreateIfExists: true } })
+    expect((error as Error).message).toBe(
+      'An existing subscription covers part of behavioral for alice to https://app.example.com/notifications, ' +
+        'and `recreateIfExists` replaces only an identical one. Nothing was created or deleted. ' +
+        'Unsubscribe the existing subscription first, or leave out the users and types that it covers, ' +
+        'or use another callback URL.',
+    )
+  })
+
+  test('tryCreateSubscription returns it instead', async () => {
+    const result = await client().tryCreateSubscription(subscription)
+    expect(result.created).toBe(false)
+    if (!result.created) expect(result.conflict.reason).toBe('duplicate-or-overlap')
+  })
+
+  test('no parameter or header value, no token and no credential is anywhere in it', async () => {
+    answer(
+      () => new Response('you sent callback-t0ken and user-d4ta with header.payload.sig', { status: 409 }),
+    )
+    const error = await failure(client().createSubscription({ ...subscription, ...secrets }))
+    const shown = inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error) + String(error)
+    for (const secret of ['callback-t0ken', 'user-d4ta', 'header.payload.sig', credentials.clientSecret]) {
+      expect(shown).not.toContain(secret)
+    }
+  })
+
+  test('many usernames make no endless message, but all are in the error', async () => {
+    const usernames = Array.from({ length: 500 }, (_, index) => `agent-${index}`)
+    const error = await failure(client().createSubscription({ ...subscription, usernames }))
+    expect((error as Error).message.length).toBeLessThan(600)
+    expect(error).toMatchObject({ request: { usernames } })
+  })
+
+  test.each([
+    [['alice', 'bob', 'carol'], 'behavioral, call-score for alice, bob, carol to https'],
+    [['alice', 'bob', 'carol', 'dave'], 'behavioral, call-score for alice, bob, carol and 1 more to https'],
+  ])('%j are named as far as they are few', async (usernames, words) => {
+    const error = await failure(
+      client().createSubscription({
+        ...subscription,
+        notificationTypes: ['behavioral', 'call-score'],
+        usernames,
+      }),
+    )
+    expect((error as Error).message).toContain(words)
+  })
+
+  test('the error keeps what was asked for, even if the caller changes it meanwhile', async () => {
+    const usernames = ['alice']
+    const notificationTypes = ['behavioral' as const]
+    const callbackUrl = new URL('https://app.example.com/one')
+    const call = failure(client().createSubscription({ usernames, notificationTypes, callbackUrl }))
+    usernames.push('bob')
+    notificationTypes.pop()
+    callbackUrl.pathname = '/two'
+    expect(await call).toMatchObject({
+      request: {
+        usernames: ['alice'],
+        notificationTypes: ['behavioral'],
+        callbackUrl: 'https://app.example.com/one',
+      },
+    })
+  })
+})
+
+describe('other answers', () => {
+  test('tryCreateSubscription returns the id of what it created', async () => {
+    answer(() => Response.json({ subscription_id: 9 }, { status: 201 }))
+    expect(await client().tryCreateSubscription(subscription)).toEqual({ created: true, subscriptionId: 9 })
+  })
+
+  test.each([
+    ['an id beyond the safe integers', '{"subscription_id": 9007199254740993}'],
+    ['an id that is a string', '{"subscription_id": "12345"}'],
+    ['an id that is a fraction', '{"subscription_id": 1.5}'],
+    ['no id', '{}'],
+    ['HTML', '<html>'],
+    ['truncated JSON', '{"subscription_id": 12'],
+    ['nothing', ''],
+  ])('201 with %s is refused, and keeps the raw body', async (_name, body) => {
+    answer(() => new Response(body, { status: 201 }))
+    const error = await failure(client().createSubscription(subscription))
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 201, body })
+    expect((error as Error).message).toMatch(
+      /^The service answered 201, but the body holds no usable subscription_id \(.+\)\. A subscription probably exists now: the body is in error\.body, and creating again with `recreateIfExists: true` replaces the subscription and returns its id\.$/,
+    )
+  })
+
+  test('200 with a page is a `ResponseValidationError` that names the address', async () => {
+    answer(() => new Response('<!doctype html><title>Sign in</title>', { status: 200 }))
+    const error = await failure(client().createSubscription(subscription))
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({
+      status: 200,
+      url,
+      body: '<!doctype html><title>Sign in</title>',
+      message:
+        `Could not create the subscription: ${url} answered 200 with a page of HTML or XML, which is not from the ` +
+        'service, but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
+    })
+  })
+
+  test('200 with a page settles nothing for an attempt before whose answer was lost', async () => {
+    let count = 0
+    answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 200 }))
+    const wanted = { ...subscription, recreateIfExists: true }
+    const error = await failure(client({ retry: { baseDelayMs: 0 } }).createSubscription(wanted))
+    expect(error).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: { code: 'RESPONSE_VALIDATION', status: 200 },
+    })
+  })
+
+  test.each([201, 400, 409, 503])(
+    'an error about an answer of %i says which address answered',
+    async (status) => {
+      answer(() => new Response('no', { status }))
+      expect(await failure(client().createSubscription(subscription))).toMatchObject({ status, url })
+    },
+  )
+
+  test('a 201 without an id is reported as such, also when an answer before it was lost', async () => {
+    let count = 0
+    answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 201 }))
+    const retry = { baseDelayMs: 0 }
+    const error = await failure(
+      client({ retry }).createSubscription({ ...subscription, recreateIfExists: true }),
+    )
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ status: 201, body: '<html>' })
+  })
+
+  test('the largest and smallest safe ids are ids', async () => {
+    for (const id of [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0]) {
+      answer(() => Response.json({ subscription_id: id }, { status: 201 }))
+      expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: id })
+    }
+  })
+
+  test('a body over 1 MiB is cut off and reported', async () => {
+    answer(
+      () =>
+        new Response(`{"subscription_id": 1, "padding": "${'x'.repeat(3 * 1024 * 1024)}"}`, {
+          status: 201,
+        }),
+    )
+    const error = await failure(client().createSubscription(subscription))
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect((error as ResponseValidationError).body).toHaveLength(64 * 1024)
+    expect(error).toMatchObject({ issues: [{ path: [], message: 'is incomplete or too long' }] })
+  })
+
+  test('a body of 1 MiB to the byte is read', async () => {
+    const start = '{"subscription_id": 1, "padding": "'
+    const padding = 'x'.repeat(1024 * 1024 - start.length - 2)
+    answer(() => new Response(`${start}${padding}"}`, { status: 201 }))
+    expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: 1 })
+  })
+
+  test('each status is an ApiError that says what to do', async () => {
+    const messages = []
+    for (const status of [199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 503]) {
+      const error = await failure(
+        client({
+          auth: { username: 'u', password: 'p' },
+          fetch: async () => ({ status, text: async () => 'the body' }),
+        }).createSubscription(subscription),
+      )
+      expect(error).toBeInstanceOf(ApiError)
+      expect(error).toMatchObject({ code: 'API', status, body: 'the body' })
+      messages.push((error as Error).message)
+    }
+    expect(messages).toMatchInlineSnapshot(`
+      [
+        "Could not create the subscription: the service answered 199. Its explanation is in error.body.",
+        "Could not create the subscription: the service answered 300. Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: the service answered 302. Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: the service answered 399. Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: the service answered 400. Its explanation is in error.body.",
+        "Could not create the subscription: the service answered 401. It does not accept the credentials: check \`auth\`, and that access was activated.",
+        "Could not create the subscription: the service answered 403. The credentials are valid but do not permit this: ask the operator of the service for access.",
+        "Could not create the subscription: the service answered 404. Check \`baseUrl\`: there is no subscription service at https://notifications.example.com/api/subscriptions.",
+        "Could not create the subscription: the service answered 418. Its explanation is in error.body.",
+        "Could not create the subscription: the service answered 429. It is busy: try again later.",
+        "Could not create the subscription: the service answered 501. It failed: try again later.",
+        "Could not create the subscription: the service answered 503. It is busy: try again later.",
+      ]
+    `)
+  })
+
+  test('Retry-After is read in seconds', async () => {
+    answer(() => new Response('', { status: 429, headers: { 'retry-after': '7' } }))
+    const error = await failure(client().createSubscription(subscription))
+    expect(error).toMatchObject({ retryAfterMs: 7_000 })
+    expect((error as Error).message).toBe(
+      'Could not create the subscription: the service answered 429. It is busy: try again in 7 s.',
+    )
+  })
+
+  test.each([500, 502, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
+    answer(() => new Response('', { status }))
+    const error = await failure(client().createSubscription(subscription))
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: { status },
+      request: { usernames: ['alice'] },
+    })
+    expect((error as Error).message).toBe(
+      'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
+        'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
+        `(Could not create the subscription: the service answered ${status}. It failed: try again later.)`,
+    )
+  })
+
+  test('a connection that breaks leaves the outcome unknown', async () => {
+    answer(() => failedFetch())
+    const callbackUrl = new URL('https://app.example.com/one')
+    const call = failure(client().createSubscription({ ...subscription, callbackUrl }))
+    // Of no effect: the error tells of what was asked for.
+    callbackUrl.pathname = '/two'
+    const error = await call
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({
+      cause: { code: 'CONNECTION', requestSent: true },
+      request: { callbackUrl: 'https://app.example.com/one' },
+    })
+  })
+})
+
+describe('unsubscribe (interface 4.3; method and path from the public developer pages)', () => {
+  test('is a DELETE without a body', async () => {
+    const service = fakeService()
+    service.onCall = () => new Response(null, { status: 204 })
+    expect(await service.client().unsubscribe(42)).toBeUndefined()
+    expect(service.calls).toMatchObject([
+      { method: 'DELETE', url: `${baseUrl}/api/subscriptions/42`, body: '' },
+    ])
+    expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
+  })
+
+  test('404 is a SubscriptionNotFoundError that is an ApiError and knows the id', async () => {
+    const service = fakeService()
+    service.onCall = () => new Response('gone', { status: 404 })
+    const error = await service
+      .client()
+      .unsubscribe(42)
+      .catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(SubscriptionNotFoundError)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({
+      code: 'SUBSCRIPTION_NOT_FOUND',
+      status: 404,
+      subscriptionId: 42,
+      body: 'gone',
+      url: `${baseUrl}/api/subscriptions/42`,
+    })
+  })
+
+  test('a 404 to a repeat means that the first try, whose answer was lost, has worked', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => new Response('', { status: count === 1 ? 502 : 404 })
+    await service.client({ retry: { baseDelayMs: 0 } }).unsubscribe(42)
+    expect(service.calls).toHaveLength(2)
+  })
+
+  test('a 404 after the service turned the first try away is a 404', async () => {
+    const service = fakeService()
+    service.onCall = (_call, count) => new Response('', { status: count === 1 ? 503 : 404 })
+    await expect(service.client({ retry: { baseDelayMs: 0 } }).unsubscribe(42)).rejects.toBeInstanceOf(
+      SubscriptionNotFoundError,
+    )
+  })
+})
+
+describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
+  test('is a PUT with the parameters as a form and the headers as headers; any 2xx is a success', async () => {
+    for (const status of [200, 202, 204]) {
+      const service = fakeService()
+      service.onCall = () => new Response(null, { status })
+      await service
+        .client()
+        .updateSubscriptionParameters(7, { parameters: { token: 'next' }, headers: { UserData: 'x' } })
+      const [call] = service.calls
+      expect(call).toMatchObject({ method: 'PUT', url: `${baseUrl}/api/subscriptions/7`, body: 'token=next' })
+      expect(call?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+      expect(call?.headers.get('userdata')).toBe('x')
+    }
+  })
+
+  test('404 is a SubscriptionNotFoundError', async () => {
+    const service = fakeService()
+    service.onCall = () => new Response('', { status: 404 })
+    await expect(
+      service.client().updateSubscriptionParameters(7, { parameters: { token: 'next' } }),
+    ).rejects.toBeInstanceOf(SubscriptionNotFoundError)
+  })
+
+  test.each([{}, { parameters: {} }, { parameters: {}, headers: {} }])(
+    '%j changes nothing and is refused',
+    async (input) => {
+      await expect(fakeService().client().updateSubscriptionParameters(7, input)).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        issues: [{ message: 'at least one parameter or header must be given' }],
+      })
+    },
+  )
+})
+
+describe('an answer that is neither', () => {
+  const calls = [
+    ['unsubscribe', (client: NotificationClient) => client.unsubscribe(7)],
+    [
+      'update the subscription',
+      (client: NotificationClient) => client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }),
+    ],
+  ] as const
+
+  test.each(calls)(
+    '%s: an error status after an answer was lost says that it may have worked',
+    async (attempt, call) => {
+      for (const lost of [true, false]) {
+        const service = fakeService()
+        service.onCall = (_call, count) => new Response('no', { status: count === 1 && lost ? 502 : 400 })
+        await expect(call(service.client({ retry: { baseDelayMs: 0 } }))).rejects.toMatchObject({
+          code: 'API',
+          status: 400,
+          body: 'no',
+          message:
+            `Could not ${attempt}: the service answered 400. Its explanation is in error.body.` +
+            (lost ? ' The call may still have taken effect; repeating it is safe.' : ''),
+        })
+      }
+    },
+  )
+
+  test.each(calls)('%s: a page is not from the service', async (attempt, call) => {
+    const service = fakeService()
+    service.onCall = () => new Response('\n <html>log in', { status: 200 })
+    const error = await call(service.client()).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({
+      status: 200,
+      body: '\n <html>log in',
+      issues: [{ path: [], message: 'is a page of HTML or XML' }],
+      message:
+        `Could not ${attempt}: ${baseUrl}/api/subscriptions/7 answered 200 with a page of HTML or XML, which is not ` +
+        'from the service, but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
+      url: `${baseUrl}/api/subscriptions/7`,
+    })
+  })
+
+  test.each(calls)('%s: a success may have any other body', async (_attempt, call) => {
+    const service = fakeService()
+    service.onCall = () => new Response('{"text":"a < b"}', { status: 299 })
+    await expect(call(service.client())).resolves.toBeUndefined()
+  })
+})
+
+test('routes override method and path of both', async () => {
+  const service = fakeService()
+  service.onCall = () => new Response(null, { status: 204 })
+  const client = service.client({
+    routes: {
+      unsubscribe: { method: 'POST', path: '/v2/subscriptions/{subscriptionId}/end' },
+      update: { path: '/v2/subscriptions/{subscriptionId}/token' },
+    },
+  })
+  await client.unsubscribe(1)
+  await client.updateSubscriptionParameters(2, { parameters: { token: 'next' } })
+  const post = service.client({ routes: { update: { method: 'POST' } } })
+  await post.updateSubscriptionParameters(3, { parameters: { token: 'next' } })
+  expect(service.calls.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    `POST ${baseUrl}/v2/subscriptions/1/end`,
+    `PUT ${baseUrl}/v2/subscriptions/2/token`,
+    `POST ${baseUrl}/api/subscriptions/3`,
+  ])
+  expect(service.calls.map(({ headers }) => headers.get('accept'))).toEqual(
+    service.calls.map(() => 'application/json'),
+  )
+})

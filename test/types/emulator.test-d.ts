@@ -1,0 +1,61 @@
+import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+import {
+  type CallbackResult,
+  type Emulator,
+  type EmulatorClientOptions,
+  emulatorHandlers,
+  type RecordedCallback,
+  type RecordedRequest,
+  startEmulator,
+} from 'notification-subscriber/emulator'
+import { describe, expectTypeOf, test } from 'vitest'
+
+declare const emulator: Emulator
+
+describe('the emulator', () => {
+  test('is made by startEmulator, and by nothing else', () => {
+    expectTypeOf(startEmulator).returns.resolves.toEqualTypeOf<Emulator>()
+  })
+
+  test('has options that a client takes', () => {
+    expectTypeOf(emulator.clientOptions).toExtend<NotificationClientOptions>()
+    expectTypeOf<EmulatorClientOptions['allowInsecureLoopback']>().toEqualTypeOf<boolean>()
+    new NotificationClient(emulator.clientOptions)
+  })
+
+  test('notifies with a type and a user, and with more', () => {
+    expectTypeOf(emulator.notify({ type: 'cxScoreUpdated', username: 'alice' })).resolves.toEqualTypeOf<
+      readonly CallbackResult[]
+    >()
+    emulator.notify({ type: 'brandNew', category: 'behavioral', username: 'alice', payload: { a: 1 } })
+    // @ts-expect-error A notification is about a user.
+    emulator.notify({ type: 'cxScoreUpdated' })
+    // @ts-expect-error A delivered type is no category.
+    emulator.notify({ type: 'x', username: 'alice', category: 'cxScoreUpdated' })
+  })
+
+  test('calls listeners with what their event has', () => {
+    emulator.on('request', (request) => expectTypeOf(request).toEqualTypeOf<RecordedRequest>())
+    emulator.on('callback', (callback) => expectTypeOf(callback).toEqualTypeOf<RecordedCallback>())
+    emulator.on('ended', (subscription, reason) => {
+      expectTypeOf(subscription.usernames).toEqualTypeOf<readonly string[]>()
+      expectTypeOf(reason).toEqualTypeOf<'unsubscribed' | 'replaced' | 'three-failures' | 'by-request'>()
+    })
+    // @ts-expect-error There is no such event.
+    emulator.on('notified', () => {})
+  })
+
+  test('takes the faults that an endpoint or a callback can have', () => {
+    emulator.injectFault('create', { malformedBody: true }, { times: 2 })
+    emulator.injectFault('callback', { reset: 'after-processing' }, { subscriptionId: 1 })
+    // @ts-expect-error The emulator does not send the body of a callback's answer.
+    emulator.injectFault('callback', { malformedBody: true })
+    // @ts-expect-error Only a fault of callbacks is for one subscription.
+    emulator.injectFault('create', { status: 503 }, { subscriptionId: 1 })
+  })
+
+  test('makes handlers of the type that msw has', () => {
+    const http = { all: (_address: RegExp, _resolver: unknown) => 'handler' as const }
+    expectTypeOf(emulatorHandlers(emulator, http)).toEqualTypeOf<'handler'[]>()
+  })
+})

@@ -1,0 +1,209 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import {
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  toNodeHandler,
+  toWebHandler,
+} from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { lowEnergyDelivery } from './deliveries.js'
+import { jsonTexts } from './json-texts.js'
+import {
+  authenticated,
+  head,
+  openSocket,
+  recordingOnInvalid,
+  secrets,
+  serverOf,
+  transports,
+} from './support.js'
+
+const delivery = JSON.stringify(lowEnergyDelivery())
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+
+describe.each(transports)('a callback through %s', (transport, open) => {
+  async function serve(options: Partial<DeliveryReceiverOptions> = {}) {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const received: unknown[] = []
+    const settings = { secrets, onInvalid, onRefused: () => {}, ...options } as DeliveryReceiverOptions
+    const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+    const opened = await open(receiver)
+    const post = async (body: Uint8Array<ArrayBuffer>, headers: Record<string, string> = authenticated) =>
+      (await opened.send('POST', headers, body)).status
+    return Object.assign(opened, { post, received, errors, problems })
+  }
+
+  test('is answered with 204 and no body, and reaches the handlers', async () => {
+    await using server = await serve()
+    const text = JSON.stringify({ ...lowEnergyDelivery(), added: '€ größer 😀' })
+    expect(await server.send('POST', authenticated, bytesOf(text))).toMatchObject({ status: 204, length: 0 })
+    expect(server.received).toEqual([JSON.parse(text)])
+  })
+
+  // Fastify answers other methods itself: the plugin adds a route for POST alone.
+  test.skipIf(transport === 'toFastifyPlugin')('of another method gets 405, with Allow', async () => {
+    await using server = await serve()
+    expect(await server.send('GET', authenticated)).toEqual({ status: 405, allow: 'POST', length: 0 })
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['no secret', {}],
+    ['a wrong one', { token: 'x' }],
+    ['an empty one', { token: '' }],
+    ['one that was sent twice and joined', { token: 'current-secret, current-secret' }],
+  ])('with %s gets 401, and nothing of it is looked at', async (_, headers) => {
+    await using server = await serve()
+    expect(await server.send('POST', headers, bytesOf(delivery))).toMatchObject({ status: 401, length: 0 })
+    expect([server.received, server.errors]).toEqual([[], []])
+  })
+
+  test('of exactly maxBodyBytes is read, a larger one gets 413', async () => {
+    await using server = await serve({ maxBodyBytes: delivery.length })
+    expect(await server.post(bytesOf(delivery))).toBe(204)
+    expect(await server.post(bytesOf(`${delivery} `))).toBe(413)
+    expect(server.received).toHaveLength(1)
+  })
+
+  test.each(jsonTexts)('with %s is answered with 204', async (_, text) => {
+    await using server = await serve()
+    for (const body of [Buffer.from(text), Buffer.from(text, 'latin1')]) {
+      expect(await server.post(Uint8Array.from(body))).toBe(204)
+    }
+    expect(server.received.length + server.errors.length).toBe(2)
+  })
+
+  // `receiver.handle` is given a body that its caller has decompressed.
+  describe.skipIf(transport === 'receiver.handle')('compressed', () => {
+    const encodedAs = (encoding: string) => ({ ...authenticated, 'content-encoding': encoding })
+
+    test.each<[string, Uint8Array]>([
+      ['gzip', gzipSync(delivery)],
+      ['GZIP', gzipSync(delivery)],
+      ['x-gzip', gzipSync(delivery)],
+      ['deflate', deflateSync(delivery)],
+      ['identity', bytesOf(delivery)],
+      ['Identity', bytesOf(delivery)],
+      ['', bytesOf(delivery)],
+    ])('with %j is read', async (encoding, body) => {
+      await using server = await serve()
+      expect(await server.post(Uint8Array.from(body), encodedAs(encoding))).toBe(204)
+      expect(server.received).toEqual([lowEnergyDelivery()])
+    })
+
+    test.each<[string, Uint8Array, RegExp]>([
+      ['br', brotliCompressSync(delivery), /is encoded with "br"/],
+      ['gzip, gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, gzip"/],
+      [
+        'gzip, x-gzip',
+        gzipSync(gzipSync(delivery)),
+        /is encoded with "gzip, x-gzip", not with gzip or deflate/,
+      ],
+      ['x-gzip, br', gzipSync(brotliCompressSync(delivery)), /is encoded with "x-gzip, br"/],
+      ['x'.repeat(100), bytesOf(delivery), /is encoded with "x{50}", not with gzip or deflate/],
+      ['gzip', bytesOf(delivery), /cannot be read/],
+      ['gzip', gzipSync(delivery).subarray(0, 40), /cannot be read/],
+      ['deflate', gzipSync(delivery), /cannot be read/],
+      ['gzip', new Uint8Array(), /empty|cannot be read/],
+    ])('with %s, and not readable, goes to onInvalid as it came', async (encoding, body, problem) => {
+      await using server = await serve()
+      expect(await server.post(Uint8Array.from(body), encodedAs(encoding))).toBe(204)
+      expect(server.problems()).toEqual([expect.stringMatching(problem)])
+      expect(Uint8Array.from(server.errors[0]?.body as Uint8Array)).toEqual(Uint8Array.from(body))
+    })
+
+    test('counts in maxBodyBytes before and after decompression', async () => {
+      await using server = await serve()
+      const bomb = Uint8Array.from(gzipSync('x'.repeat(20_000_000)))
+      expect(await server.post(bomb, encodedAs('gzip'))).toBe(413)
+      const large = Uint8Array.from(gzipSync(delivery.padEnd(500, 'x')))
+      await using small = await serve({ maxBodyBytes: large.length - 1 })
+      expect(await small.post(large, encodedAs('gzip'))).toBe(413)
+    })
+  })
+})
+
+describe('a body that does not arrive within 10 seconds goes to onInvalid, and is answered with 204', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  const problem = 'the body did not arrive within 10000 ms'
+  const textOf = (body: unknown) => Buffer.from(body as Uint8Array).toString()
+
+  test('toNodeHandler: the connection is closed', async () => {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const handler = toNodeHandler(
+      new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable()),
+    )
+    const begun = deferred<void>()
+    await using server = await serverOf((request, response) => {
+      request.once('data', begun.resolve)
+      handler(request, response)
+    })
+    const { socket, closed } = openSocket(server.port)
+    socket.write(`${head('Content-Length: 100')}{"sub`)
+    await begun.promise
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(4_999)
+    expect(errors).toEqual([])
+    vi.advanceTimersByTime(5_001)
+    expect(await closed()).toMatch(/^HTTP\/1.1 204 [\s\S]*connection: close/)
+    expect(problems()).toEqual([problem])
+    expect(textOf(errors[0]?.body)).toBe('{"sub')
+  })
+
+  test('toNodeHandler: no timer is left of a body that takes less', async () => {
+    const handler = toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))
+    const begun = deferred<void>()
+    await using server = await serverOf((request, response) => {
+      request.once('data', begun.resolve)
+      handler(request, response)
+    })
+    const { socket, status } = openSocket(server.port)
+    socket.write(`${head('Content-Length: 3')}{`)
+    await begun.promise
+    await new Promise(setImmediate)
+    expect(vi.getTimerCount()).toBe(1)
+    socket.write(' }')
+    expect(await status()).toBe(204)
+    expect(vi.getTimerCount()).toBe(0)
+    socket.destroy()
+  })
+
+  test('toWebHandler: no timer is left of a body that takes less', async () => {
+    let controller: ReadableStreamDefaultController | undefined
+    const body = new ReadableStream({
+      start(started) {
+        controller = started
+      },
+    })
+    const headers = { token: 'current-secret' }
+    const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
+    const response = toWebHandler(new DeliveryReceiver({ secrets, logger: false }))(request)
+    await new Promise(setImmediate)
+    expect(vi.getTimerCount()).toBe(1)
+    controller?.enqueue(new TextEncoder().encode('{}'))
+    controller?.close()
+    expect((await response).status).toBe(204)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('toWebHandler: the body is cancelled', async () => {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())
+    const cancel = vi.fn()
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"sub')),
+      cancel,
+    })
+    const headers = { token: 'current-secret' }
+    const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
+    const response = toWebHandler(receiver)(request)
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(10_000)
+    expect((await response).status).toBe(204)
+    expect(cancel).toHaveBeenCalledOnce()
+    expect(problems()).toEqual([problem])
+    expect(textOf(errors[0]?.body)).toBe('{"sub')
+  })
+})

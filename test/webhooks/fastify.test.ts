@@ -1,0 +1,34 @@
+import Fastify from 'fastify'
+import { DeliveryReceiver, toFastifyPlugin } from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+import { lowEnergyDelivery } from './deliveries.js'
+import { authenticated, secrets } from './support.js'
+
+const delivery = JSON.stringify(lowEnergyDelivery())
+
+describe('toFastifyPlugin', () => {
+  test('leaves the other routes of the app as they are, and takes a prefix', async () => {
+    const receiver = new DeliveryReceiver({ secrets }).onAny(() => {})
+    const app = Fastify()
+    await app.register(toFastifyPlugin(receiver, { path: '/notifications' }), { prefix: '/hooks' })
+    app.post('/other', async ({ body }) => ({ body }))
+    const headers = { ...authenticated, 'content-type': 'application/json' }
+    const inject = (url: string, payload: string) => app.inject({ method: 'POST', url, headers, payload })
+    expect((await inject('/hooks/notifications', delivery)).statusCode).toBe(204)
+    expect((await inject('/hooks/notifications', '{')).statusCode).toBe(204)
+    expect((await inject('/notifications', delivery)).statusCode).toBe(404)
+    expect((await inject('/other', '{"a":1}')).json()).toEqual({ body: { a: 1 } })
+    expect((await inject('/other', '{')).statusCode).toBe(400)
+    await app.close()
+  })
+
+  test('comes after the onRequest hooks of the app, which may refuse', async () => {
+    const receiver = new DeliveryReceiver({ allowUnauthenticated: true }).onAny(() => expect.unreachable())
+    const app = Fastify()
+    app.addHook('onRequest', async (_request, reply) => reply.code(403).send())
+    await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
+    const { statusCode } = await app.inject({ method: 'POST', url: '/notifications', payload: delivery })
+    expect(statusCode).toBe(403)
+    await app.close()
+  })
+})

@@ -1,0 +1,589 @@
+import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  toNodeHandler,
+} from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { eventually } from '../support/eventually.js'
+import { lowEnergyDelivery } from './deliveries.js'
+import { head, openSocket, recordingLogger, recordingOnInvalid, secrets, serverOf } from './support.js'
+
+const delivery = JSON.stringify(lowEnergyDelivery())
+const withLength = head(`Content-Length: ${delivery.length}`)
+
+/** A server with a receiver that keeps what it gets; `before` stands for a middleware. */
+async function serve(options: Partial<DeliveryReceiverOptions> = {}, before?: (request: never) => unknown) {
+  const { onInvalid, errors, problems } = recordingOnInvalid()
+  const { logger, lines } = recordingLogger()
+  const received: unknown[] = []
+  const settings = { secrets, onInvalid, logger, ...options } as DeliveryReceiverOptions
+  const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+  const handler = toNodeHandler(receiver)
+  const listener: RequestListener = async (request, response) => {
+    await before?.(request as never)
+    handler(request, response)
+  }
+  const server = await serverOf(before ? listener : handler)
+  return Object.assign(server, { receiver, received, errors, problems, lines })
+}
+
+describe('over node:http', () => {
+  test('a delivery is answered with 204 and no body, and the connection is kept', async () => {
+    await using server = await serve()
+    const { socket, received, status } = openSocket(server.port)
+    socket.write(withLength + delivery)
+    expect(await status()).toBe(204)
+    expect(received()).toMatch(/Connection: keep-alive/)
+    socket.write(withLength + delivery)
+    await eventually(() => expect(server.received).toEqual([lowEnergyDelivery(), lowEnergyDelivery()]))
+    socket.destroy()
+  })
+
+  test.each<[string, string[]]>([
+    ['missing', []],
+    ['wrong', ['Token: x']],
+    ['empty', ['Token:']],
+    ['there twice', ['Token: current-secret', 'Token: current-secret']],
+    ['there twice, once wrong', ['Token: current-secret', 'token: x']],
+    ['there twice, once empty', ['Token: current-secret', 'Token:']],
+  ])('a secret that is %s: 401 without a body', async (_, headers) => {
+    await using server = await serve()
+    const { socket, closed } = openSocket(server.port)
+    const length = `Content-Length: ${delivery.length}`
+    socket.end(`${['POST / HTTP/1.1', 'Host: a', length, ...headers].join('\r\n')}\r\n\r\n${delivery}`)
+    const answer = await closed()
+    expect(answer).toMatch(/^HTTP\/1.1 401 /)
+    expect(answer).toMatch(/\r\n\r\n$/)
+    expect(answer).not.toMatch(/token/i)
+    expect(server.received).toEqual([])
+    expect(server.problems()).toEqual([])
+  })
+
+  test('twice is twice, also where Node.js keeps only the first or what it joins equals a secret', async () => {
+    await using joined = await serve({ secrets: { token: 'a, a', authorization: 'b' } })
+    const post = async (...headers: string[]) => {
+      const { socket, closed } = openSocket(joined.port)
+      socket.end(`${['POST / HTTP/1.1', 'Host: a', 'Content-Length: 0', ...headers].join('\r\n')}\r\n\r\n`)
+      return Number((await closed()).split(' ')[1])
+    }
+    expect(await post('Token: a, a', 'Authorization: b')).toBe(204)
+    expect(await post('Token: a', 'Token: a', 'Authorization: b')).toBe(401)
+    expect(await post('Token: a, a', 'Authorization: b', 'Authorization: c')).toBe(401)
+  })
+
+  test('a stranger’s body is not waited for, and a long one not read', async () => {
+    await using server = await serve()
+    for (const framing of ['Content-Length: 99999999', 'Transfer-Encoding: chunked']) {
+      const { socket, closed } = openSocket(server.port)
+      socket.write(`POST / HTTP/1.1\r\nHost: a\r\nToken: x\r\n${framing}\r\n\r\n`)
+      expect(await closed()).toMatch(/^HTTP\/1.1 401 [\s\S]*connection: close/)
+    }
+  })
+
+  test('a stranger’s body of up to maxBodyBytes does not cost the connection', async () => {
+    await using server = await serve({ maxBodyBytes: 10 })
+    const { socket, received, closed } = openSocket(server.port)
+    const stranger = (length: number) =>
+      `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
+    socket.write(stranger(10) + stranger(0) + stranger(11))
+    const answers = (await closed()).match(/connection: [a-z-]+/gi)
+    expect(answers).toEqual(['Connection: keep-alive', 'Connection: keep-alive', 'connection: close'])
+    expect(received().match(/HTTP\/1.1 401/g)).toHaveLength(3)
+  })
+})
+
+describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
+  test('chunked, in many pieces, with characters cut in two', async () => {
+    await using server = await serve()
+    const { socket, status } = openSocket(server.port)
+    const body = JSON.stringify({ ...lowEnergyDelivery(), added: '€uro größer 😀' })
+    socket.write(head('Transfer-Encoding: chunked'))
+    for (const byte of Buffer.from(body)) socket.write(Buffer.from([0x31, 13, 10, byte, 13, 10]))
+    socket.write('0\r\n\r\n')
+    expect(await status()).toBe(204)
+    expect(server.received).toEqual([JSON.parse(body)])
+    socket.destroy()
+  })
+
+  test('in one piece after a while, and after a pause by something before', async () => {
+    await using server = await serve({}, (request: IncomingMessage) => {
+      request.pause()
+      return sleep(5)
+    })
+    const { socket, status } = openSocket(server.port)
+    socket.write(withLength)
+    await sleep(20)
+    socket.write(delivery)
+    expect(await status()).toBe(204)
+    expect(server.received).toHaveLength(1)
+    socket.destroy()
+  })
+
+  test.each(['before', 'after'])(
+    'heard by something else, too, that listens %s the receiver',
+    async (order) => {
+      const received: unknown[] = []
+      const handler = toNodeHandler(new DeliveryReceiver({ secrets }).onAny(({ id }) => received.push(id)))
+      const heard: Buffer[] = []
+      await using server = await serverOf((request, response) => {
+        if (order === 'after') handler(request, response)
+        request.on('data', (chunk: Buffer) => heard.push(chunk))
+        if (order === 'before') handler(request, response)
+      })
+      const { socket, status } = openSocket(server.port)
+      socket.write(withLength + delivery)
+      expect(await status()).toBe(204)
+      expect(Buffer.concat(heard).toString()).toBe(delivery)
+      expect(received).toHaveLength(1)
+      socket.destroy()
+    },
+  )
+
+  test.each(['utf8', 'latin1', 'hex', 'base64'] as const)(
+    'as text, after setEncoding(%j)',
+    async (encoding) => {
+      await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding(encoding))
+      const umlauts = delivery.replace('alice', 'älïce 😀')
+      expect((await server.post(umlauts)).status).toBe(204)
+      expect(server.received).toEqual([JSON.parse(umlauts)])
+    },
+  )
+
+  test('a declared length that is too much: 413 at once, and the connection is closed', async () => {
+    await using server = await serve()
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head('Content-Length: 1048577'))
+    expect(await closed()).toMatch(/^HTTP\/1.1 413 [\s\S]*connection: close/)
+  })
+
+  test('chunks that grow too much: 413, and no more is read', async () => {
+    await using server = await serve({ maxBodyBytes: 100_000 })
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head('Transfer-Encoding: chunked'))
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+    const writing = setInterval(() => socket.write(chunk), 1)
+    expect(await closed()).toMatch(/^HTTP\/1.1 413 [\s\S]*connection: close/)
+    clearInterval(writing)
+    expect(socket.bytesWritten).toBeLessThan(10_000_000)
+    expect(server.problems()).toEqual([])
+  })
+
+  test('10 MB from a client that only writes', async () => {
+    await using server = await serve()
+    const response = await server.post('x'.repeat(10_000_000)).catch((error: Error) => error)
+    // The server closes while the client still writes: it sees the answer or a broken connection.
+    if (!(response instanceof Error)) expect(response.status).toBe(413)
+    expect((await server.post(delivery)).status).toBe(204)
+  })
+
+  test('a sender that hangs up in the body: the handlers are not called, onInvalid gets what was there', async () => {
+    let arrived = 0
+    await using server = await serve({}, () => {
+      arrived += 1
+    })
+    for (const end of ['end', 'resetAndDestroy'] as const) {
+      const before = arrived
+      const { socket } = openSocket(server.port)
+      socket.write(withLength + delivery.slice(0, 50))
+      // What a reset overtakes is never read.
+      await eventually(() => expect(arrived).toBeGreaterThan(before))
+      socket[end]()
+    }
+    await eventually(() => expect(server.errors).toHaveLength(2))
+    expect(server.problems()).toEqual(Array(2).fill('the body broke off with the connection'))
+    expect(Buffer.from(server.errors[0]?.body as Uint8Array).toString()).toBe(delivery.slice(0, 50))
+    expect(server.received).toEqual([])
+    expect((await server.post(delivery)).status).toBe(204)
+  })
+
+  test('a sender that hangs up while the handlers run', async () => {
+    const { promise, resolve } = deferred<void>()
+    await using server = await serve()
+    server.receiver.onAny(() => promise)
+    const { socket } = openSocket(server.port)
+    socket.write(withLength + delivery)
+    await eventually(() => expect(server.received).toHaveLength(1))
+    socket.resetAndDestroy()
+    await sleep(20)
+    resolve()
+    await server.receiver.drain()
+  })
+
+  test('drain waits for a delivery whose body is still arriving', async () => {
+    const arrived = deferred<void>()
+    await using server = await serve({}, () => arrived.resolve())
+    const { socket, closed } = openSocket(server.port)
+    socket.write(withLength + delivery.slice(0, 50))
+    await arrived.promise
+    await new Promise(setImmediate)
+    const received = server.receiver.drain().then(() => server.received.length)
+    socket.end(delivery.slice(50))
+    expect(await received).toBe(1)
+    await closed()
+  })
+
+  test.each<[string, string, RegExp]>([
+    ['longer than the body', head(`Content-Length: ${delivery.length + 1}`), /^HTTP\/1.1 400 /],
+    // The byte that is left over is the next request, and none.
+    ['shorter than the body', head(`Content-Length: ${delivery.length - 1}`), /^HTTP\/1.1 (204|400) /],
+    ['twice', head('Content-Length: 1', 'Content-Length: 2'), /^HTTP\/1.1 400 /],
+    ['no number', head('Content-Length: x'), /^HTTP\/1.1 400 /],
+    ['next to chunks', head('Content-Length: 1', 'Transfer-Encoding: chunked'), /^HTTP\/1.1 400 /],
+  ])('a content-length that is %s reaches no handler', async (_, start, answer) => {
+    await using server = await serve()
+    const { socket, closed } = openSocket(server.port)
+    socket.end(start + delivery)
+    expect(await closed()).toMatch(answer)
+    expect(server.received).toEqual([])
+  })
+
+  test('floods of headers', async () => {
+    await using server = await serve()
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'a']))
+    expect((await server.post(delivery, { ...many, token: 'current-secret' })).status).toBe(204)
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head(...Array.from({ length: 20_000 }, (_, index) => `X-${index}: a`)))
+    expect(await closed()).toMatch(/^HTTP\/1.1 431 /)
+    expect((await server.post(delivery)).status).toBe(204)
+  })
+})
+
+describe('after a body parser', () => {
+  /** Reads the stream, and leaves `body` as a body parser does. */
+  const parsed =
+    (leave: (text: string) => unknown) => async (request: IncomingMessage & { body: unknown }) => {
+      let text = ''
+      for await (const chunk of request) text += chunk
+      request.body = leave(text)
+    }
+
+  test.each<[string, (text: string) => unknown]>([
+    ['an object', JSON.parse],
+    ['text', (text) => text],
+    ['bytes', (text) => Buffer.from(text)],
+  ])('%s is taken as it is', async (_, leave) => {
+    await using server = await serve({}, parsed(leave))
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('an object of any declared length is taken, because it was read before', async () => {
+    await using server = await serve({ maxBodyBytes: 10 }, parsed(JSON.parse))
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.received).toEqual([lowEnergyDelivery()])
+  })
+
+  test.each([
+    ['a delivery', '204'],
+    ['a stranger', '401'],
+  ])('%s that came in chunks does not cost the connection', async (who, status) => {
+    await using server = await serve({}, parsed(JSON.parse))
+    const { socket, closed } = openSocket(server.port)
+    const secret = who === 'a stranger' ? 'wrong' : 'current-secret'
+    const start = `POST / HTTP/1.1\r\nHost: a\r\nToken: ${secret}\r\nTransfer-Encoding: chunked\r\n\r\n`
+    socket.end(`${start}${delivery.length.toString(16)}\r\n${delivery}\r\n0\r\n\r\n`.repeat(2))
+    const answers = await closed()
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, `HTTP/1.1 ${status}`])
+    expect(answers).not.toMatch(/connection: close/)
+  })
+
+  test.each([{}, '', null, undefined, Buffer.alloc(0)])(
+    '%j next to an unread stream: it is read',
+    async (body) => {
+      await using server = await serve({}, (request: { body: unknown }) => {
+        request.body = body
+      })
+      expect((await server.post(delivery)).status).toBe(204)
+      expect(server.received).toEqual([lowEnergyDelivery()])
+    },
+  )
+
+  test.each<[unknown, string]>([
+    [undefined, 'the body was read before, which left nothing in req.body'],
+    [null, 'an object is needed, not null'],
+    [5, 'an object is needed, not a number'],
+    [[], 'an object is needed, not a list'],
+  ])('%j and a stream that was read: onInvalid, 204', async (body, problem) => {
+    await using server = await serve(
+      {},
+      parsed(() => body),
+    )
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.problems()).toEqual([problem])
+  })
+
+  test('a stream that was read in part', async () => {
+    await using server = await serve({}, async (request: IncomingMessage) => {
+      await once(request, 'readable')
+      request.read(10)
+    })
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.problems()).toEqual([expect.stringContaining('was read before')])
+  })
+
+  test('a req.body that throws when it is asked for', async () => {
+    await using server = await serve({}, (request: object) => {
+      Object.defineProperty(request, 'body', {
+        get() {
+          throw new Error('Invalid JSON')
+        },
+      })
+    })
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.problems()).toEqual(['the body cannot be read (Invalid JSON)'])
+  })
+
+  test('what is left is limited, too', async () => {
+    await using server = await serve(
+      { maxBodyBytes: 10 },
+      parsed((text) => text),
+    )
+    expect((await server.post(delivery)).status).toBe(413)
+  })
+
+  test('the secret is checked in any case', async () => {
+    await using server = await serve({}, parsed(JSON.parse))
+    expect((await server.post(delivery, {})).status).toBe(401)
+  })
+})
+
+describe('unusual requests and responses', () => {
+  test('one without rawHeaders, as platforms without a server make them', async () => {
+    const receiver = new DeliveryReceiver({ secrets })
+    const request = Object.assign(Readable.from([delivery]), {
+      method: 'POST',
+      headers: { token: 'current-secret' },
+    })
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
+    toNodeHandler(receiver)(request, response)
+    await eventually(() => expect(response.end).toHaveBeenCalledOnce())
+    expect(response.statusCode).toBe(204)
+  })
+
+  /** A request without a connection, and what it is answered with. */
+  function handleAlone(request: EventEmitter & { body?: unknown }, moreHeaders = {}) {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const received: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
+    const headers = { token: 'current-secret', ...moreHeaders }
+    toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers, resume() {} }), response)
+    const answered = () => eventually(() => expect(response.end).toHaveBeenCalledOnce())
+    return { answered, response, received, errors, problems }
+  }
+
+  test.each<[string, unknown]>([
+    ['an object', lowEnergyDelivery()],
+    ['text', delivery],
+    ['bytes', Buffer.from(delivery)],
+    ['an ArrayBuffer', Uint8Array.from(Buffer.from(delivery)).buffer],
+  ])(
+    'one with %s and a stream that is never read, as platforms without a server make them',
+    async (_, body) => {
+      const { answered, response, received } = handleAlone(Object.assign(new EventEmitter(), { body }))
+      await answered()
+      expect([response.statusCode, received.length]).toEqual([204, 1])
+    },
+  )
+
+  test('one that breaks off with an error', async () => {
+    const request = new EventEmitter()
+    const { answered, problems, errors } = handleAlone(request)
+    request.emit('data', Buffer.from('{'))
+    const reset = new Error('reset')
+    request.emit('error', reset)
+    await answered()
+    expect(problems()).toEqual(['the body broke off with the connection'])
+    expect(errors[0]?.cause).toBe(reset)
+  })
+
+  test('one that goes on when its body is over, or too large, is answered once', async () => {
+    for (const pieces of [[Buffer.alloc(2 ** 20 + 1)], [Buffer.from(delivery), 'end']]) {
+      const request = new EventEmitter()
+      const { answered, response } = handleAlone(request)
+      for (const piece of pieces) {
+        if (typeof piece === 'string') request.emit(piece)
+        else request.emit('data', piece)
+      }
+      for (const event of ['data', 'data', 'end', 'close', 'error'] as const) {
+        request.emit(event, event === 'data' ? Buffer.alloc(2 ** 20 + 1) : undefined)
+      }
+      await answered()
+      await new Promise(setImmediate)
+      expect(response.end).toHaveBeenCalledOnce()
+    }
+  })
+
+  test('one of HTTP/1 whose body of declared length is there at once needs no timer', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const request = Object.assign(new PassThrough(), { httpVersionMajor: 1 })
+    const { response } = handleAlone(request, { 'content-length': `${delivery.length}` })
+    request.write(delivery)
+    await new Promise(setImmediate)
+    expect(setTimer).not.toHaveBeenCalled()
+    setTimer.mockRestore()
+    expect(response.end).toHaveBeenCalledOnce()
+  })
+
+  test('one that closes without an error, or was destroyed before', async () => {
+    const closing = new EventEmitter()
+    const closed = handleAlone(closing)
+    await sleep(1)
+    closing.emit('close')
+    const destroyed = handleAlone(Object.assign(new EventEmitter(), { destroyed: true }))
+    for (const { answered, problems } of [closed, destroyed]) {
+      await answered()
+      expect(problems()).toEqual(['the body broke off with the connection'])
+    }
+  })
+
+  test('one that something else has answered', async () => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger })
+    await using server = await serverOf((request, response) => {
+      response.writeHead(202).end()
+      toNodeHandler(receiver)(request, response)
+    })
+    expect((await server.post(delivery)).status).toBe(202)
+    expect((await fetch(server.url)).status).toBe(202)
+    expect(lines).toMatchObject([{ level: 'debug' }, { fields: { event: 'callback.probed' } }])
+  })
+
+  test('a response that throws', async () => {
+    const { logger, lines } = recordingLogger()
+    const request = { method: 'PUT', headers: {}, on() {}, resume() {} }
+    const end = () => {
+      throw new Error('broken')
+    }
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end }
+    toNodeHandler(new DeliveryReceiver({ secrets, logger }))(request, response)
+    await eventually(() => expect(lines).toHaveLength(2))
+    expect(lines).toMatchObject([
+      { level: 'warn' },
+      {
+        level: 'error',
+        fields: { event: 'callback.unanswered', status: 405, err: new Error('broken') },
+        message: 'Callback not answered',
+      },
+    ])
+  })
+
+  test('over node:http2', async () => {
+    const { onInvalid, problems } = recordingOnInvalid()
+    const received: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
+    const server = createHttp2Server(toNodeHandler(receiver)).listen(0)
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const open = (headers: object) => client.request({ ':method': 'POST', ...headers }, { endStream: false })
+    const post = async (body: string, headers: object) => {
+      const stream = open(headers)
+      stream.on('error', () => {})
+      stream.end(body)
+      const [answer] = await once(stream, 'response')
+      stream.destroy()
+      return answer[':status']
+    }
+    expect(await post(delivery, { token: 'current-secret' })).toBe(204)
+    expect(await post(delivery, { token: 'x' })).toBe(401)
+    expect(await post('x'.repeat(3_000_000), { token: 'x' })).toBe(401)
+    expect(await post('x'.repeat(3_000_000), { token: 'current-secret' })).toBe(413)
+    expect(received).toHaveLength(1)
+    const broken = open({ token: 'current-secret' })
+    broken.on('error', () => {})
+    broken.write('{')
+    await sleep(20)
+    broken.close(8)
+    await eventually(() => expect(problems()).toHaveLength(1))
+    client.close()
+    server.close()
+  })
+})
+
+test.each([
+  ['current-secret', 413],
+  ['wrong', 401],
+])(
+  'an HTTP/2 sender of an endless body is stopped, without an error: token %j, %d',
+  async (secret, status) => {
+    const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1_000 })
+    const server = createHttp2Server(toNodeHandler(receiver) as never).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = client.request({ ':method': 'POST', token: secret })
+    const answered = once(stream, 'response').then(([headers]) => headers[':status'])
+    const closed = once(stream.resume(), 'close')
+    const send = () => {
+      if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
+    }
+    send()
+    expect(await answered).toBe(status)
+    await closed
+    // NO_ERROR (RFC 9113 section 8.1).
+    expect(stream.rstCode).toBe(0)
+    client.close()
+    server.close()
+  },
+)
+
+test('100 deliveries at the same time: none lost, none doubled', async () => {
+  await using server = await serve()
+  const ids = new Set<string>()
+  server.receiver.on('many', async ({ id }) => {
+    await sleep(Math.random() * 5)
+    ids.add(id)
+  })
+  const bodies = Array.from({ length: 100 }, (_, index) =>
+    JSON.stringify({
+      subscriptionId: 1,
+      notification: { id: `${index}`, time: 1, ver: '1.0', type: 'many', payload: {} },
+    }),
+  )
+  const answers = await Promise.all(bodies.map((body) => server.post(body)))
+  expect(answers.every(({ status }) => status === 204)).toBe(true)
+  expect([ids.size, server.received.length]).toEqual([100, 100])
+  await server.receiver.drain()
+})
+
+describe('a refused sender that goes on with its body', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  const dribbling = 'POST / HTTP/1.1\r\nHost: a\r\nToken: x\r\nContent-Length: 1000\r\n\r\n{'
+
+  test('loses the connection 10 seconds after the 401, also if it dribbles', async () => {
+    await using server = await serve()
+    const { socket, status } = openSocket(server.port)
+    // Not `once`, which rejects when the connection is reset under what the sender still writes.
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(dribbling)
+    expect(await status()).toBe(401)
+    for (let second = 1; second < 10; second += 1) {
+      socket.write(' ')
+      vi.advanceTimersByTime(1_000)
+    }
+    await new Promise(setImmediate)
+    expect(socket.closed).toBe(false)
+    vi.advanceTimersByTime(1_000)
+    await closed
+  })
+
+  test('keeps the connection, and leaves no timer, if its body ends in time', async () => {
+    await using server = await serve()
+    const { socket, status, received } = openSocket(server.port)
+    socket.write(dribbling)
+    expect(await status()).toBe(401)
+    expect(vi.getTimerCount()).toBe(1)
+    socket.write(`${' '.repeat(999)}${withLength}${delivery}`)
+    await vi.waitFor(() => expect(received()).toMatch(/HTTP\/1.1 204/))
+    expect(vi.getTimerCount()).toBe(0)
+    socket.destroy()
+  })
+})

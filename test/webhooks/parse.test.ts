@@ -1,0 +1,638 @@
+import { runInNewContext } from 'node:vm'
+import {
+  ConfigurationError,
+  createDeliveryParser,
+  InvalidDeliveryError,
+  type PayloadSchemas,
+  parseDelivery,
+  safeParseDelivery,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import * as mini from 'zod/mini'
+import { changed, deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
+
+function refusalOf(body: unknown): InvalidDeliveryError {
+  const result = safeParseDelivery(body)
+  if (result.success) throw new Error('expected the body to be refused')
+  return result.error
+}
+
+const pathsOf = (error: InvalidDeliveryError) => error.issues.map((issue) => issue.path.join('.'))
+
+const textOf = (delivery: unknown) => JSON.stringify(delivery)
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+
+describe('the delivery body (docs/service.md, Resources)', () => {
+  test('a lowEnergyAgentOpened delivery is returned as sent', () => {
+    expect(parseDelivery(textOf(lowEnergyDelivery()))).toEqual(lowEnergyDelivery())
+  })
+
+  test.each([
+    ['subscriptionId'],
+    ['notification'],
+    ['notification', 'id'],
+    ['notification', 'time'],
+    ['notification', 'ver'],
+    ['notification', 'type'],
+    ['notification', 'payload'],
+    ['notification', 'payload', 'callId'],
+    ['notification', 'payload', 'username'],
+    ['notification', 'payload', 'bTime'],
+    ['notification', 'payload', 'nTime'],
+    ['notification', 'payload', 'idx'],
+  ])('a delivery without %s %s %s is refused, and the issue has its path', (...keys) => {
+    const path = keys.filter((key) => key !== undefined)
+    expect(refusalOf(changed(path, undefined)).issues.map((issue) => issue.path)).toEqual([path])
+    expect(refusalOf(changed(path, null)).issues.map((issue) => issue.path)).toEqual([path])
+  })
+
+  test.each([1.5, '4711', 2 ** 53, true])('a subscriptionId of %j is refused', (value) => {
+    expect(pathsOf(refusalOf(changed(['subscriptionId'], value)))).toEqual(['subscriptionId'])
+  })
+
+  test.each([
+    ['notification', 'id'],
+    ['notification', 'ver'],
+    ['notification', 'type'],
+    ['notification', 'payload', 'callId'],
+    ['notification', 'payload', 'username'],
+  ])('a number as %s %s %s is refused, any string is accepted', (...keys) => {
+    const path = keys.filter((key) => key !== undefined)
+    expect(pathsOf(refusalOf(changed(path, 1)))).toEqual([path.join('.')])
+    expect(safeParseDelivery(changed(path, '')).success).toBe(true)
+    expect(safeParseDelivery(changed(path, 'not a uuid')).success).toBe(true)
+  })
+
+  test.each([
+    ['notification', 'time'],
+    ['notification', 'payload', 'bTime'],
+    ['notification', 'payload', 'nTime'],
+    ['notification', 'payload', 'idx'],
+  ])('%s %s %s is any integer: of any sign and size, not a fraction, not a string', (...keys) => {
+    const path = keys.filter((key) => key !== undefined)
+    for (const integer of [0, -0, -21648, 2 ** 53 + 2, 1e300]) {
+      expect(parseDelivery(textOf(changed(path, integer)))).toEqual(
+        JSON.parse(textOf(changed(path, integer))),
+      )
+    }
+    for (const value of [0.5, 35912.000000000007, '35912', false, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(pathsOf(refusalOf(changed(path, value)))).toEqual([path.join('.')])
+    }
+  })
+
+  test.each([[[]], ['text'], [1], [true]])('a payload of %j is refused', (payload) => {
+    expect(pathsOf(refusalOf(deliveryOf('cxScoreUpdated', payload)))).toEqual(['notification.payload'])
+  })
+
+  test('every problem is listed', () => {
+    const error = refusalOf({
+      subscriptionId: 'x',
+      notification: { id: 1, time: 't', ver: 1, type: 1, payload: 1 },
+    })
+    expect(pathsOf(error)).toEqual([
+      'subscriptionId',
+      'notification.id',
+      'notification.time',
+      'notification.ver',
+      'notification.type',
+      'notification.payload',
+    ])
+  })
+})
+
+describe('what is not documented is kept (docs/service.md, Notification types and Resources)', () => {
+  test.each(['cxScoreUpdated', 'somethingNew', '', 'LowEnergyAgentOpened', 'lowEnergyAgentOpened '])(
+    'type %j with any payload object is a delivery',
+    (type) => {
+      const delivery = deliveryOf(type, { score: [1, { deep: null }] })
+      expect(parseDelivery(textOf(delivery))).toEqual(delivery)
+      expect(safeParseDelivery(deliveryOf(type, {})).success).toBe(true)
+    },
+  )
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'type %j is a type like any other',
+    (type) => {
+      expect(parseDelivery(deliveryOf(type, { a: 1 })).notification.payload).toEqual({ a: 1 })
+    },
+  )
+
+  test('unknown fields at every level and a new ver are kept', () => {
+    const delivery = lowEnergyDelivery()
+    const extended = {
+      ...delivery,
+      added: 1,
+      notification: {
+        ...delivery.notification,
+        ver: '99',
+        added: 2,
+        payload: { ...lowEnergyPayload(), added: 3 },
+      },
+    }
+    expect(parseDelivery(textOf(extended))).toEqual(extended)
+    const { notification } = parseDelivery(extended)
+    if (notification.type !== 'lowEnergyAgentOpened') throw new Error('expected the type that was sent')
+    expect(notification.payload).toHaveProperty('added', 3)
+  })
+
+  test('a field named __proto__ is kept as a field and pollutes nothing', () => {
+    const text = textOf(lowEnergyDelivery()).replaceAll('{"', '{"__proto__":{"polluted":true},"')
+    const delivery = parseDelivery(text)
+    expect(JSON.stringify(delivery)).toBe(text)
+    expect(Object.getPrototypeOf(delivery.notification.payload)).toBe(Object.prototype)
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+
+  test('a required field inside a __proto__ field does not count as sent', () => {
+    const text = '{"__proto__":{"subscriptionId":1},"notification":{}}'
+    expect(pathsOf(refusalOf(text))).toContain('subscriptionId')
+  })
+
+  test('escaped lone surrogates are kept', () => {
+    const text = textOf(changed(['notification', 'payload', 'username'], '\ud800'))
+    expect(text).toContain('\\ud800')
+    expect(parseDelivery(text).notification.payload.username).toBe('\ud800')
+    expect(parseDelivery(bytesOf(text)).notification.payload.username).toBe('\ud800')
+  })
+})
+
+describe('the forms of a body', () => {
+  const text = textOf(changed(['notification', 'payload', 'username'], 'Zoë 🎧'))
+  const bytes = bytesOf(text)
+  const padded = new Uint8Array(bytes.length + 8)
+  padded.set(bytes, 4)
+
+  test.each<[string, unknown]>([
+    ['a string', text],
+    ['a string with a byte order mark', `\uFEFF${text}`],
+    ['a string in white space', ` \r\n\t${text}\n`],
+    ['a Uint8Array', bytes],
+    ['a Uint8Array with a byte order mark', bytesOf(`\uFEFF${text}`)],
+    ['a Buffer', Buffer.from(text)],
+    ['an ArrayBuffer', bytes.slice().buffer],
+    ['a DataView', new DataView(bytes.slice().buffer)],
+    ['a view on the middle of a buffer', padded.subarray(4, 4 + bytes.length)],
+    ['an ArrayBuffer of another realm', runInNewContext('Uint8Array.from(bytes).buffer', { bytes })],
+    ['a Uint8Array of another realm', runInNewContext('Uint8Array.from(bytes)', { bytes })],
+    ['an object', JSON.parse(text)],
+    ['an object of another realm', runInNewContext('JSON.parse(text)', { text })],
+    ['an object without a prototype', Object.assign(Object.create(null), JSON.parse(text))],
+  ])('%s is read', (_, body) => {
+    expect(JSON.stringify(parseDelivery(body))).toBe(JSON.stringify(JSON.parse(text)))
+  })
+
+  test('an object comes back as the same object, frozen or not', () => {
+    const delivery = lowEnergyDelivery()
+    expect(parseDelivery(delivery)).toBe(delivery)
+    const frozen = Object.freeze(lowEnergyDelivery())
+    expect(parseDelivery(frozen)).toBe(frozen)
+  })
+
+  test('only one byte order mark is ignored', () => {
+    expect(refusalOf(`\uFEFF\uFEFF${text}`).message).toContain('not JSON')
+    expect(refusalOf(bytesOf(`\uFEFF\uFEFF\uFEFF${text}`)).message).toContain('not JSON')
+  })
+
+  test('bytes that are not UTF-8 do not disturb the next body', () => {
+    expect(refusalOf(bytes.subarray(0, text.indexOf('ë') + 1)).message).toContain('not UTF-8')
+    expect(parseDelivery(bytes)).toEqual(JSON.parse(text))
+  })
+})
+
+describe('the error', () => {
+  test.each<[string, unknown, PropertyKey[][]]>([
+    ['an empty string', '', [[]]],
+    ['white space', ' \n', [[]]],
+    ['no bytes', new Uint8Array(), [[]]],
+    ['a byte order mark alone', '\uFEFF', [[]]],
+    ['bytes that are not UTF-8', new Uint8Array([0x7b, 0xff]), [[]]],
+    ['a cut off body', '{"subscriptionId":', [[]]],
+    ['a trailing comma', '{"subscriptionId":1,}', [[]]],
+    ['a form body', 'notification=1', [[]]],
+    ['an array', '[{}]', [[]]],
+    ['JSON null', 'null', [[]]],
+    ['a JSON string', '"{}"', [[]]],
+    ['nothing', undefined, [[]]],
+    ['a promise', Promise.resolve('{}'), [[]]],
+    ['a Request', new Request('https://app.example.com'), [[]]],
+    ['a bigint', 1n, [[]]],
+    ['a symbol', Symbol('body'), [[]]],
+    ['a function', () => lowEnergyDelivery(), [[]]],
+    ['an empty object', {}, [['subscriptionId'], ['notification']]],
+    [
+      'a wrong field',
+      changed(['notification', 'payload', 'callId'], 7),
+      [['notification', 'payload', 'callId']],
+    ],
+  ])('names what is wrong: %s', (_, body, paths) => {
+    expect(refusalOf(body).issues.map(({ path }) => path)).toEqual(paths)
+  })
+
+  test.each<[string, unknown]>([
+    ['text', '{"subscriptionId": 1'],
+    ['bytes', new Uint8Array([0xff])],
+    ['an object', { subscriptionId: 1 }],
+  ])('keeps the body to the letter: %s', (_, body) => {
+    const error = refusalOf(body)
+    expect(error.body).toBe(body)
+    expect(Object.keys(error)).not.toContain('body')
+  })
+
+  test('is thrown by parseDelivery and returned by safeParseDelivery', () => {
+    expect(() => parseDelivery('{}')).toThrow(InvalidDeliveryError)
+    const result = safeParseDelivery('{}')
+    expect(result.success).toBe(false)
+    expect(result.data).toBeUndefined()
+    expect(result.error?.code).toBe('INVALID_DELIVERY')
+    expect(safeParseDelivery(lowEnergyDelivery())).toEqual({ success: true, data: lowEnergyDelivery() })
+  })
+
+  test('has what an object’s getter threw as cause', () => {
+    const cause = new Error('boom')
+    const body = {
+      get subscriptionId() {
+        throw cause
+      },
+    }
+    expect(refusalOf(body).cause).toBe(cause)
+    expect(refusalOf(body).message).toContain('the body cannot be read (boom)')
+  })
+
+  test('has the engine’s error as cause where there is one', () => {
+    expect(refusalOf('{').cause).toBeInstanceOf(SyntaxError)
+    expect(refusalOf('{}')).not.toHaveProperty('cause')
+  })
+
+  test('stands on one line even if the body does not', () => {
+    expect(refusalOf('{"a\n":\u2028').message).not.toMatch(/[\n\u2028]/)
+  })
+
+  test.each<[string, () => unknown]>([
+    ['20 MB that are not JSON', () => 'a'.repeat(20e6)],
+    ['20 MB of white space', () => ' '.repeat(20e6)],
+    ['20 MB in a wrong field', () => textOf(changed(['subscriptionId'], 'a'.repeat(20e6)))],
+    ['20 MB of bytes', () => new Uint8Array(20e6)],
+    ['100,000 nested arrays', () => '['.repeat(1e5) + ']'.repeat(1e5)],
+    [
+      '100,000 nested objects in a wrong field',
+      () => `{"subscriptionId":${'{"a":'.repeat(1e5)}1${'}'.repeat(1e5)}}`,
+    ],
+    ['a million unclosed arrays', () => '['.repeat(1e6)],
+  ])('is short and quick: %s', (_, makeBody) => {
+    const body = makeBody()
+    const start = performance.now()
+    const error = refusalOf(body)
+    expect(performance.now() - start).toBeLessThan(2000)
+    expect(error.message.length).toBeLessThan(500)
+  })
+
+  test.each([
+    [1_000 - 1, true],
+    [1_000, false],
+    [100_000, false],
+  ])('an unknown field may be nested up to 1,000 deep, the body counted: %i', (depth, success) => {
+    const nested = `${'['.repeat(depth)}"${'x'.repeat(5_000)}"${']'.repeat(depth)}`
+    const text = textOf(lowEnergyDelivery()).replace('{', `{"added":${nested},`)
+    expect(safeParseDelivery(text).success).toBe(success)
+  })
+})
+
+describe('objects that misbehave are refused', () => {
+  const throwing = (thrown: unknown) => ({
+    get subscriptionId() {
+      throw thrown
+    },
+  })
+  const revoked = () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  }
+  const trapped = new Proxy(
+    {},
+    {
+      get: () => {
+        throw new Error('trap')
+      },
+      getPrototypeOf: () => {
+        throw new Error('trap')
+      },
+    },
+  )
+
+  test.each<[string, unknown, string]>([
+    ['a getter that throws', throwing(new Error('from a getter')), 'the body cannot be read (from a getter)'],
+    ['a getter that throws a symbol', throwing(Symbol('odd')), 'the body cannot be read'],
+    ['a getter that throws undefined', throwing(undefined), 'the body cannot be read'],
+    [
+      'a getter that throws an object without a prototype',
+      throwing(Object.create(null)),
+      'the body cannot be read',
+    ],
+    ['a getter that throws a proxy that throws', throwing(trapped), 'the body cannot be read'],
+    [
+      'a getter that throws a long message',
+      throwing(new Error('long '.repeat(1e5))),
+      'the body cannot be read',
+    ],
+    ['a proxy whose traps throw', trapped, 'the body cannot be read (trap)'],
+    ['a revoked proxy', revoked(), 'the body cannot be read'],
+    ['an object that says it is an ArrayBuffer', { [Symbol.toStringTag]: 'ArrayBuffer' }, 'not UTF-8'],
+  ])('%s', (_, body, sentence) => {
+    const error = refusalOf(body)
+    expect(error).toBeInstanceOf(InvalidDeliveryError)
+    expect(error.message).toContain(sentence)
+    expect(error.message.length).toBeLessThan(500)
+  })
+
+  test('an object that changes while it is read gives a delivery or an InvalidDeliveryError', () => {
+    const results = Array.from({ length: 10 }, (_, wrongReads) => {
+      let reads = 0
+      return safeParseDelivery({
+        ...lowEnergyDelivery(),
+        get subscriptionId() {
+          reads += 1
+          return reads > wrongReads ? 1 : 'not yet'
+        },
+      })
+    })
+    const messages = results.map((result) => result.error?.message ?? 'a delivery')
+    expect(messages[0]).toBe('a delivery')
+    expect(messages.at(-1)).toContain('`subscriptionId` must be a number, not text')
+  })
+
+  test('a detached buffer is refused as empty', () => {
+    const bytes = bytesOf(textOf(lowEnergyDelivery()))
+    structuredClone(bytes.buffer, { transfer: [bytes.buffer] })
+    expect(refusalOf(bytes).body).toBe(bytes)
+  })
+})
+
+const scoreDelivery = () => deliveryOf('cxScoreUpdated', { score: '87', added: true })
+
+const parserFor = (schema: z.core.$ZodType) => createDeliveryParser({ payloads: { cxScoreUpdated: schema } })
+
+describe('payload schemas for types whose payload is not documented', () => {
+  test('what the schema returns becomes the payload', () => {
+    const parser = parserFor(z.object({ score: z.coerce.number() }))
+    expect(parser.parse(JSON.stringify(scoreDelivery()))).toEqual(deliveryOf('cxScoreUpdated', { score: 87 }))
+  })
+
+  test.each<[string, z.core.$ZodType, unknown]>([
+    ['strips', z.object({ score: z.string() }), { score: '87' }],
+    ['keeps', z.looseObject({ score: z.string() }), { score: '87', added: true }],
+    ['transforms', z.object({ score: z.string().transform(Number) }), { score: 87 }],
+    ['adds defaults', z.object({ trend: z.string().default('flat') }), { trend: 'flat' }],
+    ['catches', z.object({ score: z.number().catch(-1) }), { score: -1 }],
+    ['replaces', z.object({}).transform(() => undefined), undefined],
+    ['is mini', mini.object({ score: mini.string() }), { score: '87' }],
+    ['is lazy', z.lazy(() => z.object({ score: z.string() })), { score: '87' }],
+    [
+      'is recursive',
+      z.object({
+        score: z.string(),
+        get next() {
+          return z.optional(z.object({}))
+        },
+      }),
+      { score: '87' },
+    ],
+    ['accepts anything', z.any(), { score: '87', added: true }],
+  ])('a schema that %s', (_, schema, payload) => {
+    const { notification } = parserFor(schema).parse(scoreDelivery())
+    expect(notification.payload).toEqual(payload)
+  })
+
+  test('a refused payload is an InvalidDeliveryError with paths from the root', () => {
+    const result = parserFor(z.object({ scores: z.array(z.number()) })).safeParse(
+      deliveryOf('cxScoreUpdated', { scores: [1, 'two'] }),
+    )
+    expect(result.error).toBeInstanceOf(InvalidDeliveryError)
+    expect(result.error?.issues).toEqual([
+      { path: ['notification', 'payload', 'scores', 1], message: 'must be a number, not text' },
+    ])
+    expect(result.error?.message).toContain('`notification.payload.scores[1]` must be a number, not text')
+  })
+
+  test('the payload stays an object whatever the schema accepts', () => {
+    expect(parserFor(z.any()).safeParse(deliveryOf('cxScoreUpdated', 'text')).success).toBe(false)
+  })
+
+  test('other types are read as without a schema', () => {
+    const parser = parserFor(z.never())
+    expect(parser.parse(lowEnergyDelivery())).toEqual(lowEnergyDelivery())
+    expect(parser.parse(deliveryOf('somethingNew', { a: 1 }))).toEqual(deliveryOf('somethingNew', { a: 1 }))
+    expect(parser.safeParse(deliveryOf('lowEnergyAgentOpened', {})).success).toBe(false)
+  })
+
+  test('a schema for lowEnergyAgentOpened replaces the documented one', () => {
+    const parser = createDeliveryParser({
+      payloads: { lowEnergyAgentOpened: z.object({ callId: z.number() }) },
+    })
+    expect(parser.parse(deliveryOf('lowEnergyAgentOpened', { callId: 1 })).notification.payload).toEqual({
+      callId: 1,
+    })
+    expect(parser.safeParse(lowEnergyDelivery()).success).toBe(false)
+    const any = createDeliveryParser({ payloads: { lowEnergyAgentOpened: z.any() } })
+    expect(any.parse(deliveryOf('lowEnergyAgentOpened', {})).notification.payload).toEqual({})
+  })
+
+  test('the methods work without their parser', () => {
+    const { parse, safeParse } = parserFor(z.object({ score: z.string() }))
+    expect(parse(scoreDelivery()).notification.payload).toEqual({ score: '87' })
+    expect(safeParse(scoreDelivery()).success).toBe(true)
+  })
+})
+
+describe('a caller’s object', () => {
+  test('is never changed', () => {
+    const body = scoreDelivery()
+    const delivery = parserFor(z.object({ score: z.coerce.number() })).parse(body)
+    expect(body).toEqual(scoreDelivery())
+    expect(delivery).not.toBe(body)
+    expect(delivery.notification).not.toBe(body.notification)
+  })
+
+  const withProto = JSON.stringify(scoreDelivery()).replaceAll('{"', '{"__proto__":{"polluted":true},"')
+  test.each<[string, unknown]>([
+    ['a caller’s object', JSON.parse(withProto)],
+    ['text', withProto],
+  ])('%s has its unknown fields kept, one named __proto__ too', (_, body) => {
+    const delivery = parserFor(z.object({ score: z.string() })).parse(body)
+    expect(delivery.notification.payload).toEqual({ score: '87' })
+    expect(Object.hasOwn(delivery, '__proto__')).toBe(true)
+    expect(Object.hasOwn(delivery.notification, '__proto__')).toBe(true)
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+
+  test('may have its fields on a prototype', () => {
+    const gettersOf = (fields: object) =>
+      Object.create(
+        Object.defineProperties(
+          {},
+          Object.fromEntries(
+            Object.entries(fields).map(([name, value]) => [name, { get: () => value, enumerable: false }]),
+          ),
+        ),
+      )
+    const { notification, ...fields } = scoreDelivery()
+    const body = gettersOf({ ...fields, notification: gettersOf(notification) })
+    const delivery = parserFor(z.object({ score: z.coerce.number() })).parse(body)
+    expect(delivery).toEqual(deliveryOf('cxScoreUpdated', { score: 87 }))
+  })
+})
+
+describe('names that every object has', () => {
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('%s is a type without a schema', (type) => {
+    const delivery = deliveryOf(type, { a: 1 })
+    expect(parserFor(z.never()).parse(delivery)).toBe(delivery)
+  })
+
+  test.each(['__proto__', 'constructor'])('%s can be given a schema', (type) => {
+    const parser = createDeliveryParser({
+      payloads: { [type]: z.object({ a: z.string() }) } as PayloadSchemas,
+    })
+    expect(parser.safeParse(deliveryOf(type, { a: 'a' })).success).toBe(true)
+    expect(parser.safeParse(deliveryOf(type, { a: 1 })).success).toBe(false)
+  })
+})
+
+describe('a schema that cannot answer', () => {
+  test('an asynchronous schema is named as the reason and leaves no rejection behind', async () => {
+    const unhandled: unknown[] = []
+    const note = (reason: unknown) => unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const rejecting = async () => {
+      throw new Error('rejected')
+    }
+    const schemas = [
+      z.object({}).refine(rejecting),
+      z.object({}).transform(rejecting),
+      z.object({ score: z.string().refine(rejecting) }),
+      z.object({}).transform((payload) => Promise.resolve(payload)),
+      z.object({}).refine(() => Promise.resolve(true)),
+    ]
+    for (const schema of schemas) {
+      const parser = parserFor(schema)
+      for (const body of [scoreDelivery(), scoreDelivery()]) {
+        const { error } = parser.safeParse(body)
+        expect(error).toBeInstanceOf(InvalidDeliveryError)
+        expect(error?.message).toContain(
+          '`notification.payload`: the schema for "cxScoreUpdated" is asynchronous or failed (',
+        )
+        expect(error?.cause).toBeInstanceOf(Error)
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+  })
+
+  test.each<[string, (value: unknown) => unknown]>([
+    [
+      'transform',
+      (cause) =>
+        z.object({}).transform(() => {
+          throw cause
+        }),
+    ],
+    [
+      'refinement',
+      (cause) =>
+        z.object({}).refine(() => {
+          throw cause
+        }),
+    ],
+  ])('a %s that throws is named with its message and is the cause', (_, schemaThrowing) => {
+    const cause = new Error('boom')
+    const { error } = parserFor(schemaThrowing(cause) as z.core.$ZodType).safeParse(scoreDelivery())
+    expect(error).toBeInstanceOf(InvalidDeliveryError)
+    expect(error?.message).toContain('the schema for "cxScoreUpdated" is asynchronous or failed (boom)')
+    expect(error?.cause).toBe(cause)
+  })
+
+  test('a lazy schema that throws is named', () => {
+    const schema = z.lazy((): z.ZodType => {
+      throw new Error('boom')
+    })
+    expect(() => parserFor(schema).parse(scoreDelivery())).toThrow(
+      /^Not a notification delivery: `notification\.payload`: the schema for "cxScoreUpdated" is asynchronous or failed/,
+    )
+  })
+
+  test('whatever it throws, nothing but an InvalidDeliveryError comes out', () => {
+    const trap = () => {
+      throw new Error('trap')
+    }
+    for (const thrown of [
+      undefined,
+      null,
+      Symbol('odd'),
+      Object.create(null),
+      new Proxy({}, { getPrototypeOf: trap, get: trap }),
+    ]) {
+      const schema = z.object({}).transform(() => {
+        throw thrown
+      })
+      expect(() => parserFor(schema).parse(scoreDelivery())).toThrow(InvalidDeliveryError)
+    }
+  })
+})
+
+describe('the message about many or long problems', () => {
+  test('lists the first few and counts the rest', () => {
+    const error = parserFor(z.object({ scores: z.array(z.number()) })).safeParse(
+      deliveryOf('cxScoreUpdated', { scores: new Array(100_000).fill('x') }),
+    ).error
+    expect(error?.message).toContain('scores[4]')
+    expect(error?.message).not.toContain('scores[5]')
+    expect(error?.message).toContain('; and 99995 more. The body')
+    expect(error?.issues).toHaveLength(100_000)
+  })
+
+  test('shows what was cut, also where lines were joined', () => {
+    const schema = z.object({}).transform(() => {
+      throw new Error(`begins\n${' '.repeat(300)}ends`)
+    })
+    expect(parserFor(schema).safeParse(scoreDelivery()).error?.message).toContain('(begins …)')
+  })
+
+  test('cuts long keys and long sentences', () => {
+    const key = 'k'.repeat(1e6)
+    const bodies = [deliveryOf('cxScoreUpdated', { [key]: 'x' })]
+    for (const schema of [
+      z.record(z.string(), z.number()),
+      z.strictObject({}),
+      z.object({ [key]: z.number() }),
+    ]) {
+      for (const body of bodies) {
+        const { error } = parserFor(schema).safeParse(body)
+        expect(error?.message.length).toBeLessThan(1000)
+      }
+    }
+  })
+})
+
+describe('options that cannot work', () => {
+  test.each<[string, unknown, string[]]>([
+    ['no options', undefined, ['payloads']],
+    ['no payloads', {}, ['payloads']],
+    ['null', { payloads: null }, ['payloads']],
+    ['an array', { payloads: [z.object({})] }, ['payloads']],
+    ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b']],
+    ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a']],
+    ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a']],
+    ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a']],
+    ['what cannot run', { payloads: { a: { _zod: { run: true } } } }, ['payloads', 'a']],
+  ])('%s is a ConfigurationError with the path', (_, options, path) => {
+    const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
+    expect(create).toThrow(ConfigurationError)
+    expect(create).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
+  })
+
+  test('a name that is no option is a ConfigurationError, and not left out in silence', () => {
+    const options = { payloads: {}, payload: { cxScoreUpdated: z.object({ score: z.number() }) } }
+    expect(() => createDeliveryParser(options)).toThrow(ConfigurationError)
+  })
+})

@@ -1,0 +1,282 @@
+import { inspect } from 'node:util'
+import {
+  type CallbackRequest,
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  type RefusedCallback,
+} from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import * as z from 'zod'
+import { deferred } from '../support/deferred.js'
+import { eventually } from '../support/eventually.js'
+import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
+import { authenticated, recordingLogger, secrets } from './support.js'
+
+const body = JSON.stringify(lowEnergyDelivery())
+const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
+
+const fail = () => {
+  throw new Error('no database')
+}
+
+beforeEach(() => {
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+/** What was written to console.error, each call as one text. */
+const written = () => vi.mocked(console.error).mock.calls.map((values) => values.map(String).join(' '))
+
+describe('without a logger and callbacks, what is lost is reported on console.error', () => {
+  test('a handler that throws', async () => {
+    await new DeliveryReceiver({ secrets }).onAny(fail).handle(post())
+    expect(console.error).toHaveBeenCalledExactlyOnceWith('notification-subscriber: Handler failed', {
+      event: 'handler.failed',
+      subscriptionId: 4711,
+      notificationId: lowEnergyDelivery().notification.id,
+      type: 'lowEnergyAgentOpened',
+      err: new Error('no database'),
+    })
+  })
+
+  test.each<[string, CallbackRequest]>([
+    ['a handler that throws', post()],
+    ['a body that is no delivery', { ...post(), body: '{' }],
+    ['a refusal', post({})],
+  ])('%s is answered also if the console fails', async (_name, request) => {
+    vi.mocked(console.error).mockImplementation(fail)
+    const receiver = new DeliveryReceiver({ secrets }).onAny(fail)
+    const { status } = await receiver.handle(request)
+    expect(status).toBe(request.headers === authenticated ? 204 : 401)
+    expect(await receiver.drain({ timeoutMs: 1_000 })).toBe(0)
+  })
+
+  test('a body that is no delivery, with what to do', async () => {
+    await new DeliveryReceiver({ secrets }).handle({ ...post(), body: '{' })
+    expect(written()).toEqual([
+      expect.stringMatching(/^notification-subscriber: Not a notification .*onInvalid/),
+    ])
+  })
+
+  test('no body at all, with what to do, which is not onInvalid: that could keep nothing', async () => {
+    await new DeliveryReceiver({ secrets }).handle({ ...post(), body: undefined })
+    expect(written()).toEqual([
+      expect.stringMatching(/It is lost: put the route before every body parser \(docs\/receiver\.md\)\./),
+    ])
+  })
+
+  test.each<[string, Pick<DeliveryReceiverOptions, 'onError' | 'onInvalid' | 'onRefused'>, CallbackRequest]>([
+    ['onInvalid', { onInvalid: async () => fail() }, { ...post(), body: '{' }],
+    ['onError', { onError: fail }, post()],
+    ['onRefused', { onRefused: fail }, post({})],
+  ])('what %s throws: it was to keep what is lost now', async (name, callbacks, request) => {
+    await new DeliveryReceiver({ secrets, ...callbacks }).onAny(fail).handle(request)
+    await eventually(() => expect(written()).toEqual([expect.stringContaining(`: ${name} failed`)]))
+  })
+
+  test('a refusal, at most once a minute, with the number of those in between', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const receiver = new DeliveryReceiver({ secrets })
+    for (let request = 0; request < 100; request += 1) await receiver.handle(post({}))
+    const refused = {
+      event: 'callback.refused',
+      status: 401,
+      reason: 'the header "token" is missing',
+      header: 'token',
+    }
+    const counted = '(more within a minute are only counted)'
+    const line = `notification-subscriber: Callback refused: see "401 on my route" in docs/troubleshooting.md ${counted}`
+    expect(vi.mocked(console.error).mock.calls).toEqual([[line, refused]])
+    vi.advanceTimersByTime(59_999)
+    await receiver.handle(post({}))
+    expect(console.error).toHaveBeenCalledOnce()
+    vi.advanceTimersByTime(1)
+    await receiver.handle(post({}))
+    await receiver.handle(post({}))
+    vi.advanceTimersByTime(60_000)
+    await receiver.handle({ ...post(), method: 'PUT' })
+    expect(vi.mocked(console.error).mock.calls).toEqual([
+      [line, refused],
+      [line, { ...refused, unreported: 100 }],
+      [
+        `notification-subscriber: Callback refused ${counted}`,
+        { event: 'callback.refused', status: 405, reason: 'the method is not POST', unreported: 1 },
+      ],
+    ])
+  })
+
+  test.each<[string, Partial<DeliveryReceiverOptions>]>([
+    ['logger: false', { logger: false }],
+    ['a logger', { logger: recordingLogger().logger }],
+    ['callbacks', { onError() {}, onInvalid() {}, onRefused() {} }],
+  ])('nothing with %s, and nothing when all is well', async (_, options) => {
+    const receiver = new DeliveryReceiver({ secrets, ...options } as DeliveryReceiverOptions).onAny(fail)
+    await receiver.handle(post())
+    await receiver.handle({ ...post(), body: '{' })
+    await receiver.handle(post({}))
+    await new DeliveryReceiver({ secrets }).onAny(() => {}).handle(post())
+    expect(console.error).not.toHaveBeenCalled()
+  })
+})
+
+describe('onRefused gets every refusal, and so does the log', () => {
+  async function refusalsOf(...requests: CallbackRequest[]) {
+    const refusals: RefusedCallback[] = []
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({
+      secrets: { Token: 'current-secret', 'x-tenant': 'acme' },
+      maxBodyBytes: 1_000,
+      logger,
+      onRefused: (refused) => refusals.push(refused),
+    })
+    for (const request of requests) await receiver.handle(request)
+    expect(lines).toEqual(
+      refusals.map((refused) => ({
+        level: 'warn',
+        fields: { event: 'callback.refused', ...refused },
+        message: expect.stringContaining('Callback refused'),
+      })),
+    )
+    return refusals
+  }
+
+  test.each<[string, CallbackRequest['headers'], string, string]>([
+    ['missing', {}, 'Token', 'the header "Token" is missing'],
+    ['the second one missing', { token: 'current-secret' }, 'x-tenant', 'the header "x-tenant" is missing'],
+    ['missing in Headers', new Headers({ 'x-tenant': 'acme' }), 'Token', 'the header "Token" is missing'],
+    ['wrong', { token: 'a-guess', 'x-tenant': 'acme' }, 'Token', 'the header "Token" is wrong'],
+    ['empty', { token: '' }, 'Token', 'the header "Token" is wrong'],
+    ['there twice', { token: 'a', TOKEN: 'b' }, 'Token', 'the header "Token" is there twice'],
+    ['a list', { token: ['current-secret'] }, 'Token', 'the header "Token" is not text'],
+  ])('401: a header that is %s is named, never its value', async (_, headers, header, reason) => {
+    expect(await refusalsOf(post(headers))).toEqual([{ status: 401, reason, header }])
+  })
+
+  test('405 and 413, and 401 for what is no request', async () => {
+    const authentic = { token: 'current-secret', 'x-tenant': 'acme' }
+    const requests = [
+      { ...post(), method: 'PUT' },
+      { ...post(authentic), body: 'x'.repeat(1_001) },
+      undefined as never,
+    ]
+    expect(await refusalsOf(...requests)).toEqual([
+      { status: 405, reason: 'the method is not POST' },
+      { status: 413, reason: 'the body is larger than 1000 bytes' },
+      { status: 401, reason: 'the request cannot be read' },
+    ])
+  })
+
+  test.each([
+    ['throws', fail],
+    ['rejects', async () => fail()],
+  ])('one that %s is logged, and the answer stays', async (_, onRefused) => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger, onRefused })
+    expect((await receiver.handle(post({ token: 'a-guess' }))).status).toBe(401)
+    await eventually(() => expect(lines).toHaveLength(2))
+    expect(lines).toMatchObject([
+      { level: 'warn', fields: { event: 'callback.refused' } },
+      { level: 'error', fields: { event: 'on-refused.failed', status: 401 } },
+    ])
+    expect(inspect(lines, { depth: 9 })).not.toContain('a-guess')
+  })
+
+  test('one that never ends delays no answer', async () => {
+    const receiver = new DeliveryReceiver({ secrets, onRefused: () => new Promise(() => {}) })
+    expect((await receiver.handle(post({}))).status).toBe(401)
+    expect(await receiver.drain()).toBe(0)
+  })
+})
+
+describe('the log', () => {
+  test('has what is invalid, failed and refused, whether or not callbacks are given', async () => {
+    async function eventsWith(callbacks: Partial<DeliveryReceiverOptions>) {
+      const { logger, lines } = recordingLogger()
+      const receiver = new DeliveryReceiver({ secrets, logger, ...callbacks } as DeliveryReceiverOptions)
+      receiver.onAny(fail)
+      await receiver.handle(post())
+      await receiver.handle({ ...post(), body: '{' })
+      await receiver.handle(post({}))
+      return lines.map(({ level, fields }) => ({ level, fields }))
+    }
+    const without = await eventsWith({})
+    expect(without).toMatchObject([
+      { level: 'debug', fields: { event: 'delivery.received' } },
+      { level: 'error', fields: { event: 'handler.failed', err: new Error('no database') } },
+      { level: 'error', fields: { event: 'delivery.invalid', reason: expect.any(String) } },
+      { level: 'warn', fields: { event: 'callback.refused', status: 401, header: 'token' } },
+    ])
+    expect(await eventsWith({ onError() {}, onInvalid() {}, onRefused() {} })).toEqual(without)
+  })
+
+  test('warns of handlers that are still running after ackTimeoutMs, of onInvalid, too', async () => {
+    const { promise, resolve } = deferred<void>()
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs: 1, onInvalid: () => promise })
+    receiver.onAny(() => promise)
+    await receiver.handle(post())
+    await receiver.handle({ ...post(), body: '{' })
+    const message = 'Answered before the handlers were done; they continue'
+    const { id, type } = lowEnergyDelivery().notification
+    expect(lines.filter(({ level }) => level === 'warn')).toEqual([
+      {
+        level: 'warn',
+        fields: { event: 'handler.slow', subscriptionId: 4711, notificationId: id, type, ackTimeoutMs: 1 },
+        message,
+      },
+      {
+        level: 'warn',
+        fields: { event: 'handler.slow', issues: [expect.anything()], ackTimeoutMs: 1 },
+        message,
+      },
+    ])
+    resolve()
+    await receiver.drain()
+  })
+
+  test('has a probe at debug level, and onRefused does not get it', async () => {
+    const { logger, lines } = recordingLogger()
+    const onRefused = vi.fn()
+    const receiver = new DeliveryReceiver({ secrets, logger, onRefused })
+    for (const method of ['GET', 'head']) {
+      const answer = await receiver.handle({ ...post({}), method })
+      expect(answer).toEqual({ status: 405, headers: { allow: 'POST' } })
+    }
+    expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
+      ['debug', { event: 'callback.probed', method: 'GET' }],
+      ['debug', { event: 'callback.probed', method: 'head' }],
+    ])
+    expect(onRefused).not.toHaveBeenCalled()
+    await new DeliveryReceiver({ secrets }).handle({ ...post({}), method: 'GET' })
+    expect(console.error).not.toHaveBeenCalled()
+  })
+})
+
+describe('payloads', () => {
+  const payloads = { cxScoreUpdated: z.object({ score: z.coerce.number() }) }
+
+  test('are checked and given to handlers as their schemas return them', async () => {
+    const scores: number[] = []
+    const problems: string[] = []
+    const receiver = new DeliveryReceiver({
+      secrets,
+      payloads,
+      onInvalid: ({ message }) => problems.push(message),
+    }).on('cxScoreUpdated', ({ payload }) => scores.push(payload.score))
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', { score: '87' }) })
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', { score: {} }) })
+    expect(scores).toEqual([87])
+    expect(problems).toEqual([expect.stringContaining('notification.payload.score')])
+  })
+
+  test('must be zod schemas', () => {
+    const construct = (options: object) => () => new DeliveryReceiver({ secrets, ...options })
+    expect(construct({ payloads: { a: () => true } })).toThrow(/`payloads\.a` must be a zod 4 schema/)
+    expect(construct({ payloads: [] })).toThrow(
+      /`payloads` must be an object of zod schemas by notification type/,
+    )
+  })
+})

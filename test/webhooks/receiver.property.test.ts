@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { type CallbackRequest, DeliveryReceiver } from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+import { lowEnergyDelivery } from './deliveries.js'
+import { secrets } from './support.js'
+
+const anything = fc.anything({
+  withBigInt: true,
+  withMap: true,
+  withNullPrototype: true,
+  withTypedArray: true,
+})
+const token = fc.oneof(fc.constantFrom(...secrets.token), fc.string(), anything)
+const headers = fc.oneof(
+  fc.record({ token }),
+  fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('token', 'Token')), token),
+  fc.constantFrom(...secrets.token).map((value) => new Headers({ token: value })),
+  anything,
+)
+const body = fc.oneof(
+  fc.constant(JSON.stringify(lowEnergyDelivery())),
+  fc.string({ unit: 'binary' }),
+  fc.uint8Array(),
+  anything,
+)
+const request = fc.oneof(
+  fc.record({ method: fc.oneof(fc.constantFrom('POST', 'GET'), fc.string(), anything), headers, body }),
+  anything,
+)
+
+function throwing(): object {
+  const refuse = () => {
+    throw new Error('trap')
+  }
+  return new Proxy({}, { get: refuse, has: refuse, ownKeys: refuse, getPrototypeOf: refuse })
+}
+
+describe('handle answers 204, 401, 405 or 413, and never rejects', () => {
+  for (const options of [{ secrets }, { allowUnauthenticated: true } as const]) {
+    test(`whatever it is given, with ${Object.keys(options)}`, async () => {
+      const counts: Record<number, number> = {}
+      const receiver = new DeliveryReceiver({ ...options, maxBodyBytes: 500, logger: false }).onAny(() => {
+        throw new Error('no')
+      })
+      await fc.assert(
+        fc.asyncProperty(request, async (value) => {
+          const { status } = await receiver.handle(value as CallbackRequest)
+          expect([204, 401, 405, 413]).toContain(status)
+          counts[status] = (counts[status] ?? 0) + 1
+        }),
+        { numRuns: 3000 },
+      )
+      expect(counts[204]).toBeGreaterThan(30)
+    })
+  }
+
+  test('objects whose properties cannot be read', async () => {
+    const receiver = new DeliveryReceiver({ secrets, logger: false })
+    const statuses = [throwing(), { method: 'POST', headers: throwing() }].map(
+      async (value) => (await receiver.handle(value as CallbackRequest)).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([401, 401])
+    const headers = { token: 'current-secret' }
+    expect((await receiver.handle({ method: 'POST', headers, body: throwing() })).status).toBe(204)
+  })
+})

@@ -1,0 +1,488 @@
+import { inspect } from 'node:util'
+import {
+  type CallbackRequest,
+  DeliveryReceiver,
+  InvalidDeliveryError,
+} from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
+import { authenticated, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+
+const body = JSON.stringify(lowEnergyDelivery())
+const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
+const open = { allowUnauthenticated: true, logger: false } as const
+
+type Then = (resolve: () => void, reject: (error: Error) => void) => void
+function revokedProxy() {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
+const thenable = (then: Then) => Object.fromEntries([['then', then]])
+
+describe('only what is not from the service is refused', () => {
+  test('a POST with the secret is answered with 204 and reaches the handler', async () => {
+    const seen: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets }).on('lowEnergyAgentOpened', (notification, context) => {
+      seen.push(notification.payload.callId, context.subscriptionId, context.delivery)
+    })
+    expect(await receiver.handle(post())).toEqual({ status: 204, headers: {} })
+    expect(seen).toEqual(['9a1f0a52-1f6e-4a41-8b8b-9f1d2d3c4b5a', 4711, lowEnergyDelivery()])
+  })
+
+  test.each(['GET', 'PUT', 'HEAD', 'OPTIONS', '', undefined, 'POSTS'])(
+    'method %s: 405 with Allow',
+    async (method) => {
+      const receiver = new DeliveryReceiver({ secrets }).onAny(() => expect.unreachable())
+      const answer = await receiver.handle({ method, headers: {}, body })
+      expect(answer).toEqual({ status: 405, headers: { allow: 'POST' } })
+    },
+  )
+
+  test('methods are the same in any case, as some frameworks write them', async () => {
+    const receiver = new DeliveryReceiver({ secrets })
+    expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)
+  })
+
+  test.each([undefined, null, 'token: a', 5, () => {}, []])(
+    'headers of %j are no reason to refuse where no secret is asked for',
+    async (headers) => {
+      const receiver = new DeliveryReceiver(open)
+      expect((await receiver.handle({ ...post(), headers: headers as never })).status).toBe(204)
+    },
+  )
+
+  test('the method is looked at first, then the secret, then the size', async () => {
+    const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1 })
+    expect((await receiver.handle({ method: 'GET', headers: {}, body })).status).toBe(405)
+    expect((await receiver.handle({ method: 'POST', headers: {}, body })).status).toBe(401)
+    expect((await receiver.handle(post())).status).toBe(413)
+  })
+
+  test('a body of maxBodyBytes is read, a larger one gets 413: text counts in UTF-8', async () => {
+    const text = JSON.stringify(deliveryOf('größer', { text: '€€€€€€€€€' }))
+    const bytes = new TextEncoder().encode(text)
+    for (const form of [text, bytes, Buffer.from(text), bytes.buffer, new DataView(bytes.buffer)]) {
+      for (const [maxBodyBytes, status] of [
+        [bytes.length, 204],
+        [bytes.length - 1, 413],
+        [5, 413],
+      ] as const) {
+        const calls: string[] = []
+        const receiver = new DeliveryReceiver({ ...open, maxBodyBytes }).onAny(({ type }) => calls.push(type))
+        expect((await receiver.handle({ method: 'POST', headers: {}, body: form })).status).toBe(status)
+        expect(calls).toHaveLength(status === 204 ? 1 : 0)
+      }
+    }
+  })
+
+  test('the default limit is 1 MiB', async () => {
+    const receiver = new DeliveryReceiver(open)
+    const status = async (size: number) =>
+      (await receiver.handle({ method: 'POST', headers: {}, body: new Uint8Array(size) })).status
+    expect(await status(2 ** 20)).toBe(204)
+    expect(await status(2 ** 20 + 1)).toBe(413)
+  })
+})
+
+describe('everything else is answered with 204', () => {
+  test.each<[string, unknown, string]>([
+    ['no JSON', '{', 'the body is not JSON'],
+    ['an empty body', '', 'the body is empty'],
+    ['no body', undefined, 'the body is undefined'],
+    ['no UTF-8', new Uint8Array([0xff]), 'the body is not UTF-8'],
+    [
+      'a wrong shape',
+      { subscriptionId: 'x', notification: lowEnergyDelivery().notification },
+      'must be a number',
+    ],
+    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 }), 'must be text'],
+    [
+      'getters that throw',
+      {
+        get subscriptionId() {
+          throw new Error('no')
+        },
+      },
+      'the body cannot be read (no)',
+    ],
+    ['a proxy without an object', revokedProxy(), 'the body cannot be read'],
+  ])('%s goes to onInvalid, with the body', async (_, invalid, problem) => {
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())
+    expect((await receiver.handle({ ...post(), body: invalid })).status).toBe(204)
+    expect(errors).toEqual([expect.any(InvalidDeliveryError)])
+    expect(errors[0]?.body).toBe(invalid)
+    expect(problems()[0]).toContain(problem)
+  })
+
+  test('types and fields that are not known reach handlers', async () => {
+    const seen: string[] = []
+    const receiver = new DeliveryReceiver({ secrets, onInvalid: () => expect.unreachable() })
+      .on('somethingNew', ({ payload }) => seen.push(`on ${payload.a}`))
+      .onAny(({ type }) => seen.push(`any ${type}`))
+    await receiver.handle({ ...post(), body: deliveryOf('somethingNew', { a: 1 }) })
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
+    expect(seen).toEqual(['on 1', 'any somethingNew', 'any cxScoreUpdated'])
+  })
+
+  test('a type that is named like a property of objects reaches only its own handlers', async () => {
+    const seen: string[] = []
+    const receiver = new DeliveryReceiver(open).on('__proto__', ({ type }) => seen.push(type))
+    for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      expect((await receiver.handle({ ...post(), body: deliveryOf(type, {}) })).status).toBe(204)
+    }
+    expect(seen).toEqual(['__proto__'])
+  })
+
+  test.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    [
+      'rejects',
+      async () => {
+        throw new Error('no')
+      },
+    ],
+    ['rejects later', () => new Promise((_, reject) => setTimeout(() => reject(new Error('no')), 5))],
+    ['returns a thenable that rejects', () => thenable((_, reject) => reject(new Error('no')))],
+    [
+      'returns a thenable that throws',
+      () =>
+        thenable(() => {
+          throw new Error('no')
+        }),
+    ],
+  ])(
+    'a handler that %s: onError gets what the handler got, and the other handlers are called',
+    async (_, handler) => {
+      const onError = vi.fn()
+      const others: string[] = []
+      const receiver = new DeliveryReceiver({ secrets, onError })
+        .onAny(() => others.push('before'))
+        .on('lowEnergyAgentOpened', handler)
+        .on('lowEnergyAgentOpened', async () => others.push('after'))
+      expect((await receiver.handle(post())).status).toBe(204)
+      expect(others).toEqual(['before', 'after'])
+      const delivery = lowEnergyDelivery()
+      expect(onError.mock.calls).toEqual([
+        [
+          new Error('no'),
+          delivery.notification,
+          { subscriptionId: 4711, delivery, header: expect.any(Function) },
+        ],
+      ])
+    },
+  )
+
+  test('what is thrown may be anything', async () => {
+    const thrown: unknown[] = []
+    for (const value of [undefined, null, 0, 'text', Object.create(null), Symbol('s')]) {
+      const receiver = new DeliveryReceiver({ ...open, onError: (error) => thrown.push(error) })
+      receiver.onAny(() => {
+        throw value
+      })
+      expect((await receiver.handle(post())).status).toBe(204)
+    }
+    expect(thrown).toHaveLength(6)
+  })
+
+  test.each<[string, () => unknown]>([
+    [
+      'throw',
+      () => {
+        throw new Error('callback broke')
+      },
+    ],
+    [
+      'reject',
+      async () => {
+        throw new Error('callback broke')
+      },
+    ],
+  ])('onInvalid and onError that %s are logged and change nothing', async (_, broken) => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger, onInvalid: broken, onError: broken })
+    receiver.onAny(() => {
+      throw new Error('handler broke')
+    })
+    expect((await receiver.handle(post())).status).toBe(204)
+    expect((await receiver.handle({ ...post(), body: '{' })).status).toBe(204)
+    const err = new Error('callback broke')
+    const { id, type } = lowEnergyDelivery().notification
+    const ofDelivery = { subscriptionId: 4711, notificationId: id, type }
+    const ofBody = { issues: [{ path: [], message: expect.stringContaining('not JSON') }] }
+    expect(
+      lines.filter(({ level }) => level !== 'debug').map(({ level, fields }) => [level, fields]),
+    ).toEqual([
+      ['error', { event: 'handler.failed', ...ofDelivery, err: new Error('handler broke') }],
+      ['error', { event: 'on-error.failed', ...ofDelivery, err }],
+      ['error', { event: 'delivery.invalid', ...ofBody, reason: expect.any(String) }],
+      ['error', { event: 'on-invalid.failed', ...ofBody, err }],
+    ])
+  })
+})
+
+describe('the log', () => {
+  test('gets a debug line for a delivery, and a line for what is refused, invalid or failed', async () => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger, maxBodyBytes: 1000 })
+      .on('lowEnergyAgentOpened', () => {})
+      .on('cxScoreUpdated', () => {
+        throw new Error('handler broke')
+      })
+    await receiver.handle(post())
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
+    await receiver.handle({ ...post(), body: '{' })
+    await receiver.handle(post({}))
+    await receiver.handle({ ...post(), method: 'PUT' })
+    await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
+    const { id: notificationId } = deliveryOf('cxScoreUpdated', {}).notification
+    const delivered = (type: string) => ({ subscriptionId: 4711, notificationId, type })
+    expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
+      ['debug', { event: 'delivery.received', ...delivered('lowEnergyAgentOpened') }],
+      ['debug', { event: 'delivery.received', ...delivered('cxScoreUpdated') }],
+      ['error', { event: 'handler.failed', ...delivered('cxScoreUpdated'), err: new Error('handler broke') }],
+      [
+        'error',
+        {
+          event: 'delivery.invalid',
+          reason: expect.stringContaining('the body is not JSON'),
+          issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }],
+        },
+      ],
+      [
+        'warn',
+        {
+          event: 'callback.refused',
+          status: 401,
+          reason: 'the header "token" is missing',
+          header: 'token',
+        },
+      ],
+      ['warn', { event: 'callback.refused', status: 405, reason: 'the method is not POST' }],
+      ['warn', { event: 'callback.refused', status: 413, reason: 'the body is larger than 1000 bytes' }],
+    ])
+  })
+
+  test('never holds a secret, and neither does an error', async () => {
+    const { logger, lines } = recordingLogger()
+    const { onInvalid, errors } = recordingOnInvalid()
+    const seen: unknown[] = [lines, errors]
+    const receiver = new DeliveryReceiver({
+      secrets,
+      logger,
+      onInvalid,
+      onError: (...values) => seen.push(values),
+    })
+    receiver.onAny((...values) => {
+      seen.push(values)
+      throw new Error('no')
+    })
+    for (const token of [...secrets.token, 'a-wrong-secret', 'current-secret, current-secret']) {
+      for (const content of [body, '{', 'x'.repeat(2 ** 21)]) {
+        await receiver.handle({ ...post({ token }), body: content })
+      }
+    }
+    expect(lines.length).toBeGreaterThan(0)
+    expect(inspect(seen, { depth: 9, showHidden: true })).not.toContain('-secret')
+  })
+
+  test('a logger that throws changes nothing', async () => {
+    const broken = () => {
+      throw new Error('disk full')
+    }
+    const logger = { debug: broken, info: broken, warn: broken, error: broken }
+    const receiver = new DeliveryReceiver({ secrets, logger }).onAny(broken)
+    expect((await receiver.handle(post())).status).toBe(204)
+    expect((await receiver.handle({ ...post(), body: '' })).status).toBe(204)
+    expect((await receiver.handle(post({}))).status).toBe(401)
+  })
+})
+
+describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  test('it waits until all handlers are done', async () => {
+    const first = deferred<void>()
+    const second = deferred<void>()
+    const receiver = new DeliveryReceiver(open).onAny(() => first.promise).onAny(() => second.promise)
+    const answered = vi.fn()
+    const answer = receiver.handle(post()).then(answered)
+    first.resolve()
+    await vi.advanceTimersByTimeAsync(1999)
+    expect(answered).not.toHaveBeenCalled()
+    second.resolve()
+    await answer
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test.each([
+    [undefined, 2000],
+    [50, 50],
+    [0, 0],
+  ])('with ackTimeoutMs %j it comes after %d ms', async (ackTimeoutMs, waits) => {
+    const handler = deferred<void>()
+    const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs }).onAny(() => handler.promise)
+    const answered = vi.fn()
+    const answer = receiver.handle(post()).then(answered)
+    await vi.advanceTimersByTimeAsync(Math.max(waits - 1, 0))
+    if (waits > 0) expect(answered).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    await answer
+    expect(answered).toHaveBeenCalledWith({ status: 204, headers: {} })
+    expect(vi.getTimerCount()).toBe(0)
+    handler.resolve()
+    await receiver.drain()
+  })
+
+  test('a handler that fails after the answer still goes to onError', async () => {
+    const onError = vi.fn()
+    const receiver = new DeliveryReceiver({ ...open, onError, ackTimeoutMs: 10 })
+    receiver.onAny(() => new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 1000)))
+    const answer = receiver.handle(post())
+    await vi.advanceTimersByTimeAsync(10)
+    await answer
+    expect(onError).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(onError).toHaveBeenCalledOnce()
+    await receiver.drain()
+  })
+
+  test('it waits for an asynchronous onInvalid and onError, too', async () => {
+    const { promise, resolve } = deferred<void>()
+    const receiver = new DeliveryReceiver({ ...open, onError: () => promise, onInvalid: () => promise })
+    receiver.onAny(() => {
+      throw new Error('no')
+    })
+    const answered = vi.fn()
+    const answers = [post(), { ...post(), body: '' }].map((request) =>
+      receiver.handle(request).then(answered),
+    )
+    await vi.advanceTimersByTimeAsync(100)
+    expect(answered).not.toHaveBeenCalled()
+    resolve()
+    await Promise.all(answers)
+  })
+})
+
+describe('handlers', () => {
+  test('that wait for nothing need no timer', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const receiver = new DeliveryReceiver({ ...open, onError() {} })
+      .onAny(() => {})
+      .onAny(async () => {})
+      .onAny(async () => {
+        throw new Error('no')
+      })
+    await receiver.handle(post())
+    expect(setTimer).not.toHaveBeenCalled()
+    setTimer.mockRestore()
+  })
+
+  test('are called in the order of their registration, each once, and all of them for one delivery', async () => {
+    const seen: number[] = []
+    const add = (value: number) => () => void seen.push(value)
+    const same = add(1)
+    const receiver = new DeliveryReceiver(open).onAny(same).on('lowEnergyAgentOpened', add(2)).onAny(add(3))
+    receiver.on('other', add(4)).onAny(same)
+    await receiver.handle(post())
+    expect(seen).toEqual([1, 2, 3, 1])
+  })
+
+  test('one that is registered during a delivery gets the next one', async () => {
+    const later = vi.fn()
+    const receiver = new DeliveryReceiver(open)
+    receiver.onAny(() => void receiver.onAny(later))
+    await receiver.handle(post())
+    expect(later).not.toHaveBeenCalled()
+    await receiver.handle(post())
+    expect(later).toHaveBeenCalledOnce()
+  })
+})
+
+describe('drain resolves when no handler runs', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  test('at once if none does', async () => {
+    const receiver = new DeliveryReceiver(open).onAny(() => {})
+    await receiver.drain()
+    await receiver.handle(post())
+    await receiver.drain()
+  })
+
+  test('after handlers that the answer did not wait for, and after those that begin while it waits', async () => {
+    const waiting: (() => void)[] = []
+    const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs: 1 })
+    receiver.onAny(() => new Promise<void>((resolve) => waiting.push(resolve)))
+    await receiver.handle(post())
+    const drained = vi.fn()
+    const drains = [receiver.drain().then(drained), receiver.drain().then(drained)]
+    await receiver.handle(post())
+    waiting[0]?.()
+    await new Promise(setImmediate)
+    expect(drained).not.toHaveBeenCalled()
+    waiting[1]?.()
+    await Promise.all(drains)
+    expect(drained).toHaveBeenCalledTimes(2)
+  })
+
+  test('after onError of a handler that failed late', async () => {
+    const reported = deferred<void>()
+    const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs: 1, onError: () => reported.promise })
+    receiver.onAny(async () => {
+      throw new Error('no')
+    })
+    await receiver.handle(post())
+    const drained = vi.fn()
+    const drain = receiver.drain().then(drained)
+    await new Promise(setImmediate)
+    expect(drained).not.toHaveBeenCalled()
+    reported.resolve()
+    await drain
+  })
+
+  test('with timeoutMs resolves with the number of deliveries that are still in flight', async () => {
+    const first = deferred<void>()
+    const second = deferred<void>()
+    const receiver = new DeliveryReceiver({ secrets, ackTimeoutMs: 0 })
+    receiver.on('cxScoreUpdated', () => first.promise).on('lowEnergyAgentOpened', () => second.promise)
+    await receiver.handle(post())
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
+    expect(await receiver.drain({ timeoutMs: 0 })).toBe(2)
+    first.resolve()
+    expect(await receiver.drain({ timeoutMs: 5 })).toBe(1)
+    second.resolve()
+    expect(await receiver.drain({ timeoutMs: 60_000 })).toBe(0)
+    expect(await receiver.drain()).toBe(0)
+  })
+
+  test('leaves no timer when the deliveries are done in time', async () => {
+    vi.useFakeTimers()
+    const { promise, resolve } = deferred<void>()
+    const receiver = new DeliveryReceiver({ secrets, ackTimeoutMs: 0 }).onAny(() => promise)
+    const answer = receiver.handle(post())
+    await vi.advanceTimersByTimeAsync(0)
+    await answer
+    const drained = receiver.drain({ timeoutMs: 60_000 })
+    await vi.advanceTimersByTimeAsync(59_999)
+    expect(vi.getTimerCount()).toBe(1)
+    resolve()
+    expect(await drained).toBe(0)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test.each([-1, Number.NaN, 2 ** 31, '5', null])('refuses a timeoutMs of %j', async (timeoutMs) => {
+    const receiver = new DeliveryReceiver({ secrets })
+    await expect(receiver.drain({ timeoutMs: timeoutMs as number })).rejects.toThrow(
+      /^The delivery receiver cannot work: `timeoutMs`/,
+    )
+  })
+})

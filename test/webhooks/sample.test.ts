@@ -1,0 +1,91 @@
+import {
+  ConfigurationError,
+  DeliveryReceiver,
+  documentedNotificationTypes,
+  InvalidDeliveryError,
+  parseDelivery,
+  sampleDelivery,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+describe('sampleDelivery', () => {
+  test('is a valid delivery of every documented type, as object and as text', () => {
+    for (const type of Object.values(documentedNotificationTypes).flat()) {
+      const { delivery, body, headers, context } = sampleDelivery(type)
+      expect(parseDelivery(body)).toEqual(delivery)
+      expect(delivery.notification).toMatchObject({ type, ver: '1.0', id: expect.stringMatching(uuid) })
+      expect(headers).toEqual({ 'content-type': 'application/json' })
+      expect([context.delivery, context.subscriptionId]).toEqual([delivery, delivery.subscriptionId])
+    }
+  })
+
+  test('has the documented payload for lowEnergyAgentOpened, and an empty one for others', () => {
+    expect(Object.keys(sampleDelivery('lowEnergyAgentOpened').delivery.notification.payload)).toEqual([
+      'callId',
+      'username',
+      'bTime',
+      'nTime',
+      'idx',
+    ])
+    expect(sampleDelivery('somethingNew').delivery.notification.payload).toEqual({})
+  })
+
+  test('is new each time: id, time and objects', () => {
+    const before = Date.now()
+    const [first, second] = [sampleDelivery('lowEnergyAgentOpened'), sampleDelivery('lowEnergyAgentOpened')]
+    expect(first.delivery.notification.id).not.toBe(second.delivery.notification.id)
+    expect(first.delivery.notification.time).toBeGreaterThanOrEqual(before)
+    first.delivery.notification.payload.username = 'changed'
+    expect(sampleDelivery('lowEnergyAgentOpened').delivery.notification.payload.username).toBe('alice')
+  })
+
+  test('takes overrides: the payload is merged, one level, and headers are read by the context', () => {
+    const { delivery, body, headers, context } = sampleDelivery('lowEnergyAgentOpened', {
+      subscriptionId: 7,
+      id: 'n-1',
+      time: 0,
+      payload: { username: 'bob' },
+      headers: { 'X-Tenant': 'acme' },
+    })
+    expect(delivery).toMatchObject({
+      subscriptionId: 7,
+      notification: { id: 'n-1', time: 0, payload: { username: 'bob', callId: 'call-1' } },
+    })
+    expect(JSON.parse(body)).toEqual(delivery)
+    expect(headers).toEqual({ 'content-type': 'application/json', 'X-Tenant': 'acme' })
+    expect([context.header('x-tenant'), context.header('Content-Type'), context.header('token')]).toEqual([
+      'acme',
+      'application/json',
+      undefined,
+    ])
+    expect(context.subscriptionId).toBe(7)
+  })
+
+  test('is what a receiver hands to a handler', async () => {
+    const { body, headers, delivery } = sampleDelivery('cxScoreUpdated', {
+      payload: { score: 4 },
+      headers: { token: 'a' },
+    })
+    const seen: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets: { token: 'a' } }).on('cxScoreUpdated', (notification) =>
+      seen.push(notification),
+    )
+    expect((await receiver.handle({ method: 'POST', headers, body })).status).toBe(204)
+    expect(seen).toEqual([delivery.notification])
+  })
+
+  test.each<[string, object]>([
+    ['a payload of another shape', { payload: { idx: 0.5 } }],
+    ['a subscriptionId that is none', { subscriptionId: '7' }],
+    ['a time that is none', { time: 1.5 }],
+    ['a payload that JSON cannot hold', { payload: { idx: 10n } }],
+  ])('throws InvalidDeliveryError for %s', (_, overrides) => {
+    expect(() => sampleDelivery('lowEnergyAgentOpened', overrides)).toThrow(InvalidDeliveryError)
+  })
+
+  test('throws ConfigurationError for an override that there is not', () => {
+    expect(() => sampleDelivery('lowEnergyAgentOpened', { paylod: {} } as never)).toThrow(ConfigurationError)
+  })
+})

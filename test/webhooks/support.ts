@@ -1,0 +1,165 @@
+/** What the receiver's tests share: a logger that keeps its lines, and servers to send bytes to. */
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerOptions } from 'node:http'
+import { connect } from 'node:net'
+import Fastify from 'fastify'
+import {
+  type DeliveryReceiver,
+  type InvalidDeliveryError,
+  type Logger,
+  toFastifyPlugin,
+  toNodeHandler,
+  toWebHandler,
+} from 'notification-subscriber/webhooks'
+import { listen } from '../support/listen.js'
+
+export const secrets = { token: ['current-secret', 'previous-secret'] }
+export const authenticated = { token: 'current-secret' }
+
+export interface Line {
+  level: string
+  fields: object
+  message: string
+}
+
+export function recordingLogger() {
+  const lines: Line[] = []
+  const at = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, fields, message })
+  }
+  const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { logger, lines }
+}
+
+/** Collects what `onInvalid` gets, as one sentence per body. */
+export function recordingOnInvalid() {
+  const errors: InvalidDeliveryError[] = []
+  const onInvalid = (error: InvalidDeliveryError) => errors.push(error)
+  return {
+    onInvalid,
+    errors,
+    problems: () => errors.flatMap(({ issues }) => issues.map((issue) => issue.message)),
+  }
+}
+
+export async function serverOf(listener: RequestListener, options: ServerOptions = {}) {
+  const server = createServer(options, listener)
+  const port = await listen(server)
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/`,
+    post: (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = authenticated) =>
+      fetch(`http://127.0.0.1:${port}/`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** The head of a POST over HTTP/1.1, with the current secret. */
+export const head = (...lines: string[]) =>
+  ['POST / HTTP/1.1', 'Host: localhost', 'Token: current-secret', ...lines, '', ''].join('\r\n')
+
+/** A connection to send bytes on and to read everything that comes back, until it is closed. */
+export function openSocket(port: number) {
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text) => {
+    received += text
+  })
+  socket.on('error', () => {})
+  return {
+    socket,
+    received: () => received,
+    closed: () => (socket.closed ? received : once(socket, 'close').then(() => received)),
+    /** The status line of the first answer, as soon as it is there. */
+    async status() {
+      while (!received.includes('\r\n')) {
+        await (socket.closed ? Promise.reject(new Error('closed without an answer')) : once(socket, 'data'))
+      }
+      return Number(received.split(' ')[1])
+    },
+  }
+}
+
+/** One way for a callback to reach a receiver. */
+interface Transport extends AsyncDisposable {
+  send(method: string, headers: Record<string, string>, body?: Uint8Array<ArrayBuffer>): Promise<Answer>
+}
+
+interface Answer {
+  readonly status: number
+  readonly allow: string | null | undefined
+  readonly length: number
+}
+
+/** Every way for a callback to reach a receiver, by name. */
+export const transports: readonly [name: string, open: (receiver: DeliveryReceiver) => Promise<Transport>][] =
+  [
+    [
+      'receiver.handle',
+      async (receiver) => ({
+        async send(method, headers, body) {
+          const answer = await receiver.handle({ method, headers, body })
+          return { status: answer.status, allow: answer.headers.allow, length: 0 }
+        },
+        async [Symbol.asyncDispose]() {},
+      }),
+    ],
+    [
+      'toWebHandler',
+      async (receiver) => {
+        const handler = toWebHandler(receiver)
+        return {
+          send: async (method, headers, body) =>
+            answerOf(await handler(new Request('https://app.example.com', requestOf(method, headers, body)))),
+          async [Symbol.asyncDispose]() {},
+        }
+      },
+    ],
+    [
+      'toNodeHandler',
+      async (receiver) => {
+        const server = await serverOf(toNodeHandler(receiver))
+        return {
+          send: async (method, headers, body) =>
+            answerOf(await fetch(server.url, requestOf(method, headers, body))),
+          [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+        }
+      },
+    ],
+    [
+      'toFastifyPlugin',
+      async (receiver) => {
+        const app = Fastify()
+        await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
+        const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+        return {
+          send: async (method, headers, body) =>
+            answerOf(await fetch(`${origin}/notifications`, requestOf(method, headers, body))),
+          [Symbol.asyncDispose]: async () => {
+            app.server.closeAllConnections()
+            await app.close()
+          },
+        }
+      },
+    ],
+  ]
+
+function requestOf(
+  method: string,
+  headers: Record<string, string>,
+  body?: Uint8Array<ArrayBuffer>,
+): RequestInit {
+  return body === undefined ? { method, headers } : { method, headers, body }
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  const { byteLength } = await response.arrayBuffer()
+  return { status: response.status, allow: response.headers.get('allow'), length: byteLength }
+}

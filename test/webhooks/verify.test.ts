@@ -1,0 +1,114 @@
+import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+import { secrets } from './support.js'
+
+type HeadersArgument = Parameters<typeof verifySecrets>[0]
+
+/** What `verifySecrets` says, and the receiver, which must be the same. */
+async function isAccepted(headers: unknown, accepted: Parameters<typeof verifySecrets>[1] = secrets) {
+  const verified = verifySecrets(headers as HeadersArgument, accepted)
+  const receiver = new DeliveryReceiver({ secrets: accepted, logger: false }).onAny(() => {
+    expect(verified).toBe(true)
+  })
+  const { status } = await receiver.handle({
+    method: 'POST',
+    headers: headers as HeadersArgument,
+    body: '{}',
+  })
+  expect(status).toBe(verified ? 204 : 401)
+  return verified
+}
+
+describe('verifySecrets and the receiver let a request in by its headers (docs/service.md, Authentication)', () => {
+  test.each<[string, unknown]>([
+    ['missing', {}],
+    ['wrong', { token: 'current-secreT' }],
+    ['wrong in its last character, the longest one', { token: 'previous-secreT' }],
+    ['wrong in its first character', { token: 'Current-secret' }],
+    ['a prefix', { token: 'current-secre' }],
+    ['longer', { token: 'current-secret1' }],
+    ['padded', { token: 'current-secret\0\0' }],
+    ['longer than all accepted values', { token: 'previous-secret'.repeat(1000) }],
+    ['empty', { token: '' }],
+    ['undefined', { token: undefined }],
+    ['an array', { token: ['current-secret'] }],
+    ['an array of two', { token: ['current-secret', 'current-secret'] }],
+    ['sent twice and joined', { token: 'current-secret, current-secret' }],
+    ['sent twice in different case', { token: 'current-secret', Token: 'current-secret' }],
+    ['in Headers twice', new Headers(['token', 'token'].map((name) => [name, 'current-secret']))],
+    ['in empty Headers', new Headers()],
+    ['a number', { token: 5 }],
+    ['in another header, whose name is as long', { taken: 'current-secret' }],
+    ['on the prototype', Object.create({ token: 'current-secret' })],
+    ['in no headers', undefined],
+    ['in null', null],
+    ['in text', 'token: current-secret'],
+    ['in pairs', [['token', 'current-secret']]],
+  ])('a secret that is %s is refused', async (_, headers) => {
+    expect(await isAccepted(headers)).toBe(false)
+  })
+
+  test('header names are the same in any case, in every form of headers', async () => {
+    for (const headers of [
+      { 'x-token': 'a', UserData: 'b, c' },
+      { 'X-TOKEN': 'a', userdata: 'b, c', other: ['x', 'y'], absent: undefined },
+      { 'x-token': 'a', 'X-Token': undefined, userdata: 'b, c', UserData: null },
+      { 'y-token': 'a', 'x-token': 'a', usertype: 'x', userdata: 'b, c' },
+      { 'x-token': 'a', userdata: 'b, c', get: 'a header of this name' },
+      { get: (name: string) => ({ 'x-token': 'a', userdata: 'b, c' })[name] ?? null },
+      new Headers({ 'x-token': 'a', userData: 'b, c' }),
+      Object.assign(Object.create(null), { 'x-token': 'a', userdata: 'b, c' }),
+    ]) {
+      expect(await isAccepted(headers, { 'X-Token': 'a', userdata: 'b, c' })).toBe(true)
+    }
+  })
+
+  test('every header that is named must be right', async () => {
+    const two = { first: 'a', second: ['b', 'c'] }
+    expect(await isAccepted({ first: 'a', second: 'c' }, two)).toBe(true)
+    expect(await isAccepted({ first: 'x', second: 'c' }, two)).toBe(false)
+    expect(await isAccepted({ first: 'a', second: 'x' }, two)).toBe(false)
+    expect(await isAccepted({ first: 'a' }, two)).toBe(false)
+    expect(await isAccepted({ first: 'b', second: 'a' }, two)).toBe(false)
+  })
+
+  test('the old and the new secret pass while secrets are rotated', async () => {
+    for (const token of secrets.token) expect(await isAccepted({ token })).toBe(true)
+  })
+
+  test('a header named like a property of objects is a header like others', async () => {
+    const odd = JSON.parse('{"__proto__": "a", "constructor": "b"}')
+    expect(await isAccepted({}, odd)).toBe(false)
+    expect(await isAccepted(odd, odd)).toBe(true)
+  })
+})
+
+describe('secrets that cannot work are a ConfigurationError, in verifySecrets and in the receiver', () => {
+  test.each<[string, unknown, PropertyKey[]]>([
+    ['no object', 'a', []],
+    ['a list', [['token', 'a']], []],
+    ['null', null, []],
+    ['none at all', {}, []],
+    ['an empty list of values', { token: [] }, ['token']],
+    ['an empty value', { token: '' }, ['token']],
+    ['an empty value in a list', { token: ['a', ''] }, ['token', 1]],
+    ['a value that is missing', { token: undefined }, ['token']],
+    ['a number', { token: [1] }, ['token', 0]],
+    ['a line feed', { token: 'a\nb' }, ['token']],
+    ['a space at the end', { token: 'a ' }, ['token']],
+    ['a letter beyond ASCII', { token: 'ä' }, ['token']],
+    ['a name with a space', { 'to ken': 'a' }, ['to ken']],
+    ['an empty name', { '': 'a' }, ['']],
+    ['a name twice', { token: 'a', Token: 'b' }, ['Token']],
+    ['a bad __proto__', JSON.parse('{"__proto__": 5}'), ['__proto__']],
+  ])('%s', (_, given, path) => {
+    const verify = () => verifySecrets({ token: 'a' }, given as typeof secrets)
+    const construct = () => new DeliveryReceiver({ secrets: given as typeof secrets })
+    expect(verify).toThrow(ConfigurationError)
+    expect(verify).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
+    expect(construct).toThrow(ConfigurationError)
+    expect(construct).toThrow(
+      expect.objectContaining({ issues: [{ path: ['secrets', ...path], message: expect.any(String) }] }),
+    )
+  })
+})

@@ -1,0 +1,183 @@
+import { gzipSync } from 'node:zlib'
+import {
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  toWebHandler,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test, vi } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { eventually } from '../support/eventually.js'
+import { lowEnergyDelivery } from './deliveries.js'
+import { authenticated, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+
+const delivery = JSON.stringify(lowEnergyDelivery())
+
+const post = (
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
+  headers: Record<string, string> = authenticated,
+) => new Request('https://app.example.com/notifications', { method: 'POST', headers, body, duplex: 'half' })
+
+const streamOf = (...chunks: unknown[]) =>
+  new ReadableStream({
+    pull(controller) {
+      if (chunks.length === 0) controller.close()
+      else controller.enqueue(chunks.shift())
+    },
+  })
+
+const brokenStream = () => new ReadableStream({ start: (controller) => controller.error(new Error('reset')) })
+
+function receive(options: Partial<DeliveryReceiverOptions> = {}) {
+  const { onInvalid, errors, problems } = recordingOnInvalid()
+  const received: unknown[] = []
+  const settings = { secrets, onInvalid, ...options } as DeliveryReceiverOptions
+  const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+  return { receiver, handler: toWebHandler(receiver), received, errors, problems }
+}
+
+describe('toWebHandler', () => {
+  test('answers without a body, and leaves that of a stranger unread', async () => {
+    const { handler, received } = receive()
+    const response = await handler(post(delivery))
+    expect([response.status, response.body]).toEqual([204, null])
+    const stranger = post(delivery, {})
+    expect((await handler(stranger)).status).toBe(401)
+    expect(stranger.bodyUsed).toBe(false)
+    expect(received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('a body in many chunks, with characters cut in two', async () => {
+    const { handler, received } = receive()
+    const text = JSON.stringify({ ...lowEnergyDelivery(), added: '€ größer 😀' })
+    const bytes = [...Buffer.from(text)].map((byte) => new Uint8Array([byte]))
+    expect((await handler(post(streamOf(...bytes)))).status).toBe(204)
+    expect(received).toEqual([JSON.parse(text)])
+  })
+
+  test('a body that is too large: 413, and no more is read', async () => {
+    const { handler } = receive({ maxBodyBytes: 1000 })
+    let pulls = 0
+    const cancel = vi.fn()
+    const endless = new ReadableStream({
+      pull(controller) {
+        pulls += 1
+        controller.enqueue(new Uint8Array(400))
+      },
+      cancel,
+    })
+    expect((await handler(post(endless))).status).toBe(413)
+    expect(pulls).toBeLessThan(6)
+    expect(cancel).toHaveBeenCalledOnce()
+  })
+
+  test.each<[string, () => Request, string]>([
+    ['no body', () => post(null), 'the body is empty'],
+    ['a broken stream', () => post(brokenStream()), 'the body cannot be read (reset)'],
+    ['a stream of text', () => post(streamOf('text')), 'the body is no stream of bytes'],
+    [
+      'a request of another make, whose body cannot be asked for',
+      () =>
+        Object.defineProperty(post(delivery), 'body', {
+          get() {
+            throw new Error('no body here')
+          },
+        }),
+      'the body cannot be read (no body here)',
+    ],
+  ])('%s: onInvalid, 204', async (_, request, problem) => {
+    const { handler, problems } = receive()
+    expect((await handler(request())).status).toBe(204)
+    expect(problems()).toEqual([problem])
+  })
+
+  test('a stream of views of other elements than bytes', async () => {
+    const { handler, received } = receive()
+    const bytes = Buffer.from(`${delivery}${' '.repeat(8 - (delivery.length % 8))}`)
+    const copy = Uint8Array.from(bytes).buffer
+    expect((await handler(post(streamOf(new Float64Array(copy), new DataView(copy, 0, 0))))).status).toBe(204)
+    expect(received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('a body that something else has read, or is reading: onInvalid, 204', async () => {
+    const { handler, problems } = receive()
+    const read = post(delivery)
+    await read.text()
+    const locked = post(delivery)
+    locked.body?.getReader()
+    expect((await handler(read)).status).toBe(204)
+    expect((await handler(locked)).status).toBe(204)
+    expect(problems()).toEqual(['the body was read before', expect.stringContaining('locked')])
+  })
+
+  test('where there is no DecompressionStream a compressed body goes to onInvalid', async () => {
+    vi.stubGlobal('DecompressionStream', undefined)
+    const { handler, problems } = receive()
+    const headers = { ...authenticated, 'content-encoding': 'gzip' }
+    expect((await handler(post(Uint8Array.from(gzipSync(delivery)), headers))).status).toBe(204)
+    expect(problems()).toEqual(['the body cannot be read (DecompressionStream is not a constructor)'])
+    vi.unstubAllGlobals()
+  })
+})
+
+describe('waitUntil', () => {
+  test('gets a promise of the handlers that still run after ackTimeoutMs, and the platform’s arguments', async () => {
+    const { receiver } = receive({ ackTimeoutMs: 5 })
+    const { promise, resolve } = deferred<void>()
+    receiver.onAny(() => promise)
+    const done = vi.fn()
+    const waitUntil = vi.fn((stillRunning: Promise<void>, _env: object, _context: object) => {
+      stillRunning.then(done)
+    })
+    const [env, context] = [{}, {}]
+    expect((await toWebHandler(receiver, { waitUntil })(post(delivery), env, context)).status).toBe(204)
+    expect(waitUntil).toHaveBeenCalledExactlyOnceWith(expect.any(Promise), env, context)
+    await new Promise(setImmediate)
+    expect(done).not.toHaveBeenCalled()
+    resolve()
+    await eventually(() => expect(done).toHaveBeenCalledOnce())
+  })
+
+  test('is not called when the handlers were done in time', async () => {
+    const { receiver } = receive()
+    receiver.onAny(() => new Promise((resolve) => setTimeout(resolve, 5)))
+    const waitUntil = vi.fn()
+    await toWebHandler(receiver, { waitUntil })(post(delivery))
+    expect(waitUntil).not.toHaveBeenCalled()
+  })
+
+  test('is not needed: without it a handler that goes on after the answer is only warned of', async () => {
+    const { logger, lines } = recordingLogger()
+    const { receiver, handler } = receive({ ackTimeoutMs: 1, logger })
+    const { promise, resolve } = deferred<void>()
+    receiver.onAny(() => promise)
+    expect((await handler(post(delivery))).status).toBe(204)
+    expect(lines.map(({ level }) => level)).toEqual(['debug', 'warn'])
+    resolve()
+    await receiver.drain()
+  })
+
+  const tooLate = () => {
+    throw new Error('too late')
+  }
+  test.each([
+    ['throws', tooLate],
+    ['rejects', async () => tooLate()],
+  ])('that %s is logged and changes nothing', async (_name, waitUntil) => {
+    const { logger, lines } = recordingLogger()
+    const { receiver } = receive({ ackTimeoutMs: 1, logger })
+    const { promise, resolve } = deferred<void>()
+    receiver.onAny(() => promise)
+    expect((await toWebHandler(receiver, { waitUntil })(post(delivery))).status).toBe(204)
+    await eventually(() =>
+      expect(lines.filter(({ level }) => level === 'error')).toEqual([
+        {
+          level: 'error',
+          fields: { event: 'wait-until.failed', err: new Error('too late') },
+          message: 'waitUntil failed: handlers may be cut short',
+        },
+      ]),
+    )
+    resolve()
+    await receiver.drain()
+  })
+})
