@@ -1,7 +1,7 @@
 /** What incidents cost, and how fast they are over: in virtual time, on the model of the service. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { seededRun, sequences } from '../support/random-runs.js'
+import { sequences } from '../support/random-runs.js'
 import type { NetworkOutcome } from './model/network-outcomes.js'
 import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { epochMs } from './model/virtual-process.js'
@@ -243,7 +243,7 @@ describe('ends', () => {
         }),
         endsAreRepairedInTime,
       ),
-      { numRuns: Math.ceil(sequences / 15), ...seededRun() },
+      { numRuns: Math.ceil(sequences / 15) },
     )
   })
 

@@ -7,7 +7,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isLongRun, seededRun, sequences } from '../support/random-runs.js'
+import { isLongRun, sequences } from '../support/random-runs.js'
 import { groups } from './model/groups.js'
 import { play } from './model/play.js'
 import { scenarios } from './model/scenarios.js'
@@ -26,7 +26,6 @@ describe('the subscriptions that are wanted exist, and the gaps are known', { ti
       fc.asyncProperty(scenarios(group), (scenario) => play(scenario, reached)),
       {
         numRuns: Math.ceil(numRuns * (group.share ?? 1)),
-        ...seededRun(),
         ...(RANDOM_PATH !== undefined && { path: RANDOM_PATH, endOnFailure: true }),
       },
     )

@@ -7,6 +7,7 @@ import {
   NotificationError,
   parseDelivery,
   safeParseDelivery,
+  TimeoutError,
 } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -64,6 +65,8 @@ async function refusedOrSent(call: (client: NotificationClient) => unknown): Pro
   try {
     await call(client)
   } catch (error) {
+    // `timeoutMs` may be valid, and less than the call takes.
+    if (error instanceof TimeoutError && error.timeoutMs < 1_000) return
     expect(error).toBeInstanceOf(NotificationError)
     expect(error).toMatchObject({ code: 'INVALID_REQUEST' })
     expect((error as { issues: unknown[] }).issues).not.toEqual([])
