@@ -9,7 +9,6 @@ const { RANDOM_SEED, RANDOM_SEQUENCES } = process.env
 export const isLongRun = RANDOM_SEQUENCES !== undefined
 export const sequences = Number(RANDOM_SEQUENCES ?? 60)
 
-/** Undefined if each run is to have a seed of its own. */
-export const seed = RANDOM_SEED === undefined && isLongRun ? undefined : Number(RANDOM_SEED ?? 1)
+export const seed = Number(RANDOM_SEED ?? (isLongRun ? Date.now() % 2 ** 31 : 1))
 
-if (seed !== undefined) fc.configureGlobal({ seed })
+fc.configureGlobal({ seed })

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { freePort } from '../../support/listen.js'
+import { seed } from '../../support/random-runs.js'
 import { RedisServer } from '../../support/redis-server.js'
 import { Load } from './support/load.js'
 import { Program } from './support/program.js'
@@ -62,8 +63,6 @@ class Workers implements AsyncDisposable {
 }
 
 test('with the spool every notification that was answered is worked on, whatever is killed', async () => {
-  const seed = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 32))
-  console.log(`CHAOS_SEED=${seed}`)
   const random = randomOf(seed)
   const folder = await mkdtemp(join(tmpdir(), 'chaos-'))
   await using redis = await RedisServer.start({ appendOnly: true })

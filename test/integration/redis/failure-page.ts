@@ -45,7 +45,7 @@ export async function failurePage(parts: FailureParts): Promise<string> {
   return [
     // Of our clock, in milliseconds since 1970.
     text.replaceAll(/\d{13}(\.\d+)?/g, (at) => `${secondsAt(keepers, Number(at))}`),
-    `SEED=${seed} repeats these moments, ${secondsAt(keepers, Date.now())} s since the clocks started.`,
+    `RANDOM_SEED=${seed} repeats these moments, ${secondsAt(keepers, Date.now())} s since the clocks started.`,
     `Users: ${names.join(', ')}`,
     ...standings.slice(0, usersShown).flatMap((each) => userLines(parts, each)),
     ...(await processLines(keepers, names)),

@@ -1,3 +1,5 @@
+import { seed } from '../../support/random-runs.js'
+
 /** Mulberry32: the same numbers for the same seed. */
 export class Random {
   #state: number
@@ -8,10 +10,7 @@ export class Random {
     this.#state = seed
   }
 
-  /** Others each time; `SEED` repeats a run. */
   static seeded(): Random {
-    const seed = Number(process.env.SEED ?? Date.now() % 100_000)
-    console.log(`SEED=${seed} repeats these moments`)
     return new Random(seed)
   }
 
