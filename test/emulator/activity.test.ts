@@ -21,6 +21,19 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed
 }
 
+/** Sends a request whose answer is held back. The function that it returns breaks the request off. */
+function requestInFlight(emulator: Emulator): () => Promise<void> {
+  emulator.injectFault('create', { delayMs: 1_000_000 })
+  const controller = new AbortController()
+  const { signal } = controller
+  const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST', signal })
+  const brokenOff = expect(emulator.fetch(request)).rejects.toThrow('enough')
+  return async () => {
+    controller.abort(new Error('enough'))
+    await brokenOff
+  }
+}
+
 describe('callbacks', () => {
   test('are recorded as they were sent, with their answers', async () => {
     await using receiver = await Receiver.start(emulator)
@@ -136,12 +149,11 @@ describe('emulator.on', () => {
   test('a request in flight has no duration, and its event comes when it has ended', async () => {
     const listener = vi.fn()
     emulator.on('request', listener)
-    emulator.injectFault('create', { delayMs: 1_500 })
-    const answer = create(emulator)
+    const end = requestInFlight(emulator)
     await eventually(() => expect(emulator.requests).toHaveLength(1))
     expect(emulator.requests[0]).not.toHaveProperty('durationMs')
     expect(listener).not.toHaveBeenCalled()
-    await answer
+    await end()
     expect(listener).toHaveBeenCalledTimes(1)
   })
 
@@ -221,11 +233,10 @@ describe('requests', () => {
     await using fresh = await startEmulator()
     const reported = vi.fn()
     fresh.on('request', ({ operation }) => operation === 'create' && reported())
-    fresh.injectFault('create', { delayMs: 1_500 })
-    const creating = created(fresh)
+    const end = requestInFlight(fresh)
     await eventually(() => expect(fresh.requestCounts.create).toBe(1))
     for (let i = 0; i < 1_000; i++) await fresh.fetch(new Request(`${fresh.baseUrl}/nothing`))
-    await creating
+    await end()
     expect(reported).toHaveBeenCalledTimes(1)
     expect(fresh.requests.map(({ operation }) => operation)).toEqual(new Array(1_000).fill('unknown'))
   })

@@ -110,7 +110,8 @@ describe('section 3: failed callbacks', () => {
     ['an answer that never ends', 'endless', 'The callback was not answered within 1000 ms'],
     ['an answer that does not end in time', 'half', 'The callback was not answered within 1000 ms'],
   ]
-  test.each(failures)('%s is a failure and is not retried', async (_, reaction, message) => {
+  // At the same time: some of them wait for the time limit.
+  test.concurrent.each(failures)('%s is a failure and is not retried', async (_, reaction, message) => {
     const timesOut = reaction === 'hang' || reaction === 'half' || reaction === 'endless'
     await using emulator = await startEmulator({ callbackTimeoutMs: timesOut ? 1_000 : 10_000 })
     await using receiver = await Receiver.start(emulator)

@@ -12,6 +12,9 @@ import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
 import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
 
+const program = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url))
+const runNode = (args: string[]) => promisify(execFile)(process.execPath, args, { timeout: 50_000 })
+
 describe('starting', () => {
   test('each emulator is its own: address, authority, secrets', async () => {
     await using first = await startEmulator()
@@ -187,34 +190,22 @@ describe('closing', () => {
     await expect(notify()).rejects.toThrow('the emulator is closed')
   })
 
-  test.each([[[]], [['--disallow-code-generation-from-strings']]])(
-    'a process that used the emulator ends by itself (node flags: %j)',
-    async (flags) => {
-      const script = fileURLToPath(new URL('programs/start-use-close.ts', import.meta.url))
-      const run = promisify(execFile)(process.execPath, [...flags, '--import', 'tsx', script], {
-        timeout: 50_000,
-      })
-      expect((await run).stdout.trim()).toBe('delivered: 204')
-    },
-  )
+  test('a process that used the emulator ends by itself, also where code generation is forbidden', async () => {
+    const flags = ['--disallow-code-generation-from-strings', '--import', 'tsx']
+    const { stdout } = await runNode([...flags, program('start-use-close.ts')])
+    expect(stdout.trim()).toBe('delivered: 204')
+  })
 
   test('only an emulator with a page loads the code of the page', async () => {
-    const program = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url))
     const loadedWith = async (options: EmulatorOptions) => {
-      const { stderr } = await promisify(execFile)(
-        process.execPath,
-        [
-          ...['--import', 'tsx', '--import', program('print-loaded-modules.mjs')],
-          ...[program('start-with-options.ts'), JSON.stringify(options)],
-        ],
-        { timeout: 50_000 },
-      )
+      const flags = ['--import', 'tsx', '--import', program('print-loaded-modules.mjs')]
+      const { stderr } = await runNode([...flags, program('start-with-options.ts'), JSON.stringify(options)])
       return [...stderr.matchAll(/^loaded .*\/src\/(emulator\/[^?\n]+)/gm)].map(([, file]) => file)
     }
-    const without = await loadedWith({})
+    const [without, withPage] = await Promise.all([loadedWith({}), loadedWith({ page: true })])
     expect(without).toContain('emulator/emulator.ts')
     expect(without.filter((file) => file?.startsWith('emulator/page/'))).toEqual([])
-    expect(await loadedWith({ page: true })).toContain('emulator/page/server.ts')
+    expect(withPage).toContain('emulator/page/server.ts')
   })
 })
 

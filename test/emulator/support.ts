@@ -146,11 +146,8 @@ export class Receiver {
         response.writeHead(200, { 'content-length': 10 }).write('abc', () => request.socket.destroy())
       } else if (reaction === 'endless') {
         response.writeHead(200)
-        const more = () => {
-          while (!response.destroyed && response.write(Buffer.alloc(65_536)));
-        }
-        response.on('drain', more)
-        more()
+        const writing = setInterval(() => response.write('more'), 10)
+        response.once('close', () => clearInterval(writing))
       } else if (reaction === 'large') response.writeHead(200).end(Buffer.alloc(2_000_000))
       else if (typeof reaction === 'object') response.writeHead(307, { location: reaction.redirectTo }).end()
       else if (reaction !== 'hang') response.writeHead(reaction).end()

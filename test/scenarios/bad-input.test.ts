@@ -12,6 +12,7 @@ import {
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { baseUrl, credentials, subscription, tokenAnswer, tokenUrl } from '../support/fake-service.js'
+import { tries } from '../support/random-runs.js'
 
 /** What JavaScript callers may pass, with the strings that are most likely to break something. */
 const nasty = fc.constantFrom(
@@ -153,7 +154,7 @@ describe('every method of the client', () => {
       fc.asyncProperty(values as fc.Arbitrary<unknown>, (value) =>
         refusedOrSent((client) => call(client, value)),
       ),
-      { numRuns: 400 },
+      { numRuns: tries(400) },
     )
   })
 })
@@ -199,7 +200,7 @@ describe('the constructor', () => {
       if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(NotificationError)
       expectNoLineBreakIn(sent)
     })
-    await fc.assert(property, { numRuns: 1_000 })
+    await fc.assert(property, { numRuns: tries(1_000) })
   })
 
   test('fromEnv refuses its environment, or makes a client', () => {
@@ -218,7 +219,7 @@ describe('the constructor', () => {
           expect(error).toMatchObject({ code: 'CONFIGURATION' })
         }
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     )
   })
 
@@ -234,7 +235,7 @@ describe('the constructor', () => {
       }
       expectNoLineBreakIn(sent)
     })
-    await fc.assert(property, { numRuns: 300 })
+    await fc.assert(property, { numRuns: tries(300) })
   })
 })
 
@@ -251,7 +252,7 @@ describe('parsing', () => {
           expect(success).toBe(false)
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: tries(1_000) },
     )
   })
 })
@@ -279,6 +280,6 @@ describe('the emulator', () => {
       }
       emulator.clearFaults()
     })
-    await fc.assert(property, { numRuns: 300 })
+    await fc.assert(property, { numRuns: tries(300) })
   })
 })

@@ -9,6 +9,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import { tries } from '../support/random-runs.js'
 import { deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
 
 const validateJsonSchema = new Ajv2020().compile(z.toJSONSchema(deliverySchema))
@@ -103,9 +104,9 @@ describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md,
           expect(validateJsonSchema(json)).toBe(verdict)
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: tries(3_000) },
     )
-    expect(accepted).toBeGreaterThan(500)
+    expect(accepted).toBeGreaterThan(tries(500))
   })
 
   test('any string', () => {
@@ -113,7 +114,7 @@ describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md,
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), brokenText()), (text) => {
         isDelivery(text, jsonOrUndefined(text))
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(2_000) },
     )
   })
 
@@ -128,7 +129,7 @@ describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md,
           isDelivery(bytes, jsonOrUndefined(new TextDecoder().decode(bytes)))
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: tries(2_000) },
     )
   })
 
@@ -156,7 +157,7 @@ describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md,
           }
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: tries(1_000) },
     )
   })
 
@@ -176,7 +177,7 @@ describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md,
       fc.property(nearlyADelivery, (value) => {
         expect(parser.safeParse(value).success).toBe(safeParseDelivery(value).success)
       }),
-      { numRuns: 1000 },
+      { numRuns: tries(1_000) },
     )
   })
 })
