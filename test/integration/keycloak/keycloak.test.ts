@@ -109,6 +109,8 @@ test('an optional scope is in the token if it was asked for, and only then', asy
 test('tokens that live for 5 seconds are refreshed under load, and none is handed out that is over', async () => {
   const { lines, ...logger } = recordingLogger()
   const client = clientOf(shortLived, {}, { logger })
+  // A new token: the newest one at the end of the test may be about to expire.
+  await keycloak.verify(realm, await client.getAccessToken())
   const tokens = new Set<string>()
   const until = Date.now() + 16_000
   async function call() {
@@ -125,8 +127,6 @@ test('tokens that live for 5 seconds are refreshed under load, and none is hande
   expect(tokens.size).toBeGreaterThanOrEqual(3)
   expect(tokens.size).toBeLessThanOrEqual(5)
   expect(lines.filter(([, message]) => message === 'Access token obtained')).toHaveLength(tokens.size)
-  const [newest] = [...tokens].slice(-1)
-  await keycloak.verify(realm, newest ?? '')
 })
 
 test(
