@@ -1,7 +1,9 @@
 import { ApiError, ConfigurationError } from 'notification-subscriber'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+
+afterEach(() => void vi.useRealTimers())
 
 const authorizations = (calls: readonly { headers: Headers }[]) =>
   calls.map(({ headers }) => headers.get('authorization'))
@@ -95,30 +97,36 @@ describe('a token that the service rejects (401)', () => {
     })
   })
 
-  test.each([
-    ['ends in time', () => ({ timeoutMs: 50 }), { code: 'TIMEOUT' }],
-    ['ends with its signal', () => ({ signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' }],
-  ])('a repeat that gets no answer %s, and close() waits for it', async (_how, limit, reason) => {
-    const service = fakeService()
-    const client = service.client()
-    await client.getAccessToken()
-    const repeated = deferred<void>()
-    service.onCall = (_call, count) => {
-      if (count === 1) return rejected()
-      repeated.resolve()
-      return new Promise(() => {})
-    }
-    const order: string[] = []
-    const failed = client.unsubscribe(1, limit()).catch((error: unknown) => {
-      order.push('failed')
-      return error
-    })
-    await repeated.promise
-    const closed = client.close().then(() => order.push('closed'))
-    expect(await failed).toMatchObject(reason)
-    await closed
-    expect(order).toEqual(['failed', 'closed'])
-  })
+  test.each(['time limit', 'signal'])(
+    'a repeat that gets no answer ends with the %s of its call, and close() waits for it',
+    async (limit) => {
+      vi.useFakeTimers()
+      const service = fakeService()
+      const client = service.client()
+      await client.getAccessToken()
+      const repeated = deferred<void>()
+      service.onCall = (_call, count) => {
+        if (count === 1) return rejected()
+        repeated.resolve()
+        return new Promise(() => {})
+      }
+      const order: string[] = []
+      const controller = new AbortController()
+      const failed = client
+        .unsubscribe(1, { timeoutMs: 50, signal: controller.signal })
+        .catch((error: unknown) => {
+          order.push('failed')
+          return error
+        })
+      await repeated.promise
+      const closed = client.close().then(() => order.push('closed'))
+      if (limit === 'signal') controller.abort(new Error('enough'))
+      else vi.advanceTimersByTime(50)
+      expect(await failed).toMatchObject(limit === 'signal' ? { message: 'enough' } : { code: 'TIMEOUT' })
+      await closed
+      expect(order).toEqual(['failed', 'closed'])
+    },
+  )
 
   test('unsubscribe and update renew a rejected token, too', async () => {
     const service = fakeService()

@@ -4,7 +4,7 @@ import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
-import { freePort } from '../support/listen.js'
+import { refusingPort } from '../support/listen.js'
 import { apiAuthorization, create, created, form, lowEnergy, Receiver, send } from './support.js'
 
 let emulator: Emulator
@@ -68,10 +68,9 @@ describe('callbacks', () => {
   })
 
   test('name the address of a refused connection', async () => {
-    const port = await freePort()
-    await created(emulator, { url: `https://localhost:${port}/` })
+    await created(emulator, { url: `https://localhost:${refusingPort}/` })
     const [result] = await emulator.notify(lowEnergy)
-    expect(result?.error?.message).toContain(`127.0.0.1:${port}`)
+    expect(result?.error?.message).toContain(`127.0.0.1:${refusingPort}`)
     expect(emulator.callbacks).toMatchObject([{ error: result?.error?.message }])
   })
 

@@ -1,7 +1,7 @@
 import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
 import { describe, expect, test } from 'vitest'
 import { TimeoutError } from '../../src/errors.js'
-import { freePort } from '../support/listen.js'
+import { refusingPort } from '../support/listen.js'
 import { apiAuthorization, created, form, lowEnergy, type Reaction, Receiver, send } from './support.js'
 
 describe('section 4.2 and 2.3: the callback', () => {
@@ -149,7 +149,7 @@ describe('section 3: failed callbacks', () => {
     await using stranger = await startEmulator()
     await using untrusted = await Receiver.start(stranger)
     await created(emulator, { url: untrusted.url })
-    await created(emulator, { url: `https://127.0.0.1:${await freePort()}/` })
+    await created(emulator, { url: `https://127.0.0.1:${refusingPort}/` })
     expect(await emulator.notify(lowEnergy)).toMatchObject([
       { error: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } },
       { error: { code: 'ECONNREFUSED' } },

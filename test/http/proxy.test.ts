@@ -5,7 +5,7 @@ import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
-import { listen } from '../support/listen.js'
+import { listen, refusingPort } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
 
@@ -110,14 +110,12 @@ describe('a proxy that fails', () => {
   test.each(['HTTPS_PROXY', 'http_proxy'])(
     'by not being there: the error names the proxy that %s names, and not the target',
     async (variable) => {
-      const proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-      await proxy[Symbol.asyncDispose]()
-      vi.stubEnv(variable, withPassword(proxy.url))
+      vi.stubEnv(variable, withPassword(`http://127.0.0.1:${refusingPort}`))
       await using client = clientOf(`https://${host}`)
       const error = await failure(client.getAccessToken())
       expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })
       expect((error as Error).message).toMatch(
-        `Could not get through the proxy ${new URL(proxy.url).host}, which ${variable} names: ` +
+        `Could not get through the proxy 127.0.0.1:${refusingPort}, which ${variable} names: ` +
           'the connection was refused. Is the address of the proxy right, and is it running? (',
       )
       expect((error as Error).message).not.toContain(host)
@@ -139,21 +137,24 @@ describe('a proxy that fails', () => {
     server.close()
   })
 
-  test.each([
-    ['the connection', 'basic', 'connection', /this attempt was not sent, because/],
-    ['the token', 'token', 'token', /there was no access token from https:\S+ yet, because/],
-  ] as const)(
-    'by never answering, while the call waits for %s: its time limit ends it, with an error that names the proxy',
-    async (_what, kind, phase, words) => {
-      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, silent: true })
-      vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
-      const baseUrl = `https://${host}`
-      const { username, password: ofUser } = emulator
-      await using client =
-        kind === 'token'
-          ? clientOf(baseUrl)
-          : new NotificationClient({ baseUrl, auth: { username, password: ofUser }, logger })
-      const error = await failure(client.createSubscription(subscription, { timeoutMs: 1_500 }))
+  test('by never answering: the time limit of the call ends it, with an error that names the proxy', async () => {
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, silent: true })
+    vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
+    const { username, password: ofUser } = emulator
+    const baseUrl = `https://${host}`
+    await using waitsForToken = clientOf(baseUrl)
+    await using waitsForConnection = new NotificationClient({
+      baseUrl,
+      auth: { username, password: ofUser },
+      logger,
+    })
+    const errorOf = (client: NotificationClient) =>
+      failure(client.createSubscription(subscription, { timeoutMs: 1_500 }))
+    const [token, connection] = await Promise.all([errorOf(waitsForToken), errorOf(waitsForConnection)])
+    for (const [error, phase, words] of [
+      [token, 'token', /there was no access token from https:\S+ yet, because/],
+      [connection, 'connection', /this attempt was not sent, because/],
+    ] as const) {
       expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 1_500 })
       const { message } = error as Error
       expect(message).toMatch(words)
@@ -161,10 +162,11 @@ describe('a proxy that fails', () => {
         `because the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names had made no tunnel to ${host}. ` +
           'Is it a proxy, and does it work?',
       )
-      expect(proxy.requests).toMatchObject([{ target: `${host}:443` }])
       expect(everythingShownBy([error, logger.lines])).not.toContain(password)
-    },
-  )
+    }
+    const target = `${host}:443`
+    expect(proxy.requests).toMatchObject([{ target }, { target }])
+  })
 
   test('while what fails behind it is told of the target', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', undefined)

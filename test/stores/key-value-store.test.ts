@@ -6,4 +6,4 @@ describeKeyValueStore('a Map', () => map, { expires: false })
 
 const naive = new NaiveStore()
 describeKeyValueStore('a naive store', () => naive)
-describeCompareAndSet('a naive store', () => [naive, naive, naive])
+describeCompareAndSet('a naive store', () => [naive, naive, naive], { patienceMs: 300 })

@@ -63,11 +63,12 @@ export function describeKeyValueStore(
 /**
  * @param storesNow - several stores on the same data, as several processes have them
  * @param expires - whether the store forgets a value after its time
+ * @param patienceMs - how long a few operations may take
  */
 export function describeCompareAndSet(
   name: string,
   storesNow: () => readonly [RedisStore, ...RedisStore[]],
-  { expires = true }: { expires?: boolean } = {},
+  { expires = true, patienceMs = 3_000 }: { expires?: boolean; patienceMs?: number } = {},
 ): void {
   describe(`compareAndSet of ${name}`, () => {
     test('stores a value where there is none, once', async () => {
@@ -142,12 +143,12 @@ export function describeCompareAndSet(
       expect(await store.compareAndSet(brief, undefined, 'brief', 40)).toBe(true)
       await store.set(replaced, 'first')
       expect(await store.compareAndSet(replaced, 'first', 'brief', 40)).toBe(true)
-      await store.set(kept, 'first', 1_500)
+      await store.set(kept, 'first', patienceMs)
       expect(await store.compareAndSet(kept, 'first', 'kept')).toBe(true)
       for (const key of [brief, replaced]) {
         await eventually(async () => expect(typeof (await store.get(key))).not.toBe('string'))
       }
-      await new Promise((resolve) => setTimeout(resolve, 1_600))
+      await new Promise((resolve) => setTimeout(resolve, patienceMs + 100))
       expect(await store.get(kept)).toBe('kept')
       // What is forgotten counts as none.
       expect(await store.compareAndSet(brief, undefined, 'again')).toBe(true)

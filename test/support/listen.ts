@@ -1,4 +1,5 @@
 /** Servers of Node.js on loopback. */
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
@@ -11,11 +12,25 @@ export async function listen(server: Server): Promise<number> {
   return address.port
 }
 
-/** A port of 127.0.0.1 where nobody listens. Somebody else may take it before it is used. */
+/**
+ * A free port of 127.0.0.1 for a program that is told where to listen. From below the ports that the system takes for
+ * connections (32768 and up on Linux): one of those could take it before the program does.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 30_000)
+    const server = createServer()
+    try {
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    } catch {
+      continue
+    }
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
+
+/** A port of 127.0.0.1 where nobody listens, and that is never given to anybody: `tcpmux`, which no system runs. */
+export const refusingPort = 1

@@ -498,8 +498,9 @@ describe('unusual requests and responses', () => {
     expect(received).toHaveLength(1)
     const broken = open({ token: 'current-secret' })
     broken.on('error', () => {})
+    const arrived = once(server, 'request')
     broken.write('{')
-    await sleep(20)
+    await arrived
     broken.close(8)
     await eventually(() => expect(problems()).toHaveLength(1))
     client.close()

@@ -229,7 +229,7 @@ describe('interrupted', () => {
       const { emulator } = fixture
       // Long enough for the signal to arrive while the next call waits for its answer.
       for (const operation of ['create', 'update', 'unsubscribe'] as const) {
-        emulator.injectFault(operation, { delayMs: 150 }, { times: 100 })
+        emulator.injectFault(operation, { delayMs: 300 }, { times: 100 })
       }
       const running = await start(['check', '--json', ...flags], { env: fixture.environment() })
       await running.line(new RegExp(`"name":"${name}"`))
