@@ -43,6 +43,7 @@ export declare const body: string
 export declare const current: string
 export declare const token: string
 export declare const secrets: { token: string }
+export declare const accept: (body: unknown) => Promise<void>
 export declare const next: string
 export declare const onLowEnergy: NotificationHandler<'lowEnergyAgentOpened'>
 export declare const queue: { add(item: object): Promise<void> }
