@@ -1,4 +1,4 @@
-/** A create endpoint (docs/service.md, Endpoints) that verifies the bearer token and can revoke single tokens. */
+/** A create endpoint (docs/service.md, Endpoints) that verifies the bearer token. */
 import { text } from 'node:stream/consumers'
 import type { JWTPayload } from 'jose'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
@@ -15,8 +15,6 @@ export interface AnsweredCall {
 export interface SubscriptionServer extends AsyncDisposable {
   readonly baseUrl: string
   readonly calls: readonly AnsweredCall[]
-  /** Rejects the token with this `jti` from now on. */
-  revoke(tokenId: string): void
 }
 
 export interface SubscriptionServerOptions {
@@ -29,7 +27,6 @@ export async function startSubscriptionServer({
   verify,
 }: SubscriptionServerOptions): Promise<SubscriptionServer> {
   const calls: AnsweredCall[] = []
-  const revoked = new Set<string>()
   const tokenIdOf = async (authorization = '') => {
     try {
       return (await verify(authorization.replace(/^Bearer /, ''))).jti
@@ -40,7 +37,7 @@ export async function startSubscriptionServer({
   const server = await startHttps(tls, () => async (request, response) => {
     const form = Object.fromEntries(new URLSearchParams(await text(request)))
     const tokenId = await tokenIdOf(request.headers.authorization)
-    const accepted = tokenId !== undefined && !revoked.has(tokenId)
+    const accepted = tokenId !== undefined
     const isCreate = request.method === 'POST' && request.url === '/api/subscriptions'
     if (!isCreate) return response.writeHead(404).end()
     calls.push({ status: accepted ? 201 : 401, tokenId, form })
@@ -53,7 +50,6 @@ export async function startSubscriptionServer({
   return {
     baseUrl: server.origin,
     calls,
-    revoke: (tokenId) => revoked.add(tokenId),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
