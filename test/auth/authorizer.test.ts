@@ -1,6 +1,7 @@
 import { ApiError, ConfigurationError } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
+import { failureOf } from '../support/failure.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 
 afterEach(() => void vi.useRealTimers())
@@ -29,7 +30,7 @@ describe('a token that the service rejects (401)', () => {
     const client = service.client()
     await client.getAccessToken()
     service.onCall = rejected
-    const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+    const error = await failureOf(client.createSubscription(subscription))
     expect(error).toBeInstanceOf(ApiError)
     expect(error).toMatchObject({ code: 'API', status: 401 })
     expect(authorizations(service.calls)).toEqual(['Bearer token-1', 'Bearer token-2'])
@@ -149,7 +150,7 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     const basic = Buffer.from('agent-desk:pä:ss', 'utf8').toString('base64')
     expect(authorizations(service.calls)).toEqual([`Basic ${basic}`])
     expect(service.tokenRequests).toHaveLength(0)
-    const error = await client.getAccessToken().catch((reason: unknown) => reason)
+    const error = await failureOf(client.getAccessToken())
     expect(error).toBeInstanceOf(ConfigurationError)
     expect(error).toMatchObject({
       message:
@@ -201,7 +202,7 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     async (token, message) => {
       const service = fakeService()
       const client = service.client({ auth: { getAccessToken: () => token as never } })
-      const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+      const error = await failureOf(client.createSubscription(subscription))
       expect(error).toBeInstanceOf(ConfigurationError)
       expect(error).toMatchObject({
         message: `auth.getAccessToken ${message}.`,

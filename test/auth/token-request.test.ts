@@ -1,13 +1,8 @@
 import { inspect } from 'node:util'
 import { ResponseValidationError, TokenRequestError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { failureOf } from '../support/failure.js'
 import { credentials, fakeService, tokenUrl } from '../support/fake-service.js'
-
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => expect.fail('should have been refused'),
-    (reason: unknown) => reason,
-  )
 
 describe('the request (interface 4.1)', () => {
   test('is a form POST with Basic credentials, raw by default', async () => {
@@ -85,7 +80,7 @@ describe('the answer (interface 2.1)', () => {
   ])('%s is refused', async (_name, body, field) => {
     const service = fakeService()
     service.onToken = () => Response.json(body)
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 200, issues: [{ path: [field] }] })
     expect(inspect(error, { depth: null })).not.toContain('secret-jwt')
@@ -98,7 +93,7 @@ describe('the answer (interface 2.1)', () => {
   ])('a 200 with %s is refused, and shows no token', async (_name, body) => {
     const service = fakeService()
     service.onToken = () => new Response(body)
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(inspect(error, { depth: null })).not.toContain('eyJ')
   })
@@ -126,7 +121,7 @@ describe('the answer (interface 2.1)', () => {
   ])('a body that is no token is shown without what looks like one: %s', async (body, shown) => {
     const service = fakeService()
     service.onToken = () => new Response(body)
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     expect(error).toMatchObject({ body: shown, issues: [{ path: [], message: 'is not JSON' }] })
     expect((error as Error).message).toBe(
       `The token endpoint ${tokenUrl} answered 200 with a body that is no access token (is not JSON). ` +
@@ -153,7 +148,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
         { error: 'invalid_client', error_description: 'Invalid client credentials' },
         { status: 401 },
       )
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     expect(error).toBeInstanceOf(TokenRequestError)
     expect(error).toMatchObject({
       code: 'TOKEN_REQUEST',
@@ -176,7 +171,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
         },
         { status: 400 },
       )
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     const shown = inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error)
     expect(shown).toContain('[redacted')
     expect(shown).not.toContain(basic)
@@ -195,7 +190,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
       service.onToken = () =>
         new Response(`{"error":"invalid_client","error_description":"${echo}"}`, { status: 401 })
       const auth = { ...credentials, clientSecret, credentialsEncoding: 'form-urlencoded' } as const
-      const error = await failure(service.client({ auth }).getAccessToken())
+      const error = await failureOf(service.client({ auth }).getAccessToken())
       expect(error).toMatchObject({ errorDescription: '[redacted: it repeats a secret of the request]' })
     },
   )
@@ -203,7 +198,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   test('invalid_scope sends the reader to the scope', async () => {
     const service = fakeService()
     service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     expect((error as Error).message).toBe(
       'The authorization server answered 400 to the token request (invalid_scope). ' +
         'Check `scope`: it is unknown there, or not granted to this client.',
@@ -215,7 +210,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     for (const status of [201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503]) {
       const service = fakeService()
       service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
-      const error = await failure(service.client({ retry: false }).getAccessToken())
+      const error = await failureOf(service.client({ retry: false }).getAccessToken())
       expect(error).toBeInstanceOf(TokenRequestError)
       expect(error).toMatchObject({ status, error: undefined, errorDescription: undefined })
       messages.push((error as Error).message)
@@ -245,14 +240,14 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   ])("the server's words are part of the message: %j", async (body, words) => {
     const service = fakeService()
     service.onToken = () => Response.json(body, { status: 400 })
-    const error = await failure(service.client().getAccessToken())
+    const error = await failureOf(service.client().getAccessToken())
     expect((error as Error).message).toContain(`${words}Check`)
   })
 
   test('Retry-After is read', async () => {
     const service = fakeService()
     service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })
-    const error = await failure(service.client({ retry: false }).getAccessToken())
+    const error = await failureOf(service.client({ retry: false }).getAccessToken())
     expect(error).toMatchObject({ retryAfterMs: 7_000 })
   })
 })

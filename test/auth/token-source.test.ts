@@ -1,6 +1,7 @@
 import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
+import { failureOf } from '../support/failure.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
@@ -169,10 +170,7 @@ describe('lifetime (interface 2.1, expires_in)', () => {
   ])('expires_in that is %s is refused', async (_name, body) => {
     const service = fakeService()
     service.onToken = () => Response.json(body)
-    const error = await service
-      .client()
-      .getAccessToken()
-      .catch((reason: unknown) => reason)
+    const error = await failureOf(service.client().getAccessToken())
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({ status: 200, issues: [{ path: ['expires_in'] }] })
   })

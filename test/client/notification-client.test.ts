@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { ClosedError, ConnectionError, NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
+import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
 import { recordingLogger } from '../support/recording-logger.js'
 
@@ -29,7 +30,7 @@ describe('a client that is closed', () => {
     const client = service.client()
     await client.getAccessToken()
     await client.close()
-    const error = await call(client).catch((reason: unknown) => reason)
+    const error = await failureOf(call(client))
     expect(error).toBeInstanceOf(ClosedError)
     expect(error).toMatchObject({
       code: 'CLOSED',
@@ -142,14 +143,11 @@ test('fromEnv reads the environment of the process, and takes every other option
 
 describe('the logger (default: silent)', () => {
   const url = `${baseUrl}/api/subscriptions/7`
-  const refused = Object.assign(new TypeError('fetch failed'), {
-    cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
-  })
 
   test('gets a line for each thing that happens, without the query of an address', async () => {
     const service = fakeService()
     service.onCall = (_call, count) => {
-      if (count === 1) throw refused
+      if (count === 1) refused()
       return new Response(null, { status: count === 2 ? 401 : 204 })
     }
     const { lines, ...logger } = recordingLogger()
@@ -190,7 +188,7 @@ describe('the logger (default: silent)', () => {
   test('is called at the level of each line, as a method of its own', async () => {
     const service = fakeService()
     service.onCall = (_call, count) => {
-      if (count === 1) throw refused
+      if (count === 1) refused()
       return new Response(null, { status: 204 })
     }
     class Log {

@@ -1,6 +1,7 @@
 /** design.md, "Errors": a `ConnectionError` says what happened, whether the request was sent, and what to do. */
 import { ConnectionError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { failedFetch, failureOf, networkError } from '../support/failure.js'
 import { fakeService } from '../support/fake-service.js'
 
 /** What unsubscribing rejects with when `fetch` throws this. */
@@ -10,16 +11,10 @@ async function errorAfter(thrown: unknown): Promise<ConnectionError> {
     throw thrown
   }
   const client = service.client({ auth: { username: 'user', password: 'p4ssword' }, retry: false })
-  const error = await client.unsubscribe(1).catch((reason: unknown) => reason)
+  const error = await failureOf(client.unsubscribe(1))
   expect(error).toBeInstanceOf(ConnectionError)
   return error as ConnectionError
 }
-
-const networkError = (fields: object, message = 'what the network says') =>
-  Object.assign(new Error(message), fields)
-
-/** As `fetch` throws it. */
-const failed = (cause: unknown) => Object.assign(new TypeError('fetch failed'), { cause })
 
 describe('without a connection the request was surely not sent', () => {
   test('each code says what to check', async () => {
@@ -43,7 +38,7 @@ describe('without a connection the request was surely not sent', () => {
     ]
     const messages: Record<string, string> = {}
     for (const code of codes) {
-      const error = await errorAfter(failed(networkError({ code })))
+      const error = await errorAfter(failedFetch(networkError({ code })))
       expect(error).toMatchObject({ requestSent: false, cause: { code } })
       messages[code] = error.message
     }
@@ -78,7 +73,7 @@ describe('without a connection the request was surely not sent', () => {
       'Client network socket disconnected before secure TLS connection was established',
     ],
   ])('as %s tells', async (_name, fields, message) => {
-    expect(await errorAfter(failed(networkError(fields, message)))).toMatchObject({ requestSent: false })
+    expect(await errorAfter(failedFetch(networkError(fields, message)))).toMatchObject({ requestSent: false })
   })
 
   test.each([
@@ -86,14 +81,14 @@ describe('without a connection the request was surely not sent', () => {
     ['an ERR_SSL_ code', { code: 'ERR_SSL_WRONG_VERSION_NUMBER', syscall: 'connect' }, 'x'],
     ['TLS in the words', { syscall: 'connect' }, 'TLS went wrong'],
   ])('%s is about TLS', async (_name, fields, message) => {
-    expect((await errorAfter(failed(networkError(fields, message)))).message).toBe(
+    expect((await errorAfter(failedFetch(networkError(fields, message)))).message).toBe(
       'Could not reach notifications.example.com: the TLS handshake failed. ' +
         `Does the port speak TLS? (${message})`,
     )
   })
 
   test('anything else asks to check the address', async () => {
-    expect((await errorAfter(failed(networkError({ code: 'ERR_X', syscall: 'connect' })))).message).toBe(
+    expect((await errorAfter(failedFetch(networkError({ code: 'ERR_X', syscall: 'connect' })))).message).toBe(
       'Could not reach notifications.example.com: no connection could be made. ' +
         'Check the address, and the proxy if there is one. (what the network says)',
     )
@@ -122,7 +117,7 @@ describe('what was surely not sent is tried again', () => {
     'UND_ERR_CONNECT_TIMEOUT',
     'ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR',
   ])('if it may pass: %s', async (code) => {
-    expect(await attemptsAfter(failed(networkError({ code, syscall: 'connect' })))).toBe(3)
+    expect(await attemptsAfter(failedFetch(networkError({ code, syscall: 'connect' })))).toBe(3)
   })
 
   test.each([
@@ -136,14 +131,14 @@ describe('what was surely not sent is tried again', () => {
     'EPROTO',
     'UND_ERR_CLOSED',
   ])('and not if it stays what it is: %s', async (code) => {
-    expect(await attemptsAfter(failed(networkError({ code, syscall: 'connect' })))).toBe(1)
+    expect(await attemptsAfter(failedFetch(networkError({ code, syscall: 'connect' })))).toBe(1)
   })
 })
 
 test("OpenSSL's text stays on one line", async () => {
   const text =
     '80BB0F:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/ssl3_record.c:355:\n'
-  const error = await errorAfter(failed(networkError({ code: 'EPROTO', syscall: 'connect' }, text)))
+  const error = await errorAfter(failedFetch(networkError({ code: 'EPROTO', syscall: 'connect' }, text)))
   expect(error.message).toBe(
     'Could not reach notifications.example.com: the TLS handshake failed. Does the port speak TLS? ' +
       `(${text.trim()})`,
@@ -159,7 +154,7 @@ describe('on a connection that broke the request may have been sent', () => {
     ['a reset by a mock', { code: 'ECONNRESET' }, 'ECONNRESET'],
     ['something without a code', {}, 'what the network says'],
   ])('%s', async (_name, fields, shown) => {
-    const error = await errorAfter(failed(networkError(fields)))
+    const error = await errorAfter(failedFetch(networkError(fields)))
     expect(error).toMatchObject({
       requestSent: true,
       message:
@@ -175,10 +170,10 @@ describe('the cause', () => {
 
   test.each([
     ['itself', refused],
-    ['what fetch wraps', failed(refused)],
+    ['what fetch wraps', failedFetch(refused)],
     ['what a proxy wraps', Object.assign(new Error('tunnel'), { code: 'UND_ERR_PRX_TLS', cause: refused })],
-    ['the first of several addresses', failed(new AggregateError([refused, unreachable]))],
-    ['a list that is no AggregateError', failed({ errors: [failed(refused)] })],
+    ['the first of several addresses', failedFetch(new AggregateError([refused, unreachable]))],
+    ['a list that is no AggregateError', failedFetch({ errors: [failedFetch(refused)] })],
   ])('is the innermost error: %s', async (_name, thrown) => {
     const { cause, message } = await errorAfter(thrown)
     expect(cause).toMatchObject({ code: 'ECONNREFUSED', message: 'connect ECONNREFUSED ::1:443' })
@@ -198,7 +193,7 @@ describe('the cause', () => {
       'ENOTFOUND',
     ],
     ['errors that are no list', networkError({ errors: 'many', code: 'ENOTFOUND' }), 'ENOTFOUND'],
-    ['a code that is no text', failed(networkError({ code: 7 })), undefined],
+    ['a code that is no text', failedFetch(networkError({ code: 7 })), undefined],
     ['a cause that is undefined', Object.assign(new TypeError('x'), { cause: undefined }), undefined],
   ])('is no deeper than that: %s', async (_name, thrown, code) => {
     const { cause } = await errorAfter(thrown)
@@ -216,7 +211,7 @@ describe('the cause', () => {
     ['an object without a prototype', Object.create(null), 'no message'],
     [
       'an error that repeats a secret',
-      failed(networkError({ code: 'x-p4ssword' }, 'p4ssword?')),
+      failedFetch(networkError({ code: 'x-p4ssword' }, 'p4ssword?')),
       '[redacted: it repeats a secret of the request]',
     ],
   ])('of %s holds its words, without secrets', async (_name, thrown, message) => {
@@ -228,7 +223,9 @@ describe('the cause', () => {
   })
 
   test('carries nothing else: it may be what the server sent, or the request itself', async () => {
-    const { cause } = await errorAfter(failed(networkError({ code: 'ECONNRESET', request: 'x', data: 'y' })))
+    const { cause } = await errorAfter(
+      failedFetch(networkError({ code: 'ECONNRESET', request: 'x', data: 'y' })),
+    )
     expect(Object.keys(cause as object)).toEqual(['code'])
   })
 })

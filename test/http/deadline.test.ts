@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
+import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
 import { ScriptedServer } from '../support/scripted-server.js'
 import { auth } from '../support/secrets.js'
@@ -18,16 +19,9 @@ afterEach(() => void vi.useRealTimers())
 const timeoutMs = 300
 
 async function timeoutOf(call: Promise<unknown>): Promise<TimeoutError> {
-  const error = await call.catch((reason: unknown) => reason)
+  const error = await failureOf(call)
   expect(error).toBeInstanceOf(TimeoutError)
   return error as TimeoutError
-}
-
-/** As `fetch` throws it. */
-function refused(): never {
-  throw Object.assign(new TypeError('fetch failed'), {
-    cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
-  })
 }
 
 describe('the phase `connection`', () => {

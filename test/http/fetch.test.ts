@@ -2,6 +2,7 @@
 import { type FetchLike, NotificationClient } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { failureOf } from '../support/failure.js'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 
 const auth = { getAccessToken: () => 'token' }
@@ -47,7 +48,7 @@ describe('a fetch', () => {
   ])('that resolves with %s leaves the outcome of a create unknown', async (_name, answer) => {
     const fetch = async () => answer as Response
     const client = new NotificationClient({ baseUrl, auth, fetch })
-    const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+    const error = await failureOf(client.createSubscription(subscription))
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'CONNECTION', requestSent: true } })
   })
 

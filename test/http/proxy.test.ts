@@ -4,6 +4,7 @@ import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConnectProxy } from '../support/connect-proxy.js'
+import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
 import { listen, refusingPort } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
@@ -35,12 +36,6 @@ function clientOf(baseUrl: string): NotificationClient {
     logger,
   })
 }
-
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => expect.fail('should have failed'),
-    (reason: unknown) => reason,
-  )
 
 describe('a proxy from the environment', () => {
   test.each(['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])(
@@ -94,7 +89,7 @@ describe('a proxy that fails', () => {
       await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
       vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
       await using client = clientOf(`https://${host}`)
-      const error = await failure(client.getAccessToken())
+      const error = await failureOf(client.getAccessToken())
       expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
       const { message } = error as Error
       expect(message).toMatch(
@@ -112,7 +107,7 @@ describe('a proxy that fails', () => {
     async (variable) => {
       vi.stubEnv(variable, withPassword(`http://127.0.0.1:${refusingPort}`))
       await using client = clientOf(`https://${host}`)
-      const error = await failure(client.getAccessToken())
+      const error = await failureOf(client.getAccessToken())
       expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })
       expect((error as Error).message).toMatch(
         `Could not get through the proxy 127.0.0.1:${refusingPort}, which ${variable} names: ` +
@@ -128,7 +123,7 @@ describe('a proxy that fails', () => {
     const port = await listen(server)
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`)
     await using client = clientOf(`https://${host}`)
-    const error = await failure(client.getAccessToken())
+    const error = await failureOf(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
     expect((error as Error).message).toMatch(
       `Could not get through the proxy 127.0.0.1:${port}, which HTTPS_PROXY names: ` +
@@ -149,7 +144,7 @@ describe('a proxy that fails', () => {
       logger,
     })
     const errorOf = (client: NotificationClient) =>
-      failure(client.createSubscription(subscription, { timeoutMs: 1_500 }))
+      failureOf(client.createSubscription(subscription, { timeoutMs: 1_500 }))
     const [token, connection] = await Promise.all([errorOf(waitsForToken), errorOf(waitsForConnection)])
     for (const [error, phase, words] of [
       [token, 'token', /there was no access token from https:\S+ yet, because/],
@@ -173,7 +168,7 @@ describe('a proxy that fails', () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url)
     await using client = clientOf(`https://${host}`)
-    const error = await failure(client.getAccessToken())
+    const error = await failureOf(client.getAccessToken())
     expect((error as Error).message).toMatch(`Could not reach ${host}: its TLS certificate is signed by`)
   })
 
@@ -189,7 +184,7 @@ describe('a proxy that fails', () => {
     async (address, problem) => {
       vi.stubEnv('HTTPS_PROXY', address)
       await using client = clientOf(`https://${host}`)
-      const error = await failure(client.getAccessToken())
+      const error = await failureOf(client.getAccessToken())
       expect(error).toMatchObject({
         code: 'CONFIGURATION',
         message: expect.stringContaining(`HTTPS_PROXY in the environment ${problem}`),

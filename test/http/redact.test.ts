@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { FetchResponseLike } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
 import { everythingShownBy } from '../support/secrets.js'
 
@@ -29,7 +30,7 @@ async function shown(
   }
   const client = fakeService().client({ auth: { username: 'user', password }, fetch: async () => answer })
   const call = client.updateSubscriptionParameters(1, { parameters: { flag: 'Q7', ...parameters } })
-  const error = await call.catch((reason: unknown) => reason)
+  const error = await failureOf(call)
   return (error as { body: string }).body
 }
 
@@ -188,7 +189,7 @@ describe('the query of the callback URL', () => {
   ])('is left out of what is wrong with the URL: %s', async (wrong) => {
     const client = fakeService().client()
     const call = client.createSubscription({ ...subscription, callbackUrl: wrong })
-    const error = await call.catch((reason: unknown) => reason)
+    const error = await failureOf(call)
     expect(error).toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path: ['callbackUrl'] }] })
     expectNothingOf('s3cret-of-the-route', error)
   })

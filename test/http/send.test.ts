@@ -1,6 +1,7 @@
 import { ConnectionError, OutcomeUnknownError, type RetryOptions } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { failedFetch, networkError, refused } from '../support/failure.js'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
@@ -16,15 +17,8 @@ const url = `${baseUrl}/api/subscriptions`
 
 const isRepeat = ([fields]: LogLine) => 'event' in fields && fields.event === 'request.retried'
 
-const refused = () => {
-  throw Object.assign(new TypeError('fetch failed'), {
-    cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
-  })
-}
 const reset = () => {
-  throw Object.assign(new TypeError('fetch failed'), {
-    cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }),
-  })
+  throw failedFetch(networkError({ code: 'ECONNRESET' }))
 }
 const answer =
   (status: number, headers: Record<string, string> = {}) =>

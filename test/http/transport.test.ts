@@ -1,6 +1,7 @@
 /** design.md, "Requests": bodies are read up to 1 MiB; a body that breaks off spoils a success only. */
 import { type FetchResponseLike, ResponseValidationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
 
 const limit = 1024 * 1024
@@ -46,7 +47,7 @@ describe('the limit of 1 MiB', () => {
 
   test('beyond it, a 201 is not usable', async () => {
     const { client } = clientAnswered(201, [' '.repeat(limit), '{"subscription_id":1}'])
-    const refused = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+    const refused = await failureOf(client.createSubscription(subscription))
     expect(refused).toBeInstanceOf(ResponseValidationError)
     expect(refused).toMatchObject({ issues: [{ path: [], message: 'is incomplete or too long' }] })
   })

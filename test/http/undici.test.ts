@@ -11,6 +11,7 @@ import { MockAgent as MockAgent6 } from 'undici6'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.js'
+import { failureOf } from '../support/failure.js'
 import { baseUrl, subscription } from '../support/fake-service.js'
 import { listen } from '../support/listen.js'
 
@@ -67,7 +68,7 @@ describe('a mock without an interceptor for a request', () => {
     const log = (fields: object) => lines.push(fields)
     const logger = { debug: log, info: log, warn: log, error: log }
     const client = new NotificationClient({ baseUrl, auth, dispatcher: mock(), logger })
-    const error = await client.createSubscription(subscription).catch((reason: unknown) => reason)
+    const error = await failureOf(client.createSubscription(subscription))
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
     expect(String(error)).toContain('the mock has no interceptor for this request')
     expect(lines).toMatchObject([{ event: 'request.failed' }])

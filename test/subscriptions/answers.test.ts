@@ -8,6 +8,7 @@ import {
   SubscriptionNotFoundError,
 } from 'notification-subscriber'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { failureOf } from '../support/failure.js'
 import {
   baseUrl,
   credentials,
@@ -30,12 +31,6 @@ const client = (options: object = {}) => service.client({ retry: false, ...optio
 function answer(response: () => Response) {
   service.onCall = response
 }
-
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => expect.fail('should have failed'),
-    (reason: unknown) => reason,
-  )
 
 const secrets = { parameters: { token: 'callback-t0ken' }, headers: { UserData: 'user-d4ta' } }
 
@@ -90,7 +85,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
   beforeEach(() => answer(() => new Response('conflict', { status: 409 })))
 
   test('without recreateIfExists it is a duplicate or an overlap, and the message says how to go on', async () => {
-    const error = await failure(client().createSubscription({ ...subscription, ...secrets }))
+    const error = await failureOf(client().createSubscription({ ...subscription, ...secrets }))
     expect(error).toBeInstanceOf(SubscriptionConflictError)
     expect(error).toBeInstanceOf(ApiError)
     expect(error).toMatchObject({
@@ -109,7 +104,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
   })
 
   test('with recreateIfExists it can only be a partial overlap', async () => {
-    const error = await failure(
+    const error = await failureOf(
       client().createSubscription({ ...subscription, ...secrets, recreateIfExists: true }),
     )
     expect(error).toMatchObject({ reason: 'partial-overlap', request: { recreateIfExists: true } })
@@ -131,7 +126,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
     answer(
       () => new Response('you sent callback-t0ken and user-d4ta with header.payload.sig', { status: 409 }),
     )
-    const error = await failure(client().createSubscription({ ...subscription, ...secrets }))
+    const error = await failureOf(client().createSubscription({ ...subscription, ...secrets }))
     const shown = inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error) + String(error)
     for (const secret of ['callback-t0ken', 'user-d4ta', 'header.payload.sig', credentials.clientSecret]) {
       expect(shown).not.toContain(secret)
@@ -140,7 +135,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
 
   test('many usernames make no endless message, but all are in the error', async () => {
     const usernames = Array.from({ length: 500 }, (_, index) => `agent-${index}`)
-    const error = await failure(client().createSubscription({ ...subscription, usernames }))
+    const error = await failureOf(client().createSubscription({ ...subscription, usernames }))
     expect((error as Error).message.length).toBeLessThan(600)
     expect(error).toMatchObject({ request: { usernames } })
   })
@@ -149,7 +144,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
     [['alice', 'bob', 'carol'], 'behavioral, call-score for alice, bob, carol to https'],
     [['alice', 'bob', 'carol', 'dave'], 'behavioral, call-score for alice, bob, carol and 1 more to https'],
   ])('%j are named as far as they are few', async (usernames, words) => {
-    const error = await failure(
+    const error = await failureOf(
       client().createSubscription({
         ...subscription,
         notificationTypes: ['behavioral', 'call-score'],
@@ -163,7 +158,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
     const usernames = ['alice']
     const notificationTypes = ['behavioral' as const]
     const callbackUrl = new URL('https://app.example.com/one')
-    const call = failure(client().createSubscription({ usernames, notificationTypes, callbackUrl }))
+    const call = failureOf(client().createSubscription({ usernames, notificationTypes, callbackUrl }))
     usernames.push('bob')
     notificationTypes.pop()
     callbackUrl.pathname = '/two'
@@ -193,7 +188,7 @@ describe('other answers', () => {
     ['nothing', ''],
   ])('201 with %s is refused, and keeps the raw body', async (_name, body) => {
     answer(() => new Response(body, { status: 201 }))
-    const error = await failure(client().createSubscription(subscription))
+    const error = await failureOf(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 201, body })
     expect((error as Error).message).toMatch(
@@ -203,7 +198,7 @@ describe('other answers', () => {
 
   test('200 with a page is a `ResponseValidationError` that names the address', async () => {
     answer(() => new Response('<!doctype html><title>Sign in</title>', { status: 200 }))
-    const error = await failure(client().createSubscription(subscription))
+    const error = await failureOf(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({
       status: 200,
@@ -219,7 +214,7 @@ describe('other answers', () => {
     let count = 0
     answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 200 }))
     const wanted = { ...subscription, recreateIfExists: true }
-    const error = await failure(client({ retry: { baseDelayMs: 0 } }).createSubscription(wanted))
+    const error = await failureOf(client({ retry: { baseDelayMs: 0 } }).createSubscription(wanted))
     expect(error).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       cause: { code: 'RESPONSE_VALIDATION', status: 200 },
@@ -230,7 +225,7 @@ describe('other answers', () => {
     'an error about an answer of %i says which address answered',
     async (status) => {
       answer(() => new Response('no', { status }))
-      expect(await failure(client().createSubscription(subscription))).toMatchObject({ status, url })
+      expect(await failureOf(client().createSubscription(subscription))).toMatchObject({ status, url })
     },
   )
 
@@ -238,7 +233,7 @@ describe('other answers', () => {
     let count = 0
     answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 201 }))
     const retry = { baseDelayMs: 0 }
-    const error = await failure(
+    const error = await failureOf(
       client({ retry }).createSubscription({ ...subscription, recreateIfExists: true }),
     )
     expect(error).toBeInstanceOf(ResponseValidationError)
@@ -255,7 +250,7 @@ describe('other answers', () => {
   test('each status is an ApiError that says what to do', async () => {
     const messages = []
     for (const status of [199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 503]) {
-      const error = await failure(
+      const error = await failureOf(
         client({
           auth: { username: 'u', password: 'p' },
           fetch: async () => ({ status, text: async () => 'the body' }),
@@ -285,7 +280,7 @@ describe('other answers', () => {
 
   test('Retry-After is read in seconds', async () => {
     answer(() => new Response('', { status: 429, headers: { 'retry-after': '7' } }))
-    const error = await failure(client().createSubscription(subscription))
+    const error = await failureOf(client().createSubscription(subscription))
     expect(error).toMatchObject({ retryAfterMs: 7_000 })
     expect((error as Error).message).toBe(
       'Could not create the subscription: the service answered 429. It is busy: try again in 7 s.',
@@ -294,7 +289,7 @@ describe('other answers', () => {
 
   test.each([500, 502, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
     answer(() => new Response('', { status }))
-    const error = await failure(client().createSubscription(subscription))
+    const error = await failureOf(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(OutcomeUnknownError)
     expect(error).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
@@ -323,10 +318,7 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
   test('404 is a SubscriptionNotFoundError that is an ApiError and knows the id', async () => {
     const service = fakeService()
     service.onCall = () => new Response('gone', { status: 404 })
-    const error = await service
-      .client()
-      .unsubscribe(42)
-      .catch((reason: unknown) => reason)
+    const error = await failureOf(service.client().unsubscribe(42))
     expect(error).toBeInstanceOf(SubscriptionNotFoundError)
     expect(error).toBeInstanceOf(ApiError)
     expect(error).toMatchObject({
@@ -418,7 +410,7 @@ describe('an answer that is neither', () => {
   test.each(calls)('%s: a page is not from the service', async (attempt, call) => {
     const service = fakeService()
     service.onCall = () => new Response('\n <html>log in', { status: 200 })
-    const error = await call(service.client()).catch((reason: unknown) => reason)
+    const error = await failureOf(call(service.client()))
     expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({
       status: 200,

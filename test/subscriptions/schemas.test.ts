@@ -1,6 +1,7 @@
 import { createSubscriptionInputSchema, InvalidRequestError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
 
 describe('input that is refused before anything is sent', () => {
@@ -84,10 +85,7 @@ describe('input that is refused before anything is sent', () => {
     const problems: Record<string, string> = {}
     for (const [name, change] of Object.entries(refused)) {
       const service = fakeService()
-      const error = await service
-        .client()
-        .createSubscription({ ...subscription, ...change })
-        .catch((reason: unknown) => reason)
+      const error = await failureOf(service.client().createSubscription({ ...subscription, ...change }))
       expect(error).toBeInstanceOf(InvalidRequestError)
       const { issues, message } = error as InvalidRequestError
       problems[name] = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
@@ -221,10 +219,11 @@ describe('input that is refused before anything is sent', () => {
     ]
     const reasonsAgainst = async (kind: 'parameters' | 'headers') => {
       const values = Object.fromEntries(names.map((name) => [name.toUpperCase(), 'x']))
-      const error = await fakeService()
-        .client()
-        .createSubscription({ ...subscription, [kind]: values })
-        .catch((reason: unknown) => reason)
+      const error = await failureOf(
+        fakeService()
+          .client()
+          .createSubscription({ ...subscription, [kind]: values }),
+      )
       return Object.fromEntries(
         (error as InvalidRequestError).issues.map(({ path, message }) => [path.join('.'), message]),
       )
@@ -283,15 +282,16 @@ describe('input that is refused before anything is sent', () => {
   })
 
   test('every problem is listed at once', async () => {
-    const error = await fakeService()
-      .client()
-      .createSubscription({
-        notificationTypes: [],
-        usernames: ['a,b', ''],
-        callbackUrl: 'ftp://x',
-        parameters: { Host: '' },
-      })
-      .catch((reason: unknown) => reason)
+    const error = await failureOf(
+      fakeService()
+        .client()
+        .createSubscription({
+          notificationTypes: [],
+          usernames: ['a,b', ''],
+          callbackUrl: 'ftp://x',
+          parameters: { Host: '' },
+        }),
+    )
     expect((error as InvalidRequestError).issues.map(({ path }) => path.join('.'))).toEqual([
       'notificationTypes',
       'usernames.0',
@@ -302,10 +302,11 @@ describe('input that is refused before anything is sent', () => {
   })
 
   test('a value that is refused is not shown', async () => {
-    const error = await fakeService()
-      .client()
-      .createSubscription({ ...subscription, parameters: { token: 's3cret\n' } })
-      .catch((reason: unknown) => reason)
+    const error = await failureOf(
+      fakeService()
+        .client()
+        .createSubscription({ ...subscription, parameters: { token: 's3cret\n' } }),
+    )
     expect(JSON.stringify(error) + String(error)).not.toContain('s3cret')
   })
 
@@ -324,10 +325,7 @@ describe('input that is refused before anything is sent', () => {
     'a subscription id that is none: %s',
     async (id) => {
       const service = fakeService()
-      const error = await service
-        .client()
-        .unsubscribe(id as never)
-        .catch((reason: unknown) => reason)
+      const error = await failureOf(service.client().unsubscribe(id as never))
       expect(error).toBeInstanceOf(InvalidRequestError)
       expect((error as Error).message).toMatch(/^unsubscribe sent nothing: .+\.$/)
       expect(service.tokenRequests).toHaveLength(0)
