@@ -1,8 +1,10 @@
 /** What the answer to a call means: the next record, what was learnt, and what is to be reported. No I/O, no clock. */
 import { type Call, type Facts, hasSurplus, type Learnt } from './decide.js'
 import {
+  earlierStamp,
   isThere,
   overlaps,
+  pastStamp,
   type SubscriptionState,
   stateOf,
   type UserRecord,
@@ -196,14 +198,4 @@ function gapBetween(
 ): KeeperGap {
   const lastProvenAt = pastStamp(provenBefore, answeredAt)
   return { username, subscriptionId, lastProvenAt, restoredAt: answeredAt, cause }
-}
-
-/** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and the stamp counts as none. */
-export function pastStamp(stamp: number | undefined, now: number): number | undefined {
-  return stamp !== undefined && stamp <= now ? stamp : undefined
-}
-
-/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
-function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }

@@ -68,9 +68,9 @@ async function request(
 
 /**
  * `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service refused this request. `STORE`: what
- * the store holds of this user cannot be read or written.
+ * the store holds of this user cannot be read or written. `BUG`: the keeper itself has thrown.
  */
-export type FailureKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE'
+export type FailureKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'
 
 /** Why a user could not be reconciled. */
 export interface Failure {

@@ -143,7 +143,7 @@ export class CircuitBreaker {
   /** A call failed. */
   failed(username: string, { kind, error, retryAfterMs }: Failure): void {
     // Nothing was sent, so nothing was learnt of the service.
-    if (kind === 'INVALID' || kind === 'STORE') return
+    if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
     const open = this.#open
     if (open === undefined) {
       this.#failedInARow.add(username)

@@ -63,7 +63,7 @@ const recordSchema = z
     subscriptions: z.array(subscriptionStateSchema).readonly(),
     restoredCount: countSchema,
     restoresSinceDelivery: countSchema,
-    /** Counts proofs, so that every fourth one goes by id. */
+    /** Counts proofs, see {@link probesPerIdProof}. */
     probes: countSchema,
     restoredAt: stampSchema,
     deliveryAt: stampSchema,
@@ -87,6 +87,9 @@ const recordSchema = z
 export type SubscriptionState = z.output<typeof subscriptionStateSchema>
 export type Claim = z.output<typeof claimSchema>
 export type UserRecord = z.output<typeof recordSchema>
+
+/** Every so many probes one goes by id. */
+export const probesPerIdProof = 4
 
 /** A record takes about 500 bytes: what is so much longer was not written by a keeper. */
 const maxRecordLength = 2 ** 16
@@ -138,6 +141,13 @@ export function isThere(
   state: SubscriptionState | undefined,
 ): state is SubscriptionState & { readonly id: number } {
   return state?.id !== undefined && !state.isGone
+}
+
+/** Whether a subscription exists under the recorded id, and no other one that a create without an answer has made. */
+export function isSettled(
+  state: SubscriptionState | undefined,
+): state is SubscriptionState & { readonly id: number } {
+  return isThere(state) && !state.isOutcomeUnknown
 }
 
 /** The record with this state in place of the one of the same spec. */
@@ -203,6 +213,24 @@ export function withDelivery(
   }
 }
 
+/** Whether the record says more than the stored one, besides how late the last proof was: others should know it then. */
+export function differsNotably(
+  record: UserRecord,
+  stored: UserRecord | undefined,
+  { key, provenMs }: { readonly key: string; readonly provenMs: number },
+): boolean {
+  if (stored === undefined || stored.isRemoved) return record.subscriptions.length > 0
+  const before = stateOf(stored, key)
+  const present = stateOf(record, key)
+  return (
+    stored.claim !== undefined ||
+    stored.restoresSinceDelivery !== record.restoresSinceDelivery ||
+    stored.subscriptions.length !== record.subscriptions.length ||
+    before?.isGone !== present?.isGone ||
+    (present?.provenAt ?? 0) - (before?.provenAt ?? 0) >= provenMs
+  )
+}
+
 export function union(names: readonly string[], others: readonly string[]): string[] {
   return [...new Set([...names, ...others])]
 }
@@ -212,4 +240,14 @@ export function laterStamp(one: number | undefined, other: number | undefined): 
 export function laterStamp(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.max(one, other)
+}
+
+/** A stamp of the wall clock, unless it lies in the future: then a clock was wrong, and the stamp counts as none. */
+export function pastStamp(stamp: number | undefined, now: number): number | undefined {
+  return stamp !== undefined && stamp <= now ? stamp : undefined
+}
+
+/** The earlier of two times of a last proof; if one of them is not known, neither is the earlier one. */
+export function earlierStamp(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
 }

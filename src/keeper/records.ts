@@ -3,12 +3,20 @@
  * written; nothing is written but by `compareAndSet` against that.
  */
 import { randomUUID } from 'node:crypto'
-import { pastStamp } from './apply.js'
 import type { NewestConfiguration } from './configuration.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
-import { type Claim, isThere, newRecord, parseRecord, stateOf, type UserRecord } from './record.js'
+import {
+  type Claim,
+  isThere,
+  newRecord,
+  parseRecord,
+  pastStamp,
+  probesPerIdProof,
+  stateOf,
+  type UserRecord,
+} from './record.js'
 import type { Reporter } from './reporter.js'
-import { probesPerIdProof, restoreWaitMs, tombstoneMs } from './timing.js'
+import { restoreWaitMs, tombstoneMs } from './timing.js'
 import type { User, Users } from './users.js'
 
 /** Another process has written the record since this one read it. */
@@ -179,6 +187,7 @@ export class Records {
         before !== undefined && before.claim === undefined ? readSince : Number.NEGATIVE_INFINITY
       const byClock = ageMs >= 0 ? now - ageMs : Number.NEGATIVE_INFINITY
       user.provenSince = Math.max(user.provenSince, bySight, byClock)
+      this.recover(user)
     }
     const { restoredAt, restoresSinceDelivery, triedAt } = record
     if (restoredAt !== before?.restoredAt || restoresSinceDelivery !== before?.restoresSinceDelivery) {
@@ -187,6 +196,14 @@ export class Records {
       user.restorableFrom = now + Math.min(waitMs, Math.max(0, leftMs))
     }
     return { isProven, isTried: triedAt !== undefined && triedAt !== before?.triedAt }
+  }
+
+  /** Nothing is wrong with the user any more. */
+  recover(user: User): void {
+    user.failures = 0
+    user.hasConflict = false
+    this.#parts.reporter.problems.removeUser(user.username, ['CONFLICT', 'ROSTER'])
+    this.#parts.store.resolve(user.key)
   }
 
   /** What this process knows is no longer there: it is written again, and the next proof goes by id. */

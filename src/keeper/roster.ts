@@ -15,10 +15,10 @@ const readAgainMs = 30_000
 
 /** What one reading of the roster is for. */
 export interface RosterRequest {
-  /** Whether users may be removed even if the roster lacks many. */
-  readonly allowRemovals: boolean
-  /** Whether nobody is wanted any more. */
-  readonly wantsNobody: boolean
+  /** Whether users may be removed even if the roster lacks many. Default: false. */
+  readonly allowRemovals?: boolean
+  /** Whether nobody is wanted any more. Default: false. */
+  readonly wantsNobody?: boolean
 }
 
 export class Roster {
@@ -54,7 +54,7 @@ export class Roster {
   }
 
   /** @throws StoreUnavailable */
-  async read(request: RosterRequest = { allowRemovals: false, wantsNobody: false }): Promise<void> {
+  async read(request: RosterRequest = {}): Promise<void> {
     const since = performance.now()
     this.#readsInProgress++
     try {
@@ -70,7 +70,7 @@ export class Roster {
     await this.read()
   }
 
-  async #apply({ allowRemovals, wantsNobody }: RosterRequest, since: number): Promise<void> {
+  async #apply({ allowRemovals = false, wantsNobody = false }: RosterRequest, since: number): Promise<void> {
     // Before the roster is asked: a user that another process adds meanwhile must not look like one that has left.
     const { standings, isReadable } = await this.#members.readAll()
     const names = wantsNobody ? new Set<string>() : await this.ask()

@@ -5,7 +5,7 @@
 import type { Deliveries } from './deliveries.js'
 import type { Incidents } from './incidents.js'
 import { KeyFailure, StoreUnavailable } from './keeper-store.js'
-import type { Purpose } from './reconcile.js'
+import type { Purpose } from './reconciliation.js'
 import { isThere } from './record.js'
 import type { Records } from './records.js'
 import { Sweep, type SweepParts, type SweepRequest, usersPerRequest } from './sweep.js'
@@ -22,13 +22,6 @@ export interface ScheduleParts extends SweepParts {
   readonly records: Records
   readonly deliveries: Deliveries
   readonly incidents: Incidents
-}
-
-/** A sweep as it is asked for; what is missing has the value of `sweep()`. */
-export interface QueuedRequest extends Partial<Omit<SweepRequest, 'onProgress'>> {
-  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
-  /** Requests of the same name share a sweep that has not begun yet. */
-  readonly sharedAs?: string
 }
 
 interface QueuedSweep {
@@ -71,8 +64,9 @@ export class Schedule {
     if (this.#isWatching) return
     this.#isWatching = true
     this.#parts.incidents.forgetSweep()
-    this.#hold()
+    // First, or the first tick would read the roster, too.
     this.#sweepInWatch(this.#beganSince)
+    this.#hold()
   }
 
   /** Ends the watch, and a sweep before its next user; resolves when nothing is in flight. */
@@ -90,7 +84,7 @@ export class Schedule {
   }
 
   /** Sweeps wait for each other. Never rejects. */
-  sweep(request: QueuedRequest): Promise<SweepReport> {
+  sweep(request: SweepRequest): Promise<SweepReport> {
     const { onProgress, sharedAs } = request
     const shared = sharedAs && this.#queue.find((each) => each.sharedAs === sharedAs)
     const queued = shared || this.#enqueue(request)
@@ -98,8 +92,7 @@ export class Schedule {
     return queued.report
   }
 
-  #enqueue(request: QueuedRequest): QueuedSweep {
-    this.#hold()
+  #enqueue(request: SweepRequest): QueuedSweep {
     const listeners: QueuedSweep['listeners'] = []
     const report = this.#lastSweep.then(() => {
       this.#queue.splice(this.#queue.indexOf(queued), 1)
@@ -107,24 +100,20 @@ export class Schedule {
     })
     const queued: QueuedSweep = { sharedAs: request.sharedAs, listeners, report }
     this.#queue.push(queued)
+    this.#hold()
     this.#lastSweep = report.catch(() => {}).finally(() => this.#release())
     return queued
   }
 
-  async #makeSweep(request: QueuedRequest, listeners: QueuedSweep['listeners']): Promise<SweepReport> {
+  async #makeSweep(request: SweepRequest, listeners: QueuedSweep['listeners']): Promise<SweepReport> {
     const { circuit, reporter } = this.#parts
-    const isOver = () => this.#isStopping || request.isOver?.() === true
+    const onProgress = (progress: SweepProgress) => {
+      for (const listener of listeners) reporter.reportProgress(() => listener(progress))
+    }
+    const isOver = () => this.#isStopping || (request.isOfWatch === true && !this.#isWatching)
     this.#isSweeping = true
     try {
-      return await new Sweep(this.#parts, {
-        allowRemovals: request.allowRemovals ?? false,
-        wantsNobody: request.wantsNobody ?? false,
-        provenSince: request.provenSince ?? performance.now(),
-        onProgress: (progress) => {
-          for (const listener of listeners) reporter.reportProgress(() => listener(progress))
-        },
-        isOver,
-      }).run()
+      return await new Sweep(this.#parts, request, { onProgress, isOver }).run()
     } finally {
       this.#isSweeping = false
       this.#spread()
@@ -134,7 +123,7 @@ export class Schedule {
 
   #sweepInWatch(provenSince: number): void {
     this.#inBackground(async () => {
-      await this.sweep({ provenSince, isOver: () => !this.#isWatching })
+      await this.sweep({ provenSince, isOfWatch: true })
     })
   }
 

@@ -1,7 +1,6 @@
 /** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
-import { Conclusions } from './conclude.js'
 import { Configuration, NewestConfiguration } from './configuration.js'
 import { Deliveries } from './deliveries.js'
 import { Incidents } from './incidents.js'
@@ -9,12 +8,13 @@ import { KeeperStore } from './keeper-store.js'
 import { CircuitBreaker, Limiter } from './limiter.js'
 import { Members } from './members.js'
 import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
-import { Reconciler } from './reconcile.js'
+import { Reconciler } from './reconciler.js'
+import { earlierStamp, isSettled } from './record.js'
 import { Records } from './records.js'
 import { Reporter } from './reporter.js'
 import { Roster } from './roster.js'
-import { type QueuedRequest, Schedule } from './schedule.js'
-import { keptSubscriptionOf, rotationReportOf, statusOf } from './status.js'
+import { Schedule } from './schedule.js'
+import type { SweepRequest } from './sweep.js'
 import type {
   KeeperStatus,
   KeptSubscription,
@@ -23,7 +23,7 @@ import type {
   SweepOptions,
   SweepReport,
 } from './types.js'
-import { Users } from './users.js'
+import { type User, Users } from './users.js'
 
 /**
  * Keeps a roster of users subscribed, each with a subscription of their own: notices when the service has ended one,
@@ -86,8 +86,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       reporter,
       problems,
     }
-    const conclusions = new Conclusions(shared)
-    const reconciler = new Reconciler({ ...shared, limiter, conclusions })
+    const reconciler = new Reconciler({ ...shared, limiter })
     this.#deliveries = new Deliveries(shared)
     this.#schedule = new Schedule({ ...shared, reconciler, deliveries: this.#deliveries })
     this.#sweepIntervalMs = sweepIntervalMs
@@ -160,20 +159,38 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#newest.rotate(changes)
     const { onProgress, signal } = options
     const report = await untilAborted(this.#sweep({ onProgress }), signal)
-    const rotation = rotationReportOf(this.#users, this.#newest, report)
-    if (rotation.pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
-    return rotation
+    const confirmed: string[] = []
+    const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.get(name))
+    for (const user of this.#users) {
+      if (user.isWanted) (this.#isConfirmed(user) ? confirmed : pending).push(user.username)
+    }
+    if (pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
+    return { confirmed, pending }
+  }
+
+  /** Whether the callbacks of this user carry the present values, for certain. */
+  #isConfirmed({ present, record }: User): boolean {
+    const { generation, isKnown, isSuperseded } = this.#newest
+    const isOnly = record?.subscriptions.length === 1 && record.claim === undefined
+    return isKnown && !isSuperseded && isOnly && isSettled(present) && present.generation === generation
   }
 
   /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
   status(): KeeperStatus {
-    return statusOf(this.subscriptions(), this.#reporter.problems.list())
+    const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
+    const proofs: (number | undefined)[] = []
+    for (const { state, lastProvenAt } of this.subscriptions()) {
+      counts[state]++
+      proofs.push(lastProvenAt)
+    }
+    const oldestProofAt = proofs.reduce(earlierStamp, proofs[0])
+    return { counts, oldestProofAt, problems: this.#reporter.problems.list() }
   }
 
   /** The subscription of one user, from memory; `undefined` for a user who is not kept. */
   subscription(username: string): KeptSubscription | undefined {
     const user = this.#users.get(username)
-    return user?.isWanted ? keptSubscriptionOf(user, this.#sweepIntervalMs) : undefined
+    return user?.isWanted ? user.shown(this.#sweepIntervalMs) : undefined
   }
 
   /** The subscriptions of all users who are kept, from memory. */
@@ -184,7 +201,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     } & KeptSubscription
   > {
     for (const user of this.#users) {
-      if (user.isWanted) yield { username: user.username, ...keptSubscriptionOf(user, this.#sweepIntervalMs) }
+      if (user.isWanted) yield { username: user.username, ...user.shown(this.#sweepIntervalMs) }
     }
   }
 
@@ -204,7 +221,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     return report
   }
 
-  #sweep(request: QueuedRequest): Promise<SweepReport> {
+  #sweep(request: SweepRequest): Promise<SweepReport> {
     return this.#inOwnContext(() => this.#schedule.sweep(request))
   }
 

@@ -4,20 +4,27 @@ import { isPassing } from './call.js'
 import type { NewestConfiguration } from './configuration.js'
 import { type KeeperStore, KeyFailure, StoreUnavailable } from './keeper-store.js'
 import type { CircuitBreaker } from './limiter.js'
-import type { Outcome, Reconciler } from './reconcile.js'
-import { isThere } from './record.js'
+import type { Outcome, Reconciler } from './reconciler.js'
+import type { End } from './reconciliation.js'
+import { isSettled, isThere } from './record.js'
 import type { Reporter } from './reporter.js'
-import type { Roster } from './roster.js'
+import type { Roster, RosterRequest } from './roster.js'
 import { claimPatienceMs, delay, sweepPatienceMs } from './timing.js'
 import type { SweepProgress, SweepReport } from './types.js'
-import type { User, Users } from './users.js'
+import type { Achieved, User, Users } from './users.js'
 
-export interface SweepRequest {
-  readonly allowRemovals: boolean
-  /** Whether all subscriptions are to be ended. */
-  readonly wantsNobody: boolean
-  /** A proof that was sent since then is enough; monotonic. */
-  readonly provenSince: number
+/** What a sweep is to do. */
+export interface SweepRequest extends RosterRequest {
+  /** A proof that was sent since then is enough; monotonic. Default: when the sweep begins. */
+  readonly provenSince?: number
+  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
+  /** Requests of the same name share a sweep that has not begun yet. Default: the sweep is not shared. */
+  readonly sharedAs?: string
+  /** Whether the sweep ends with the watch. Default: false. */
+  readonly isOfWatch?: boolean
+}
+
+export interface SweepControl {
   readonly onProgress: (progress: SweepProgress) => void
   /** Whether to begin with no further user. */
   readonly isOver: () => boolean
@@ -45,6 +52,8 @@ const channel = channelFor('sweep')
 export class Sweep {
   readonly #parts: SweepParts
   readonly #request: SweepRequest
+  readonly #control: SweepControl
+  readonly #provenSince: number
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
   #active = 0
@@ -53,9 +62,11 @@ export class Sweep {
   /** Users that another process has claimed, and until when the sweep waits for each. */
   readonly #claimed = new Map<User, number>()
 
-  constructor(parts: SweepParts, request: SweepRequest) {
+  constructor(parts: SweepParts, request: SweepRequest, control: SweepControl) {
     this.#parts = parts
     this.#request = request
+    this.#provenSince = request.provenSince ?? performance.now()
+    this.#control = control
   }
 
   /** Never rejects. */
@@ -82,13 +93,13 @@ export class Sweep {
   /** @returns why nobody can be reconciled, or `undefined` */
   async #prepare(): Promise<Error | undefined> {
     const { newest, roster } = this.#parts
-    const { allowRemovals, isOver, wantsNobody } = this.#request
+    const { isOver } = this.#control
     const patientUntil = performance.now() + sweepPatienceMs
     for (;;) {
       try {
         await newest.refresh()
         if (newest.isSuperseded) return new Error(supersededMessage)
-        if (!isOver()) await roster.read({ allowRemovals, wantsNobody })
+        if (!isOver()) await roster.read(this.#request)
         return undefined
       } catch (error) {
         if (!(error instanceof StoreUnavailable) && !(error instanceof KeyFailure)) throw error
@@ -100,7 +111,7 @@ export class Sweep {
 
   async #reconcileAll(): Promise<SweepReport> {
     const { concurrency, users } = this.#parts
-    const { isOver, onProgress } = this.#request
+    const { isOver, onProgress } = this.#control
     const queue = unmetFirst(users)
     const total = queue.length
     const wanted = queue.filter(({ isWanted }) => isWanted).length
@@ -130,20 +141,23 @@ export class Sweep {
   /** @returns `later`: everybody else comes first */
   async #reconcilePatiently(user: User): Promise<Outcome | 'later'> {
     const { circuit, reconciler } = this.#parts
-    const { isOver, provenSince } = this.#request
+    const { isOver } = this.#control
     const done = { isCreated: false, isRestored: false }
     for (let attempt = 1; ; ) {
       // What the schedule does for this user meanwhile counts for this sweep.
       while (user.reconciling !== undefined) note(done, await user.reconciling)
-      const { end, ...news } = await reconciler.reconcile(user, { kind: 'sweep', provenSince })
-      note(done, { end, ...news })
+      const { end, ...achieved } = await reconciler.reconcile(user, {
+        kind: 'sweep',
+        provenSince: this.#provenSince,
+      })
+      note(done, achieved)
       const outcome = { end, ...done }
       if (isOver()) return outcome
       if (end.kind === 'failed') {
         const mayPass = end.notBeforeFrom === undefined && isPassing(end.failure)
         if (!mayPass || attempt === attemptsPerUser) return outcome
         await delay(1_000 * attempt++)
-      } else if (end.kind === 'held' || end.kind === 'store-failing') {
+      } else if (end.kind === 'held') {
         const now = performance.now()
         this.#patientUntil ??= now + sweepPatienceMs
         if (now >= this.#patientUntil) return outcome
@@ -163,9 +177,9 @@ export class Sweep {
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++
     if (end.kind === 'removed') this.#counts.removed++
-    else if (end.kind === 'settled' || (end.kind === 'waiting' && isSubscribed(user))) {
+    else if (end.kind === 'settled' || (end.kind === 'waiting' && isSettled(user.present))) {
       if (user.isWanted) this.#active++
-    } else this.#fail(user, errorOf(user, { end, isCreated, isRestored }))
+    } else this.#fail(user, errorOf(end))
   }
 
   #fail({ username }: User, error: unknown): void {
@@ -179,7 +193,7 @@ export class Sweep {
   /** Of a sweep that reconciled nobody: who is wanted and not subscribed, as far as this process knows. */
   async #reportOfNothing(error: Error): Promise<SweepReport> {
     const { roster, users } = this.#parts
-    const { wantsNobody } = this.#request
+    const { wantsNobody = false } = this.#request
     const asked = wantsNobody ? undefined : await roster.ask()
     const names = asked ?? new Set(Array.from(users, ({ username }) => username))
     for (const username of names) {
@@ -199,23 +213,17 @@ function unmetFirst(users: Users): User[] {
   return unmet.concat(met)
 }
 
-function note(done: { isCreated: boolean; isRestored: boolean }, { isCreated, isRestored }: Outcome): void {
+function note(done: Achieved, { isCreated, isRestored }: Achieved): void {
   if (isCreated) done.isCreated = true
   if (isRestored) done.isRestored = true
 }
 
-function isSubscribed({ isWanted, present }: User): boolean {
-  return isWanted && isThere(present) && !present.isOutcomeUnknown
-}
-
-/** What stands between this user and a subscription, or the end of one. */
-function errorOf(user: User, { end }: Outcome): unknown {
+/** What stands between a user and a subscription, or the end of one. */
+function errorOf(end: End): unknown {
   switch (end.kind) {
     case 'failed':
       return end.failure.error
     case 'held':
-    case 'store-failing':
-    case 'broken':
       return end.error ?? new Error(untriedMessage)
     case 'conflict':
       return new Error('Another subscription for this user, type and callback URL is in the way.')
@@ -230,7 +238,7 @@ function errorOf(user: User, { end }: Outcome): unknown {
       )
     }
     default:
-      return user.error ?? new Error(untriedMessage)
+      return new Error(untriedMessage)
   }
 }
 

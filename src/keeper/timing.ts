@@ -4,7 +4,7 @@
  */
 import { backoffMs } from '../shared/backoff.js'
 
-const minute = 60_000
+export const minute = 60_000
 const day = 24 * 60 * minute
 
 /** A store that takes longer fails; a store that fails is tried this often. */
@@ -23,8 +23,6 @@ export const claimLookMs = 10_000
 export const configurationReadMs = 30_000
 /** A delivery may be the late third failure: it proves the time of its receipt less this. */
 export const deliveryLagMs = minute
-/** Every so many probes one goes by id. */
-export const probesPerIdProof = 4
 
 /** How long a sweep waits for the service or the store. */
 export const sweepPatienceMs = minute

@@ -1,19 +1,25 @@
 /** The users of this process: for each the record as the store holds it, and what only this process knows. */
 import { createHash } from 'node:crypto'
-import type { Outcome } from './reconcile.js'
-import { type SubscriptionState, stateOf, type UserRecord } from './record.js'
+import { isSettled, isThere, laterStamp, type SubscriptionState, stateOf, type UserRecord } from './record.js'
 import { deliveryLagMs, type Instant } from './timing.js'
+import type { KeptSubscription } from './types.js'
 
 /** Callbacks of a subscription that has ended may arrive so much later. */
 const lateCallbacksMs = 300_000
-/** From so many ended ids on those that are long past are forgotten. */
-const tidiedFrom = 1_000
+/** A proof older than so many intervals is none any more. */
+const intervalsOfAProof = 2
 
 const never = Number.NEGATIVE_INFINITY
 
 /** A delivery of the subscription `id`. */
 export interface Delivery extends Instant {
   readonly id: number
+}
+
+/** What a reconciliation has brought about. */
+export interface Achieved {
+  isCreated: boolean
+  isRestored: boolean
 }
 
 export class User {
@@ -52,12 +58,11 @@ export class User {
   dueFrom = performance.now()
   /** Whether nothing is to be done but the next proof, which a delivery saves. */
   isQuiet = false
-  /** Attempts in a row that failed, and what the last one failed with. */
+  /** Attempts in a row that failed. */
   failures = 0
-  error: unknown
   hasConflict = false
   /** The reconciliation in progress. */
-  reconciling: Promise<Outcome> | undefined
+  reconciling: Promise<Achieved> | undefined
 
   constructor(username: string, isWanted: boolean) {
     this.username = username
@@ -95,6 +100,22 @@ export class User {
     return present.isGone && lastDelivery.since - deliveryLagMs <= this.goneSince ? undefined : lastDelivery
   }
 
+  /** What users of the keeper see. */
+  shown(sweepIntervalMs: number): KeptSubscription {
+    const { failures, hasConflict, lastDelivery, present, proofByDelivery, provenSince, record } = this
+    const isRecent = performance.now() - provenSince <= intervalsOfAProof * sweepIntervalMs
+    let state: KeptSubscription['state'] = isSettled(present) && isRecent ? 'active' : 'unproven'
+    if (hasConflict) state = 'conflict'
+    if (failures > 0) state = 'failing'
+    return {
+      subscriptionId: isThere(present) ? present.id : undefined,
+      state,
+      lastProvenAt: laterStamp(present?.provenAt, proofByDelivery && proofByDelivery.at - deliveryLagMs),
+      lastDeliveryAt: laterStamp(lastDelivery?.at, record?.deliveryAt),
+      restoredCount: record?.restoredCount ?? 0,
+    }
+  }
+
   /** There is something to do besides the next proof. */
   makeDue(from = performance.now()): void {
     this.isQuiet = false
@@ -105,9 +126,8 @@ export class User {
 export class Users {
   readonly #byName = new Map<string, User>()
   readonly #byId = new Map<number, User>()
-  /** Ids that were in use, and until when their late callbacks are nothing to report; monotonic. */
+  /** Ids that were in use, the first to end first, and until when their late callbacks are nothing to report; monotonic. */
   readonly #endedIds = new Map<number, number>()
-  #tidiedFrom = tidiedFrom
   #unknownEndedSince = never
 
   /** When a subscription of unknown id may have been replaced; monotonic. */
@@ -161,10 +181,12 @@ export class Users {
   #end(id: number): void {
     const now = performance.now()
     this.#byId.delete(id)
+    this.#endedIds.delete(id)
     this.#endedIds.set(id, now + lateCallbacksMs)
-    if (this.#endedIds.size < this.#tidiedFrom) return
-    for (const [each, until] of this.#endedIds) if (until <= now) this.#endedIds.delete(each)
-    this.#tidiedFrom = Math.max(tidiedFrom, 2 * this.#endedIds.size)
+    for (const [each, until] of this.#endedIds) {
+      if (until > now) break
+      this.#endedIds.delete(each)
+    }
   }
 }
 

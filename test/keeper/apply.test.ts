@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type Answer, apply, pastStamp } from '../../src/keeper/apply.js'
+import { type Answer, apply } from '../../src/keeper/apply.js'
 import { type Call, type Facts, nothingLearnt } from '../../src/keeper/decide.js'
 import {
   newRecord,
+  pastStamp,
   type SubscriptionState,
   specKey,
   stateOf,

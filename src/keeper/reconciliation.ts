@@ -1,8 +1,6 @@
 /** Reconciles one user: reads the record, and makes one call after the other until nothing is left to do now. */
 import { type Answer, type Applied, apply } from './apply.js'
-import type { CallResult, Failure } from './call.js'
-import { sendCall } from './call.js'
-import type { Conclusions } from './conclude.js'
+import { type CallResult, type Failure, sendCall } from './call.js'
 import type { NewestConfiguration } from './configuration.js'
 import { type Call, decide, type Facts, type Learnt, nothingLearnt, type Step } from './decide.js'
 import type { Incidents } from './incidents.js'
@@ -10,7 +8,9 @@ import { type KeeperStore, KeyFailure, StoreUnavailable } from './keeper-store.j
 import type { CircuitBreaker, Limiter } from './limiter.js'
 import type { Members } from './members.js'
 import {
+  differsNotably,
   newRecord,
+  probesPerIdProof,
   stateOf,
   type UserRecord,
   withDelivery,
@@ -30,12 +30,11 @@ import {
   hasPassed,
   type Instant,
   presentInstant,
-  probesPerIdProof,
   replacePauseMs,
   restoreWaitMs,
 } from './timing.js'
 import type { KeeperClient } from './types.js'
-import type { User, Users } from './users.js'
+import type { Achieved, User, Users } from './users.js'
 
 /**
  * Why a user is reconciled. `due`: the next proof is due, unless another process has made it. `delivery`: others are to
@@ -53,25 +52,17 @@ export type Purpose =
  * - `waiting`: the next restore has to wait.
  * - `claimed`: another process is at it, or an earlier call was not answered.
  * - `tried`: another process has just tried, and that ended in a conflict or a failure.
- * - `held`: an outage holds all calls back. `store-failing`: the store does. `superseded`: a newer configuration does.
- * - `failed`: a call did, or the user's key in the store.
- * - `broken`: the keeper itself has thrown.
+ * - `held`: an outage, or a store that fails, holds all calls back. `superseded`: a newer configuration does.
+ * - `failed`: a call did, or the user's key in the store, or the keeper itself.
  */
 export type End =
-  | { readonly kind: 'settled' | 'removed' | 'conflict' | 'superseded' }
-  | { readonly kind: 'waiting'; readonly dueFrom: number }
-  | { readonly kind: 'claimed' | 'tried'; readonly dueFrom: number }
-  | { readonly kind: 'held' | 'store-failing' | 'broken'; readonly error: unknown }
+  | { readonly kind: 'settled' | 'removed' | 'conflict' | 'tried' | 'superseded' }
+  | { readonly kind: 'waiting' | 'claimed'; readonly dueFrom: number }
+  | { readonly kind: 'held'; readonly error: unknown }
   /** `notBeforeFrom`: until then the call may take effect; monotonic. */
   | { readonly kind: 'failed'; readonly failure: Failure; readonly notBeforeFrom?: number }
 
-export interface Outcome {
-  readonly end: End
-  readonly isCreated: boolean
-  readonly isRestored: boolean
-}
-
-export interface ReconcilerParts {
+export interface ReconciliationParts {
   readonly client: KeeperClient
   readonly existing: 'replace' | 'report'
   readonly sweepIntervalMs: number
@@ -85,60 +76,47 @@ export interface ReconcilerParts {
   readonly limiter: Limiter
   readonly incidents: Incidents
   readonly reporter: Reporter
-  readonly conclusions: Conclusions
 }
 
-/** One reconciliation in progress. */
-interface Work {
-  readonly user: User
+/** One reconciliation of one user. */
+export class Reconciliation {
+  readonly achieved: Achieved = { isCreated: false, isRestored: false }
+  readonly #parts: ReconciliationParts
+  readonly #user: User
+  readonly #purpose: Purpose
   /** The record as it is to be settled. */
-  record: UserRecord
-  learnt: Learnt
-  readonly wantsProof: boolean
+  #record: UserRecord
+  #learnt: Learnt = nothingLearnt
+  #wantsProof = false
   /** Whether others were found ended since this user was proven. */
-  readonly suspectsEnd: boolean
-  readonly isTest: boolean
-  /** Whether a call of this process, under a claim that it has renewed, may still take effect. */
-  isUnsettled: boolean
-  /** Whether this reconciliation has written a claim. */
-  isClaimed: boolean
-  /** Whether there is something to write besides. */
-  isChanged: boolean
-  /** What it has brought about. */
-  readonly done: { isCreated: boolean; isRestored: boolean }
-}
+  #suspectsEnd = false
+  /** Whether a call of this process, under a claim that it renews for a test, may still take effect. */
+  #isUnsettled = false
+  #hasClaimed = false
 
-export class Reconciler {
-  readonly #parts: ReconcilerParts
-
-  constructor(parts: ReconcilerParts) {
+  constructor(parts: ReconciliationParts, user: User, purpose: Purpose) {
     this.#parts = parts
+    this.#user = user
+    this.#purpose = purpose
+    this.#record = user.record ?? newRecord(user.username)
   }
 
-  /** Reconciles a user that is not being reconciled. Never rejects. */
-  reconcile(user: User, purpose: Purpose): Promise<Outcome> {
-    const done = { isCreated: false, isRestored: false }
-    const reconciling = this.#reconcile(user, purpose, done)
-      .catch((error: unknown) => endAfter(error))
-      .then((end) => {
-        this.#parts.conclusions.conclude(user, end)
-        return { end, ...done }
-      })
-      .finally(() => {
-        user.reconciling = undefined
-      })
-    user.reconciling = reconciling
-    return reconciling
+  /** Never rejects. */
+  async run(): Promise<End> {
+    try {
+      return (await this.#prepare()) ?? (await this.#makeCalls())
+    } catch (error) {
+      // What was not written is forgotten.
+      this.#parts.users.trackIds(this.#user, this.#record, this.#user.record)
+      return endAfter(error)
+    }
   }
 
-  async #reconcile(
-    user: User,
-    purpose: Purpose,
-    done: { isCreated: boolean; isRestored: boolean },
-  ): Promise<End> {
-    const { conclusions, newest, records, store } = this.#parts
+  /** Reads the record and what it means now. @returns how the reconciliation ends, if nothing is to be called */
+  async #prepare(): Promise<End | undefined> {
+    const { incidents, newest, records, store } = this.#parts
+    const user = this.#user
     const news = await records.read(user)
-    if (news.isProven) conclusions.recover(user)
     const isAhead = () => (user.record?.generation ?? 0) > newest.generation
     // Another process writes the configuration before any record.
     if (isAhead()) await newest.refresh()
@@ -149,8 +127,9 @@ export class Reconciler {
     const isLeft = claim !== undefined && !records.isUnsent(user, claim)
     const isStale = performance.now() - user.textSince >= claimStaleMs
     // A test under a claim of one's own leaves no second outcome unknown.
-    const mayRenew = purpose.kind === 'test' && claim?.by === records.by && claim.call === 'create'
+    const mayRenew = this.#purpose.kind === 'test' && claim?.by === records.by && claim.call === 'create'
     if (isLeft && !isStale && !mayRenew) return claimed(user)
+    this.#isUnsettled = isLeft && !isStale
     let record = stored && isLeft ? withUnknownOutcome(stored) : stored
     // The process that left the claim may have taken the name out.
     if (isLeft && claim.call === 'forget') user.isMember = false
@@ -158,45 +137,30 @@ export class Reconciler {
       store.reportLoss()
       record = withUnknownGeneration(record)
     }
-    if (record === undefined || record.isRemoved) {
-      const end = await this.#endOfRemoved(user, record)
+    if (record?.isRemoved) {
+      const end = await this.#endOfRemoved(record)
       if (end !== undefined) return end
-      record = newRecord(user.username, record)
     }
-    if (purpose.kind === 'due' && news.isTried) return conclusions.adoptTrial(user, record)
+    if (record === undefined || record.isRemoved) record = newRecord(user.username, record)
+    if (this.#purpose.kind === 'due' && news.isTried) return { kind: 'tried' }
     const delivery = user.proofByDelivery
     if (delivery !== undefined) {
       const stamps = { provenAt: delivery.at - deliveryLagMs, deliveryAt: delivery.at }
       record = withDelivery(record, newest.own.key, stamps)
     }
-    const work: Work = {
-      user,
-      record,
-      learnt: nothingLearnt,
-      wantsProof: this.#wantsProof(user, purpose, news),
-      suspectsEnd: user.provenSince < this.#parts.incidents.lastEndSince,
-      isTest: purpose.kind === 'test',
-      isUnsettled: isLeft && !isStale,
-      isClaimed: false,
-      isChanged: false,
-      done,
-    }
-    try {
-      return await this.#run(work)
-    } catch (error) {
-      // What was not written is forgotten.
-      this.#parts.users.trackIds(user, work.record, user.record)
-      throw error
-    }
+    this.#record = record
+    this.#wantsProof = this.#isProofDue(news)
+    this.#suspectsEnd = user.provenSince < incidents.lastEndSince
+    return undefined
   }
 
-  /** Of a user who has no record, or a tombstone: how the reconciliation ends, unless the user is to be met anew. */
-  async #endOfRemoved(user: User, tombstone: UserRecord | undefined): Promise<End | undefined> {
+  /** Of a user who has a tombstone: how the reconciliation ends, unless the user is to be met anew. */
+  async #endOfRemoved(tombstone: UserRecord): Promise<End | undefined> {
     const { members, roster } = this.#parts
-    if (tombstone === undefined) return undefined
+    const user = this.#user
     if (!user.isWanted) {
       // The process that left the tombstone may have died before it could take the name out.
-      return (await members.has(user.username)) ? this.#forget(user, tombstone) : { kind: 'removed' }
+      return (await members.has(user.username)) ? this.#forget(tombstone) : { kind: 'removed' }
     }
     // Another process has removed the user meanwhile: only a roster that was asked after that counts.
     if (user.wasMember && roster.readSince < user.textSince) {
@@ -207,84 +171,79 @@ export class Reconciler {
     return undefined
   }
 
-  #wantsProof(user: User, purpose: Purpose, { isProven }: News): boolean {
-    if (purpose.kind === 'test') return true
-    if (purpose.kind === 'delivery') return false
-    if (purpose.kind === 'sweep') return user.provenSince < purpose.provenSince
+  #isProofDue({ isProven }: News): boolean {
     const { newest, sweepIntervalMs } = this.#parts
-    const now = performance.now()
-    const id = user.present?.id
-    // A store that is older than reality is found out by the first proof of each record, by id.
-    const isUnmet = newest.own.names.length > 0 && id !== undefined && id !== user.provenId
-    const isProvenByOther = isProven && user.provenSince + sweepIntervalMs > now
-    return user.dueFrom <= now && (isUnmet || !isProvenByOther)
-  }
-
-  async #run(work: Work): Promise<End> {
-    for (;;) {
-      const facts = this.#facts(work)
-      const step = decide(work.record, work.learnt, facts)
-      if (step.kind === 'drop') {
-        work.record = withoutState(work.record, step.key)
-        work.isChanged = true
-      } else if (step.kind === 'call') {
-        const end = await this.#call(work, step.call, facts)
-        if (end !== undefined) return end
-      } else return this.#finish(work, step)
+    const { dueFrom, present, provenId, provenSince } = this.#user
+    switch (this.#purpose.kind) {
+      case 'test':
+        return true
+      case 'delivery':
+        return false
+      case 'sweep':
+        return provenSince < this.#purpose.provenSince
+      default: {
+        const now = performance.now()
+        const id = present?.id
+        // A store that is older than reality is found out by the first proof of each record, by id.
+        const isUnmet = newest.own.names.length > 0 && id !== undefined && id !== provenId
+        const isProvenByOther = isProven && provenSince + sweepIntervalMs > now
+        return dueFrom <= now && (isUnmet || !isProvenByOther)
+      }
     }
   }
 
-  #facts({ record, user, wantsProof, suspectsEnd, isTest }: Work): Facts {
+  async #makeCalls(): Promise<End> {
+    for (;;) {
+      const facts = this.#facts()
+      const step = decide(this.#record, this.#learnt, facts)
+      if (step.kind === 'drop') this.#record = withoutState(this.#record, step.key)
+      else if (step.kind !== 'call') return this.#finish(step)
+      else {
+        const end = await this.#call(step.call, facts)
+        if (end !== undefined) return end
+      }
+    }
+  }
+
+  #facts(): Facts {
     const { existing, newest } = this.#parts
     const { spec, key, names } = newest.own
+    const { isWanted, provenId, restorableFrom } = this.#user
+    const record = this.#record
+    const isTest = this.#purpose.kind === 'test'
     const replacedMs = Date.now() - (record.replacedAt ?? Number.NEGATIVE_INFINITY)
+    const isIdProbe = record.probes % probesPerIdProof === probesPerIdProof - 1
     return {
       now: performance.now(),
-      isWanted: user.isWanted,
+      isWanted,
       spec,
       key,
       generation: newest.generation,
       names,
-      restorableFrom: user.restorableFrom,
+      restorableFrom,
       replacesExisting: existing === 'replace',
       mayReplace: replacedMs < 0 || replacedMs > replacePauseMs,
-      wantsProof,
-      wantsProofById:
-        isTest ||
-        record.probes % probesPerIdProof === probesPerIdProof - 1 ||
-        stateOf(record, key)?.id !== user.provenId,
+      wantsProof: this.#wantsProof,
+      wantsProofById: isTest || isIdProbe || stateOf(record, key)?.id !== provenId,
       // A test leaves no outcome unknown if it goes by id.
-      suspectsEnd: suspectsEnd && !isTest,
+      suspectsEnd: this.#suspectsEnd && !isTest,
     }
   }
 
   /** No call is left to be made now. */
-  async #finish(work: Work, step: Exclude<Step, { kind: 'call' | 'drop' }>): Promise<End> {
-    const { user, learnt } = work
-    if (work.isUnsettled) return this.#leaveClaimed(work)
-    if (!user.isWanted && step.kind === 'done') return this.#forget(user, work.record)
-    const isProbe = step.kind === 'done' && learnt.isProven && !work.suspectsEnd
-    const record = isProbe ? { ...work.record, probes: work.record.probes + 1 } : work.record
-    if (work.isClaimed || work.isChanged || this.#hasNews(user, record)) {
-      await this.#settle(work, record, step.kind === 'conflict' ? 0 : undefined)
+  async #finish(step: Exclude<Step, { kind: 'call' | 'drop' }>): Promise<End> {
+    const { newest, sweepIntervalMs } = this.#parts
+    const user = this.#user
+    if (this.#isUnsettled) return this.#leaveClaimed()
+    if (!user.isWanted && step.kind === 'done') return this.#forget(this.#record)
+    if (step.kind === 'done' && this.#learnt.isProven && !this.#suspectsEnd) {
+      this.#record = { ...this.#record, probes: this.#record.probes + 1 }
+    }
+    if (differsNotably(this.#record, user.record, { key: newest.own.key, provenMs: sweepIntervalMs / 2 })) {
+      await this.#settle(step.kind === 'conflict' ? 0 : undefined)
     }
     if (step.kind === 'wait') return { kind: 'waiting', dueFrom: step.untilFrom }
     return { kind: step.kind === 'done' ? 'settled' : 'conflict' }
-  }
-
-  /** Whether other processes should know more than how late the last proof was. */
-  #hasNews({ record: stored }: User, record: UserRecord): boolean {
-    const { newest, sweepIntervalMs } = this.#parts
-    if (stored === undefined || stored.isRemoved) return record.subscriptions.length > 0
-    const before = stateOf(stored, newest.own.key)
-    const present = stateOf(record, newest.own.key)
-    return (
-      stored.claim !== undefined ||
-      stored.restoresSinceDelivery !== record.restoresSinceDelivery ||
-      stored.subscriptions.length !== record.subscriptions.length ||
-      before?.isGone !== present?.isGone ||
-      (present?.provenAt ?? 0) - (before?.provenAt ?? 0) >= sweepIntervalMs / 2
-    )
   }
 
   /**
@@ -293,24 +252,24 @@ export class Reconciler {
    *
    * @returns how the reconciliation ends, if this call is its last
    */
-  async #call(work: Work, call: Call, facts: Facts): Promise<End | undefined> {
+  async #call(call: Call, facts: Facts): Promise<End | undefined> {
     const { circuit, limiter } = this.#parts
     // An earlier create may still take effect: another create does no harm, nor does an update.
-    if (work.isUnsettled && call.kind !== 'create' && call.kind !== 'update') return this.#leaveClaimed(work)
-    if (!(await limiter.enter(work.user.username))) {
-      if (work.isClaimed) await this.#settle(work, work.record)
+    if (this.#isUnsettled && call.kind !== 'create' && call.kind !== 'update') return this.#leaveClaimed()
+    if (!(await limiter.enter(this.#user.username))) {
+      if (this.#hasClaimed) await this.#settle()
       return { kind: 'held', error: circuit.error }
     }
     try {
-      return await this.#claimAndSend(work, call, facts)
+      return await this.#claimAndSend(call, facts)
     } finally {
       limiter.leave()
     }
   }
 
-  async #claimAndSend(work: Work, call: Call, facts: Facts): Promise<End | undefined> {
+  async #claimAndSend(call: Call, facts: Facts): Promise<End | undefined> {
     const { client, members, newest, records } = this.#parts
-    const { user } = work
+    const user = this.#user
     const isFirst = (user.record?.subscriptions.length ?? 0) === 0
     // Before the claim: the record of a name that is not among the members is read by nobody. A process that takes the
     // name out meanwhile has written its own claim, and then this one fails.
@@ -319,89 +278,76 @@ export class Reconciler {
       user.isMember = true
     }
     const claimedAt = presentInstant()
-    const claim = await records.claim(user, withIntent(work.record, call, newest.own), call)
-    work.isClaimed = true
+    const claim = await records.claim(user, withIntent(this.#record, call, newest.own), call)
+    this.#hasClaimed = true
     // If the record is a tombstone next time, another process has removed the user since.
     user.wasMember = true
-    const isAnew = call.kind === 'recreate' || (call.kind === 'create' && !isRecorded(work.record, call))
+    const isAnew = call.kind === 'recreate' || (call.kind === 'create' && !isRecorded(this.#record, call))
     if (isAnew) await newest.refresh()
     if (newest.isSuperseded) {
-      await this.#settle(work, work.record)
+      await this.#settle()
       return { kind: 'superseded' }
     }
     // Meanwhile the roster, or a rotation, may have changed what is to be done.
-    const step = decide(work.record, work.learnt, { ...facts, isWanted: user.isWanted })
+    const step = decide(this.#record, this.#learnt, { ...facts, isWanted: user.isWanted })
     const isStill = isSameCall(step, call) && newest.generation === facts.generation
     if (!isStill || hasPassed(claimFreshMs, claimedAt)) return undefined
 
     records.useClaim(user, claim)
     const sent = presentInstant()
     const { spec, values } = newest.own
-    const target = { username: user.username, spec: stateOf(work.record, call.key) ?? spec, values }
+    const target = { username: user.username, spec: stateOf(this.#record, call.key) ?? spec, values }
     const result = await sendCall(client, call, target)
-    if (result.kind === 'answered') return this.#applyAnswer(work, call, result.answer, { facts, sent })
-    return this.#noteFailure(work, result)
+    if (result.kind === 'answered') return this.#takeAnswer(call, result.answer, { facts, sent })
+    return this.#takeFailure(result)
   }
 
-  async #applyAnswer(
-    work: Work,
+  async #takeAnswer(
     call: Call,
     answer: Answer,
     { facts, sent }: { facts: Facts; sent: Instant },
   ): Promise<End | undefined> {
-    const { circuit } = this.#parts
     // A 404 may come from a gateway: it says nothing about the service.
-    if (answer.kind !== 'not-found') circuit.succeeded()
-    if (work.isUnsettled && answer.kind === 'conflict') return this.#leaveClaimed(work)
+    if (answer.kind !== 'not-found') this.#parts.circuit.succeeded()
     const times = { sentAt: sent.at, answeredAt: Date.now() }
-    const applied = apply(work.record, call, answer, { facts, learnt: work.learnt, times })
-    this.#noteAnswer(work, { call, answer, sent }, applied)
-    work.record = applied.record
-    work.learnt = applied.learnt
-    return work.isUnsettled && answer.kind !== 'not-found' ? this.#leaveClaimed(work) : undefined
-  }
-
-  /** Others learn what was learnt, and still send nothing: an earlier create may take effect after all. */
-  async #leaveClaimed({ user, record, isClaimed }: Work): Promise<End> {
-    if (isClaimed) await this.#parts.records.keepClaim(user, record)
-    return claimed(user)
+    const applied = apply(this.#record, call, answer, { facts, learnt: this.#learnt, times })
+    this.#noteAnswer(call, answer, applied)
+    if (applied.isProof) this.#user.provenSince = sent.since
+    this.#record = applied.record
+    this.#learnt = applied.learnt
+    return this.#isUnsettled && answer.kind !== 'not-found' ? this.#leaveClaimed() : undefined
   }
 
   /** What this process alone knows, and what is to be reported. */
-  #noteAnswer(
-    work: Work,
-    { call, answer, sent }: { call: Call; answer: Answer; sent: Instant },
-    { record, report, isProof }: Applied,
-  ): void {
+  #noteAnswer(call: Call, answer: Answer, { record, report }: Applied): void {
     const { incidents, newest, reporter, users } = this.#parts
-    const { user } = work
+    const user = this.#user
     const now = performance.now()
     // At once: the first delivery of a new subscription may come before the record is written.
-    users.trackIds(user, work.record, record)
-    if (isProof) user.provenSince = sent.since
+    users.trackIds(user, this.#record, record)
     const { key } = newest.own
     const state = stateOf(record, key)
     // A 409 to a plain create may come from another subscription: only these answers prove the id.
     if (call.key === key && (answer.kind === 'created' || answer.kind === 'ok')) user.provenId = state?.id
-    if (state?.isGone && !stateOf(work.record, key)?.isGone) user.goneSince = now
-    if (record.restoredAt !== work.record.restoredAt) {
+    if (state?.isGone && !stateOf(this.#record, key)?.isGone) user.goneSince = now
+    if (record.restoredAt !== this.#record.restoredAt) {
       user.restorableFrom = now + restoreWaitMs(record.restoresSinceDelivery)
     }
     if (report.isCreated) {
-      work.done.isCreated = true
+      this.achieved.isCreated = true
       const fields = { username: user.username, subscriptionId: state?.id }
       reporter.log('debug', { event: 'subscription.created', ...fields }, 'A user was subscribed')
     }
-    if (report.isRestored) work.done.isRestored = true
+    if (report.isRestored) this.achieved.isRestored = true
     if (report.gap !== undefined) reporter.reportGap(report.gap)
     if (report.end !== undefined) incidents.foundEnd(user.username, report.end === 'first')
   }
 
-  async #noteFailure(work: Work, { kind, failure }: Exclude<CallResult, { kind: 'answered' }>): Promise<End> {
-    const { user } = work
+  async #takeFailure({ kind, failure }: Exclude<CallResult, { kind: 'answered' }>): Promise<End> {
+    const user = this.#user
     this.#parts.circuit.failed(user.username, failure)
-    if (kind === 'refused' && !work.isUnsettled) {
-      await this.#settle(work, work.record, user.failures + 1)
+    if (kind === 'refused' && !this.#isUnsettled) {
+      await this.#settle(user.failures + 1)
       return { kind: 'failed', failure }
     }
     // The claim is left standing: nothing else is sent for this user until the call can no longer take effect.
@@ -409,22 +355,29 @@ export class Reconciler {
     return { kind: 'failed', failure, notBeforeFrom: user.textSince + claimStaleMs }
   }
 
+  /** Others learn what was learnt, and still send nothing: an earlier create may take effect after all. */
+  async #leaveClaimed(): Promise<End> {
+    if (this.#hasClaimed) await this.#parts.records.keepClaim(this.#user, this.#record)
+    return claimed(this.#user)
+  }
+
   /**
    * Takes the claim away, and leaves what was learnt.
    *
    * @param failures - with 0, the user is in conflict; none: nothing is wrong
    */
-  async #settle({ user, isUnsettled }: Work, record: UserRecord, failures?: number): Promise<void> {
+  async #settle(failures?: number): Promise<void> {
     const { records } = this.#parts
-    if (isUnsettled) return records.keepClaim(user, record)
-    const { triedAt: _, failures: __, ...others } = record
+    if (this.#isUnsettled) return records.keepClaim(this.#user, this.#record)
+    const { triedAt: _, failures: __, ...others } = this.#record
     const tried = failures === undefined ? {} : { triedAt: Date.now(), ...(failures > 0 && { failures }) }
-    await records.settle(user, { ...others, ...tried })
+    await records.settle(this.#user, { ...others, ...tried })
   }
 
   /** Nothing of this user can exist any more. */
-  async #forget(user: User, record: UserRecord): Promise<End> {
+  async #forget(record: UserRecord): Promise<End> {
     const { members, records } = this.#parts
+    const user = this.#user
     const claimedAt = presentInstant()
     await records.claim(user, record, { kind: 'forget', key: '' })
     if (user.isWanted || hasPassed(claimFreshMs, claimedAt)) {
@@ -451,7 +404,6 @@ function isSameCall(step: Step, call: Call): boolean {
 
 function endAfter(error: unknown): End {
   if (error instanceof RecordChanged) return { kind: 'claimed', dueFrom: performance.now() + 1_000 }
-  if (error instanceof KeyFailure) return { kind: 'failed', failure: { kind: 'STORE', error } }
-  if (error instanceof StoreUnavailable) return { kind: 'store-failing', error }
-  return { kind: 'broken', error }
+  if (error instanceof StoreUnavailable) return { kind: 'held', error }
+  return { kind: 'failed', failure: { kind: error instanceof KeyFailure ? 'STORE' : 'BUG', error } }
 }
