@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sequences } from '../support/random-runs.js'
 import type { NetworkOutcome } from './model/network-outcomes.js'
-import { agents, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { problemsAtTheService } from './model/rules/final-state.js'
+import { agents, codes, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
 import { epochMs } from './model/virtual-process.js'
 import { defaultConfiguration, World } from './model/world.js'
 
@@ -76,8 +77,24 @@ const outages: [string, NetworkOutcome][] = [
 ]
 
 describe('an outage of two hours', () => {
-  for (const [_what, _fate] of outages) {
-  }
+  test.each(outages)('in which the service %s costs at most 150 requests', async (_what, outcome) => {
+    const world = await settledWorld({ users: 5 })
+    const before = world.requests.length
+    world.everyOutcome = () => outcome
+    await world.time.advance(2 * hour)
+    // After a 401 the client asks for a new token and tries again.
+    const isUnauthorized = outcome.kind === 'status' && outcome.status === 401
+    const requests = world.requests.length - before
+    expect(requests).toBeGreaterThan(isUnauthorized ? 50 : 25)
+    expect(requests).toBeLessThanOrEqual(isUnauthorized ? 90 : 45)
+    expect(requests + world.tokenRequests).toBeLessThanOrEqual(150)
+    const isRefused = outcome.kind === 'no-token' || (outcome.kind === 'status' && outcome.status < 500)
+    expect(codes(world)).toEqual([isRefused ? 'CREDENTIALS' : 'SERVICE'])
+    world.everyOutcome = undefined
+    await world.time.advance(16 * minute)
+    expect(problemsAtTheService(world)).toEqual([])
+    expect(world.violations).toEqual([])
+  })
 
   test('costs no more for many users', async () => {
     const world = await settledWorld({ users: 1_000 })

@@ -63,10 +63,6 @@ describe('a receiver', () => {
 
 const unavailable = { kind: 'status', status: 503 } as const
 
-function _restoredSince(world: World, atMs: number): number {
-  return world.gaps.filter((gap) => gap.atMs >= atMs).length
-}
-
 describe('an outage', () => {
   test('of which every fourth request gets through is reported once, and resolved after a calm minute', async () => {
     const world = await settledWorld({ users: 60, keeper: { sweepIntervalMs: minute } })

@@ -16,8 +16,6 @@ import type { World } from './model/world.js'
 
 useVirtualProcesses()
 
-const _interval = 15 * minute
-
 describe('a roster that lacks', () => {
   test.each([
     { lacks: 9, of: 10, isBelieved: true },
