@@ -185,8 +185,7 @@ function endOf({ restoresSinceDelivery }: UserRecord): 'first' | 'again' {
 }
 
 function noteReplacing(record: UserRecord, call: Call, { answeredAt }: CallTimes): UserRecord {
-  const isReplacing = call.kind === 'recreate' && !call.dropsParameters
-  return isReplacing ? { ...record, replacedAt: answeredAt } : record
+  return call.kind === 'recreate' && !call.isOwn ? { ...record, replacedAt: answeredAt } : record
 }
 
 function gapBetween(

@@ -15,8 +15,8 @@ import {
 /** One request to the service, for the subscription of one spec of the user. */
 export type Call =
   | { readonly kind: 'create'; readonly key: string }
-  /** A create with `recreateIfExists`. `dropsParameters`: it replaces the keeper's own, to drop surplus parameters. */
-  | { readonly kind: 'recreate'; readonly key: string; readonly dropsParameters: boolean }
+  /** A create with `recreateIfExists`. `isOwn`: what it replaces is the keeper's own, as far as the keeper knows. */
+  | { readonly kind: 'recreate'; readonly key: string; readonly isOwn: boolean }
   | { readonly kind: 'update' | 'unsubscribe'; readonly key: string; readonly id: number }
 
 export type Step =
@@ -102,8 +102,7 @@ function keep(record: UserRecord, learnt: Learnt, facts: Facts): Step {
     return isTaken ? replace(state, learnt, facts) : restore(facts)
   }
   // An update keeps what it does not name.
-  if (hasSurplus(state, facts))
-    return { kind: 'call', call: { kind: 'recreate', key, dropsParameters: true } }
+  if (hasSurplus(state, facts)) return recreate(key, true)
   if (mayUpdate && state.generation !== facts.generation) return update
   if (learnt.isProven || !facts.wantsProof) return { kind: 'done' }
   return probe(update, facts)
@@ -134,13 +133,17 @@ function end(state: SubscriptionState, learnt: Learnt, facts: Facts): Step {
 function replace(state: SubscriptionState | undefined, learnt: Learnt, facts: Facts): Step {
   const key = state === undefined ? facts.key : specKey(state)
   if (learnt.overlapped.includes(key)) return { kind: 'conflict' }
-  const mayBeOurs = state?.isOutcomeUnknown && (facts.replacesExisting || state.id !== undefined)
-  if (!mayBeOurs && !(facts.replacesExisting && facts.mayReplace)) return { kind: 'conflict' }
-  return { kind: 'call', call: { kind: 'recreate', key, dropsParameters: false } }
+  if (state?.isOutcomeUnknown && (facts.replacesExisting || state.id !== undefined))
+    return recreate(key, true)
+  return facts.replacesExisting && facts.mayReplace ? recreate(key, false) : { kind: 'conflict' }
 }
 
 function create(key: string): Step {
   return { kind: 'call', call: { kind: 'create', key } }
+}
+
+function recreate(key: string, isOwn: boolean): Step {
+  return { kind: 'call', call: { kind: 'recreate', key, isOwn } }
 }
 
 function isInTheWay(state: SubscriptionState, { key, spec }: Facts): boolean {

@@ -47,6 +47,8 @@ const claimSchema = z
     call: z.enum(['create', 'recreate', 'update', 'unsubscribe', 'forget']),
     /** The key of the spec that the call is about. */
     spec: z.string(),
+    /** When a call was claimed that may replace somebody else's subscription. */
+    replacesAt: stampSchema,
   })
   .readonly()
 
@@ -67,7 +69,7 @@ const recordSchema = z
     probes: countSchema,
     restoredAt: stampSchema,
     deliveryAt: stampSchema,
-    /** When somebody else's subscription was replaced last. */
+    /** When what may be somebody else's subscription was replaced last, or may have been. */
     replacedAt: stampSchema,
     /** When the user was tried last, if that ended in a conflict or a failure. */
     triedAt: stampSchema,
@@ -180,8 +182,11 @@ export function withUnknownOutcome({ claim, ...record }: UserRecord): UserRecord
   if (state === undefined) return record
   switch (claim?.call) {
     case 'create':
-    case 'recreate':
-      return withState(record, { ...state, isOutcomeUnknown: true })
+    case 'recreate': {
+      const { replacesAt } = claim
+      const noted = replacesAt === undefined ? record : { ...record, replacedAt: replacesAt }
+      return withState(noted, { ...state, isOutcomeUnknown: true })
+    }
     case 'update':
       return withState(record, { ...state, generation: 0 })
     case 'unsubscribe':

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { NewestConfiguration } from './configuration.js'
+import type { Call } from './decide.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
 import {
   type Claim,
@@ -96,8 +97,10 @@ export class Records {
    *
    * @throws StoreUnavailable, KeyFailure, RecordChanged
    */
-  async claim(user: User, record: UserRecord, call: { kind: Claim['call']; key: string }): Promise<Claim> {
-    const claim = { by: this.by, nonce: `${this.by}-${this.#claims++}`, call: call.kind, spec: call.key }
+  async claim(user: User, record: UserRecord, call: Call | { kind: 'forget'; key: '' }): Promise<Claim> {
+    const replacesAt = call.kind === 'recreate' && !call.isOwn ? Date.now() : undefined
+    const nonce = `${this.by}-${this.#claims++}`
+    const claim = { by: this.by, nonce, call: call.kind, spec: call.key, replacesAt }
     user.unsentClaims ??= new Set()
     user.unsentClaims.add(claim.nonce)
     const isFirst = user.record === undefined || user.record.subscriptions.length === 0

@@ -1,46 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { type Answer, apply } from '../../src/keeper/apply.js'
 import { type Call, type Facts, nothingLearnt } from '../../src/keeper/decide.js'
-import {
-  newRecord,
-  pastStamp,
-  type SubscriptionState,
-  specKey,
-  stateOf,
-  type UserRecord,
-} from '../../src/keeper/record.js'
+import { pastStamp, specKey, stateOf, type UserRecord } from '../../src/keeper/record.js'
+import { facts, key, known, moved, recordOf, wider } from './fixtures.js'
 
-const spec = { types: ['behavioral'], callbackUrl: 'https://app.example.com/' } as const
-const moved = { types: ['behavioral'], callbackUrl: 'https://new.example.com/' } as const
-const wider = { types: ['behavioral', 'call-score'], callbackUrl: 'https://app.example.com/' } as const
-const key = specKey(spec)
 const times = { sentAt: 1_000, answeredAt: 1_100 }
 
-const facts: Facts = {
-  now: 0,
-  isWanted: true,
-  spec,
-  key,
-  generation: 7,
-  names: ['token'],
-  restorableFrom: 0,
-  replacesExisting: true,
-  mayReplace: true,
-  wantsProof: true,
-  wantsProofById: false,
-  suspectsEnd: false,
-}
-const known: SubscriptionState = { ...spec, generation: 6, parameterNames: ['token'], id: 5, provenAt: 500 }
-
 const create: Call = { kind: 'create', key }
-const recreate: Call = { kind: 'recreate', key, dropsParameters: false }
+const recreate: Call = { kind: 'recreate', key, isOwn: false }
 const update: Call = { kind: 'update', key, id: 5 }
 const unsubscribe: Call = { kind: 'unsubscribe', key, id: 5 }
 const created: Answer = { kind: 'created', id: 9 }
-
-function recordOf(state?: SubscriptionState, more: Partial<UserRecord> = {}): UserRecord {
-  return { ...newRecord('alice'), subscriptions: state === undefined ? [] : [state], ...more }
-}
 
 function applied(record: UserRecord, call: Call, answer: Answer, given: Partial<Facts> = {}) {
   const before = structuredClone(record)
@@ -56,20 +26,20 @@ function gap(cause: string, lastProvenAt: number | undefined, subscriptionId = 9
 describe('a create that is answered with an id', () => {
   test('subscribes a new user, with the present parameters, and is a proof of when it was sent', () => {
     const { isProof, learnt, report, state } = applied(recordOf(), create, created)
-    expect(state).toEqual({ ...spec, generation: 7, parameterNames: ['token'], id: 9, provenAt: 1_000 })
+    expect(state).toEqual({ ...known, generation: 7, id: 9, provenAt: 1_000 })
     expect(report).toEqual({ isCreated: true })
     expect([isProof, learnt.isProven]).toEqual([true, true])
   })
 
   test('restores one that had ended: the next restore waits, and others may have ended, too', () => {
-    const { record, report, state } = applied(recordOf(known, { restoredCount: 3 }), create, created)
+    const { record, report, state } = applied({ ...recordOf(known), restoredCount: 3 }, create, created)
     expect(state).toMatchObject({ id: 9, generation: 7 })
     expect(record).toMatchObject({ restoredCount: 4, restoresSinceDelivery: 1, restoredAt: 1_100 })
     expect(report).toEqual({ isRestored: true, gap: gap('ended', 500), end: 'first' })
   })
 
   test('says that one ends again and again without a delivery', () => {
-    const { report } = applied(recordOf(known, { restoresSinceDelivery: 1 }), create, created)
+    const { report } = applied({ ...recordOf(known), restoresSinceDelivery: 1 }, create, created)
     expect(report.end).toBe('again')
   })
 
@@ -82,7 +52,7 @@ describe('a create that is answered with an id', () => {
 
   test('after an unsubscribe that made room ends the gap that this began', () => {
     const { record, report } = applied(
-      recordOf(undefined, { interruption: { lastProvenAt: 400 } }),
+      { ...recordOf(), interruption: { lastProvenAt: 400 } },
       create,
       created,
     )
@@ -110,13 +80,14 @@ describe('a recreate that is answered with an id', () => {
     expect(record).toMatchObject({ replacedAt: 1_100, restoredCount: 0, restoresSinceDelivery: 0 })
   })
 
+  test('of the keeper’s own, by a create without an answer, does not use up the day’s replacement', () => {
+    const unsure = recordOf({ ...known, isOutcomeUnknown: true })
+    expect(applied(unsure, { ...recreate, isOwn: true }, created).record.replacedAt).toBeUndefined()
+  })
+
   test('of the keeper’s own, to drop a parameter, is a change', () => {
     const surplus = { ...known, parameterNames: ['token', 'old'] }
-    const { record, report, state } = applied(
-      recordOf(surplus),
-      { ...recreate, dropsParameters: true },
-      created,
-    )
+    const { record, report, state } = applied(recordOf(surplus), { ...recreate, isOwn: true }, created)
     expect(report).toEqual({ isRestored: true, gap: gap('changed', 500) })
     expect(state?.parameterNames).toEqual(['token'])
     expect(record.replacedAt).toBeUndefined()
@@ -187,15 +158,19 @@ describe('an unsubscribe', () => {
     const call: Call = { ...unsubscribe, key: specKey(wider) }
     const { record } = applied(recordOf({ ...known, ...wider }), call, { kind: 'ok' })
     expect(record.interruption).toEqual({ lastProvenAt: 500 })
-    const again = applied(recordOf({ ...known, ...wider }, { interruption: { lastProvenAt: 300 } }), call, {
-      kind: 'ok',
-    })
+    const again = applied(
+      { ...recordOf({ ...known, ...wider }), interruption: { lastProvenAt: 300 } },
+      call,
+      {
+        kind: 'ok',
+      },
+    )
     expect(again.record.interruption).toEqual({ lastProvenAt: 300 })
   })
 
   test('of an old callback URL is no gap, unless that one had ended before', () => {
     const old = { ...known, ...moved, id: 4, provenAt: 200 }
-    const record: UserRecord = { ...recordOf(known), subscriptions: [old, known] }
+    const record = recordOf(old, known)
     const call: Call = { kind: 'unsubscribe', key: specKey(moved), id: 4 }
     expect(applied(record, call, { kind: 'ok' }).report).toEqual({})
     expect(applied(record, call, { kind: 'not-found' }).report).toEqual({

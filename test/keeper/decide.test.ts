@@ -1,32 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { decide, type Facts, type Learnt, nothingLearnt } from '../../src/keeper/decide.js'
-import { newRecord, type SubscriptionState, specKey, type UserRecord } from '../../src/keeper/record.js'
+import { type SubscriptionState, specKey } from '../../src/keeper/record.js'
+import { facts, key, moved, known as old, recordOf, spec, wider } from './fixtures.js'
 
-const spec = { types: ['behavioral'], callbackUrl: 'https://app.example.com/' } as const
-const moved = { types: ['behavioral'], callbackUrl: 'https://new.example.com/' } as const
-const wider = { types: ['behavioral', 'call-score'], callbackUrl: 'https://app.example.com/' } as const
-const key = specKey(spec)
-
-const facts: Facts = {
-  now: 1_000,
-  isWanted: true,
-  spec,
-  key,
-  generation: 7,
-  names: ['token'],
-  restorableFrom: 0,
-  replacesExisting: true,
-  mayReplace: true,
-  wantsProof: true,
-  wantsProofById: false,
-  suspectsEnd: false,
-}
-const known: SubscriptionState = { ...spec, generation: 7, parameterNames: ['token'], id: 5, provenAt: 1 }
+const known: SubscriptionState = { ...old, generation: 7 }
 const unnamed: SubscriptionState = { ...spec, generation: 7, parameterNames: ['token'] }
-
-function recordOf(...subscriptions: SubscriptionState[]): UserRecord {
-  return { ...newRecord('alice'), subscriptions }
-}
 
 function having(learnt: Partial<Learnt>): Learnt {
   return { ...nothingLearnt, ...learnt }
@@ -34,7 +12,8 @@ function having(learnt: Partial<Learnt>): Learnt {
 
 const taken = having({ taken: [key] })
 const create = { kind: 'call', call: { kind: 'create', key } }
-const recreate = { kind: 'call', call: { kind: 'recreate', key, dropsParameters: false } }
+const recreate = { kind: 'call', call: { kind: 'recreate', key, isOwn: false } }
+const recreateOwn = { kind: 'call', call: { kind: 'recreate', key, isOwn: true } }
 const update = { kind: 'call', call: { kind: 'update', key, id: 5 } }
 const unsubscribe = { kind: 'call', call: { kind: 'unsubscribe', key, id: 5 } }
 const conflict = { kind: 'conflict' }
@@ -110,7 +89,7 @@ describe('a wanted user', () => {
       'with a parameter too many is recreated',
       [{ ...known, parameterNames: ['token', 'old'] }],
       {},
-      { kind: 'call', call: { kind: 'recreate', key, dropsParameters: true } },
+      recreateOwn,
     ],
     ['whose subscription is gone is restored', [gone], {}, create],
     ['whose subscription is gone waits for the restore', [gone], { facts: later }, wait],
@@ -134,13 +113,13 @@ describe('a wanted user', () => {
       'of unknown outcome replaces its own, however often',
       [unknown],
       { learnt: taken, facts: { ...withoutNames, mayReplace: false } },
-      recreate,
+      recreateOwn,
     ],
     [
       'of unknown outcome replaces what may be its own, with `report`, too',
       [unknown],
       { learnt: taken, facts: { ...withoutNames, replacesExisting: false } },
-      recreate,
+      recreateOwn,
     ],
     [
       'whose first create was not answered is in conflict, with `report`',
@@ -152,7 +131,7 @@ describe('a wanted user', () => {
       'whose first create was not answered replaces, however often',
       [unknownUnnamed],
       { learnt: taken, facts: { mayReplace: false } },
-      recreate,
+      recreateOwn,
     ],
     ['whose old subscription has another URL is subscribed first', [{ ...known, ...moved }], {}, create],
     [
@@ -190,7 +169,7 @@ describe('a user who is wanted no longer', () => {
       'whose create was not answered, and exists, is recreated',
       [unknownUnnamed],
       { learnt: taken },
-      recreate,
+      recreateOwn,
     ],
   ])('%s', (_name, subscriptions, { learnt = nothingLearnt }, expected) => {
     expect(decide(recordOf(...subscriptions), learnt, { ...facts, ...unwanted })).toEqual(expected)

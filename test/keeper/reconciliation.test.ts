@@ -125,6 +125,20 @@ describe('a create without an answer', () => {
     expect(problemsAtTheService(world)).toEqual([])
   })
 
+  test('leaves the replacement of the day for what somebody else puts in the way', async () => {
+    const world = new World({ seed: 5, usernames: ['agent0'] })
+    world.nextOutcomes.push({ kind: 'silent', effectAfterMs: 25_000 })
+    world.start()
+    await world.time.advance(10 * minute)
+    const [own] = world.service.activeFor('agent0')
+    world.service.unsubscribe(own?.id ?? 0, 'somebody else')
+    world.subscribeSomebodyElse(['agent0'])
+    await world.time.advance(2 * hour)
+    expect(world.requests.filter(({ kind }) => kind === 'recreate')).toHaveLength(2)
+    expect(codes(world)).not.toContain('CONFLICT')
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+
   test('is not settled by a delivery that arrives while it is on its way', async () => {
     const { parameters: _, ...configuration } = defaultConfiguration
     const world = await settledWorld({ users: 1, configuration })
@@ -245,6 +259,11 @@ describe('one problem', () => {
 })
 
 describe('a roster', () => {
+  test('is read once when a keeper starts', async () => {
+    const world = await settledWorld({ users: 2 })
+    expect(world.rostersRead).toHaveLength(1)
+  })
+
   for (const mode of ['empty', 'throwing', 'hanging', 'garbled', 'halved'] as const) {
     test(`that is ${mode} removes nobody and is reported`, async () => {
       const world = await settledWorld({ users: 20 })

@@ -3,8 +3,6 @@ import {
   newRecord,
   overlaps,
   parseRecord,
-  type SubscriptionState,
-  specKey,
   stateOf,
   type UserRecord,
   withDelivery,
@@ -12,11 +10,9 @@ import {
   withUnknownGeneration,
   withUnknownOutcome,
 } from '../../src/keeper/record.js'
+import { key, known, recordOf, spec } from './fixtures.js'
 
-const spec = { types: ['behavioral'], callbackUrl: 'https://app.example.com/' } as const
-const key = specKey(spec)
-const known: SubscriptionState = { ...spec, generation: 6, parameterNames: ['token'], id: 5, provenAt: 500 }
-const record: UserRecord = { ...newRecord('alice'), subscriptions: [known] }
+const record = recordOf(known)
 
 describe('the text of a record', () => {
   test('is read back as it was written', () => {
@@ -78,6 +74,11 @@ describe('a claim that was left behind means of', () => {
 
   test.each(['create', 'recreate'] as const)('a %s that another one may exist', (call) => {
     expect(left(call)).toEqual({ ...record, subscriptions: [{ ...known, isOutcomeUnknown: true }] })
+  })
+
+  test('a recreate that it may have replaced somebody else’s subscription', () => {
+    const claim = { by: 'one', nonce: 'one-1', call: 'recreate', spec: key, replacesAt: 9 } as const
+    expect(withUnknownOutcome({ ...record, claim }).replacedAt).toBe(9)
   })
 
   test('an update that its parameters are not known', () => {
