@@ -51,15 +51,17 @@ export class DeadLetters {
   readonly #letters = new Map<number, LetterFields>()
   #keptBytes = 0
 
-  /** @param found - the letters in the folder */
-  constructor(folder: SpoolFolder, found: readonly LetterFields[], reports: SpoolReports) {
+  constructor(folder: SpoolFolder, reports: SpoolReports) {
     this.#folder = folder
     this.#reports = reports
-    for (const letter of found) this.#track(letter)
   }
 
   get count(): number {
     return this.#letters.size
+  }
+
+  has(id: number): boolean {
+    return this.#letters.has(id)
   }
 
   /** What the letters of kept deliveries take of the disk, in bytes. */
@@ -72,7 +74,8 @@ export class DeadLetters {
     return [...this.#letters.keys()].sort((a, b) => a - b)
   }
 
-  #track(fields: LetterFields): void {
+  /** Counts a letter that is on the disk. */
+  track(fields: LetterFields): void {
     this.#letters.set(fields.id, fields)
     if (fields.kind !== 'invalid') this.#keptBytes += roomOf(fields.bytes)
   }
@@ -92,7 +95,7 @@ export class DeadLetters {
     const content = Buffer.concat([lineOf(fields.id, text), lineOf(fields.id + 1, JSON.stringify(details))])
     const letter = { ...fields, bytes: content.length }
     await this.#folder.write(letterName(letter), content)
-    this.#track(letter)
+    this.track(letter)
   }
 
   /**
@@ -123,7 +126,7 @@ export class DeadLetters {
   /** Turns the file of a delivery into a letter without details. Needs no room on the disk. */
   async adopt(file: string, fields: LetterFields): Promise<void> {
     await this.#folder.rename(file, letterName(fields))
-    this.#track(fields)
+    this.track(fields)
   }
 
   /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws what the disk says */
@@ -161,7 +164,7 @@ export class DeadLetters {
       await this.#folder.remove(letterName(fields))
       return true
     } catch (error) {
-      this.#track(fields)
+      this.track(fields)
       throw error
     }
   }

@@ -3,7 +3,7 @@ import * as fs from 'node:fs/promises'
 import { ClosedError, ConfigurationError, type InvalidDeliveryError } from '../errors.js'
 import { inFlight } from '../shared/calls.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery.js'
-import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
+import { createDeliveryParser, type DeliveryParser, valueOfBody } from '../webhooks/parse.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
 import { jsonOf } from './file-format.js'
@@ -65,7 +65,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   static async open<Payloads extends PayloadSchemas = NoPayloadSchemas>(
     options: DeliverySpoolOptions<Payloads>,
   ): Promise<DeliverySpool<Payloads>> {
-    return openSpool(options, fs)
+    return new this(await openParts(options, fs))
   }
 
   /**
@@ -146,8 +146,9 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       const letter = await store.letters.read(id).catch(failRead)
       if (letter === undefined) return false
       parser.parse(letter.body)
-      const retried = store.retry(id, jsonTextOf(letter.body)).catch(failWrite)
-      return retried.finally(() => deliverer.wakeUp())
+      const isBack = await store.retry(id, jsonOf(valueOfBody(letter.body))).catch(failWrite)
+      deliverer.wakeUp()
+      return isBack
     })
   }
 
@@ -185,7 +186,6 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     await deliverer.stop(timeoutMs)
     await new Promise<void>((resolve) => this.#writes.whenIdle(resolve))
     this.#finalSize = store.count
-    await store.close()
     await releaseFolder()
     reports.plain('info', { event: 'spool.closed', size: this.#finalSize }, 'The spool is closed')
     return this.#finalSize
@@ -212,11 +212,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 }
 
-/** {@link DeliverySpool.open}, on files that tests bring along. */
-export async function openSpool<Payloads extends PayloadSchemas = NoPayloadSchemas>(
+/** What {@link DeliverySpool.open} does, on files that tests bring along. */
+export async function openParts<Payloads extends PayloadSchemas>(
   options: DeliverySpoolOptions<Payloads>,
   files: SpoolFiles,
-): Promise<DeliverySpool<Payloads>> {
+): Promise<Parts<Payloads>> {
   validateSpoolOptions(options)
   const { path, maxBytes = 2 ** 30, payloads } = options
   const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
@@ -229,35 +229,18 @@ export async function openSpool<Payloads extends PayloadSchemas = NoPayloadSchem
     const store = await SpoolStore.open({ path, maxBytes, reports }, files).catch((cause) =>
       refusePath(path, 'cannot be written or read', cause),
     )
-    const deliverer = new Deliverer(store, {
-      deliver,
-      onStuck,
-      concurrency,
-      deliverTimeoutMs,
-      parser,
-      reports,
-    })
     const fields = { path, size: store.count, deadLetters: store.letters.count }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
+    const settings = { deliver, onStuck, concurrency, deliverTimeoutMs, parser, reports }
+    const deliverer = new Deliverer(store, settings)
     // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
     deliverer.wakeUp()
-    return spoolOf({ store, deliverer, parser, releaseFolder, reports })
+    return { store, deliverer, parser, releaseFolder, reports }
   } catch (error) {
     await releaseFolder()
     throw error
   }
 }
 
-/** Outside the class: bundlers rename a class that names itself, which changes its name in logs. */
-function spoolOf<Payloads extends PayloadSchemas>(parts: Parts<Payloads>): DeliverySpool<Payloads> {
-  return Reflect.construct(DeliverySpool, [parts])
-}
-
 const failRead = failWith('Reading the disk failed')
 const failWrite = failWith('Writing to the disk failed')
-
-/** A body that was parsed with success as JSON text on one line. Letters hold text, `Buffer`s or parsed values. */
-function jsonTextOf(body: unknown): string {
-  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return JSON.stringify(body)
-  return JSON.stringify(JSON.parse(String(body).replace(/^\uFEFF/, '')))
-}

@@ -5,6 +5,7 @@ import { ConfigurationError, SpoolError } from '../errors.js'
 import { makeFolder } from '../shared/make-folder.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
+import { doneMark, type Line } from './file-format.js'
 
 /** What the spool needs of `node:fs/promises`. Tests pass one that fails, waits or records calls. */
 export type SpoolFiles = Pick<typeof fs, 'open' | 'readFile' | 'readdir' | 'rename' | 'statfs' | 'unlink'>
@@ -63,8 +64,14 @@ export class SpoolFolder {
     return this.#files.readFile(join(this.path, name))
   }
 
-  openForMarks(name: string): Promise<fs.FileHandle> {
-    return this.#files.open(join(this.path, name), 'r+')
+  /** Marks entries of a file as done. Not synced: a power failure may bring them back. */
+  async markDone(name: string, lines: readonly Line[]): Promise<void> {
+    const handle = await this.#files.open(join(this.path, name), 'r+')
+    try {
+      for (const { offset } of lines) await handle.write(doneMark, 0, doneMark.length, offset)
+    } finally {
+      await handle.close()
+    }
   }
 
   /** Not synced: a power failure may bring the old name back. */

@@ -2,7 +2,6 @@
  * The deliveries on disk. Those that are kept at the same time become one file; one that fails gets a file of its own,
  * whose name says when it is due. Memory holds the names, and the text of the files that are being delivered.
  */
-import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
@@ -11,8 +10,6 @@ import {
   type BatchFields,
   batchName,
   contentOf,
-  doneMark,
-  type LetterFields,
   type Line,
   lineOf,
   parseName,
@@ -46,8 +43,10 @@ export interface Entry extends Line {
   readonly file: WaitingFile
 }
 
-/** What becomes of an entry that failed. */
+/** When an entry is to be tried again. */
 export type NextAttempt = Pick<BatchFields, 'dueAt' | 'attempts' | 'reportedAt'>
+
+const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
 
 /** A file of deliveries. */
 interface WaitingFile {
@@ -58,34 +57,15 @@ interface WaitingFile {
   waiting: number
   /** How many of its entries are in memory. */
   inMemory: number
-  /** For marks in a shared file, while entries are in memory. */
-  handle?: FileHandle | undefined
-  content?: Buffer | undefined
-  /** Entries that are done, and are to be removed next. */
-  readonly done: Line[]
-  /** Settles when what is being removed is gone. */
-  removal?: Promise<void>
   isDamaged: boolean
+  /** Removes entries that are done. */
+  removals?: GroupedWrites<Entry>
 }
 
-/** Files whose entries are to be taken, and the entries of the file that was read last. The next one comes last. */
+/** Files in the order in which they are due, and the entries of the file that was read last. */
 interface Queue {
   readonly files: WaitingFile[]
   entries: Entry[]
-}
-
-/** A delivery that waits for the disk. */
-interface Unwritten {
-  readonly text: string
-  readonly bytes: number
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
-
-export interface StoreOptions {
-  readonly path: string
-  readonly maxBytes: number
-  readonly reports: SpoolReports
 }
 
 export class SpoolStore {
@@ -93,40 +73,63 @@ export class SpoolStore {
   readonly #folder: SpoolFolder
   readonly #reports: SpoolReports
   readonly #maxBytes: number
-  readonly #maxFiles: number
+  #maxFiles = Number.POSITIVE_INFINITY
   readonly #files = new Set<WaitingFile>()
   readonly #queues: Readonly<Record<'fresh' | 'tried', Queue>> = {
     fresh: { files: [], entries: [] },
     tried: { files: [], entries: [] },
   }
-  /** Entries of shared files that had a file of their own, or were dead letters, when the folder was opened. */
-  readonly #movedBefore: ReadonlySet<number>
-  #unwritten: Unwritten[] = []
-  #flushing: Promise<void> | undefined
+  /** The ids of entries that had a file of their own, or were dead letters, when the folder was opened. */
+  #movedBefore: ReadonlySet<number> = new Set()
+  readonly #additions = new GroupedWrites<string>((texts) => this.#write(texts, this.#newId(texts.length)))
   #unwrittenBytes = 0
-  #lastId: number
+  #lastId = 0
   #count = 0
   #bytes = 0
 
   /** Opens a folder by its names alone. @throws what the system says; damage is reported, and never refuses to open */
-  static async open(options: StoreOptions, files: SpoolFiles): Promise<SpoolStore> {
+  static async open(
+    options: { readonly path: string; readonly maxBytes: number; readonly reports: SpoolReports },
+    files: SpoolFiles,
+  ): Promise<SpoolStore> {
     const folder = new SpoolFolder(options.path, files)
-    const names = await namesIn(folder, options.reports)
-    return new SpoolStore(options, folder, names, await folder.maxFiles())
+    const store = new this(folder, options.maxBytes, options.reports)
+    await store.#readNames()
+    store.#maxFiles = Math.floor((await folder.maxFiles()) * shareOfFiles)
+    return store
   }
 
-  private constructor(options: StoreOptions, folder: SpoolFolder, names: Names, volumeFiles: number) {
-    const { batches, letters } = names
+  private constructor(folder: SpoolFolder, maxBytes: number, reports: SpoolReports) {
     this.#folder = folder
-    this.#reports = options.reports
-    this.#maxBytes = options.maxBytes
-    this.#maxFiles = Math.floor(volumeFiles * shareOfFiles)
-    this.#lastId = letters.reduce((last, { id }) => Math.max(last, id), 0)
-    this.letters = new DeadLetters(folder, letters, options.reports)
-    const single = batches.map(({ fields }) => fields).filter(({ count }) => count === 1)
-    this.#movedBefore = new Set([...single, ...letters].map(({ id }) => id))
-    // The names are sorted: each file comes before those that are in its queue already.
-    for (const { name, fields } of batches.reverse()) this.#add(name, fields)
+    this.#maxBytes = maxBytes
+    this.#reports = reports
+    this.letters = new DeadLetters(folder, reports)
+  }
+
+  /** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
+  async #readNames(): Promise<void> {
+    const batches: { readonly name: string; readonly fields: BatchFields }[] = []
+    for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
+      // The process has other work while it opens a folder of 100,000 files.
+      if (index % 1_000 === 0) await setImmediate()
+      const parsed = parseName(name)
+      // What is no file is of no concern (lost+found), unless it has a name of ours.
+      if (isFile ? parsed.type === 'unknown' : 'fields' in parsed) this.#reports.damaged(name)
+      if (!isFile) continue
+      if (parsed.type === 'unfinished') await this.#folder.remove(name).catch(() => {})
+      if (parsed.type === 'letter') this.letters.track(parsed.fields)
+      if (parsed.type === 'batch') batches.push({ name, fields: parsed.fields })
+    }
+    const moved = new Set(this.letters.ids)
+    this.#lastId = this.letters.ids.at(-1) ?? 0
+    for (const { name, fields } of batches) {
+      const isLetter = fields.count === 1 && this.letters.has(fields.id)
+      // The process before ended between writing a letter and removing its delivery, or the other way round.
+      if (isLetter) await this.#folder.remove(name).catch(() => {})
+      else this.#add(name, fields)
+      if (fields.count === 1) moved.add(fields.id)
+    }
+    this.#movedBefore = moved
   }
 
   /** How many entries wait; before all files are read also those that were done when an earlier process ended. */
@@ -141,14 +144,14 @@ export class SpoolStore {
     return this.#files.size === 0 ? undefined : receivedAtOf(oldest)
   }
 
-  /** When the next file of entries that failed is due; `undefined` if there is none. */
+  /** When the first of the entries that failed is due; `undefined` if there is none. */
   get nextDueAt(): number | undefined {
-    return this.#queues.tried.files.at(-1)?.fields.dueAt
+    return this.#queues.tried.files[0]?.fields.dueAt
   }
 
-  /** When the last one of the entries that failed is due; 0 if there is none. */
+  /** When the last of the entries that failed is due; 0 if there is none. */
   get lastDueAt(): number {
-    return this.#queues.tried.files[0]?.fields.dueAt ?? 0
+    return this.#queues.tried.files.at(-1)?.fields.dueAt ?? 0
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
@@ -156,22 +159,13 @@ export class SpoolStore {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
       this.#requireRoom()
-      return new Promise<void>((resolve, reject) => {
-        this.#unwritten.push({ text, bytes, resolve, reject })
-        this.#flushing ??= this.#flush()
-      })
+      return this.#additions.add(text, bytes)
     })
   }
 
   /** Keeps a body that is no delivery. @throws `SpoolError` */
   addInvalid(body: unknown, bytes: number, issues: readonly Issue[]): Promise<void> {
     return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#newId(), body, issues))
-  }
-
-  /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
-  retry(id: number, text: string): Promise<boolean> {
-    // With its id: if the process dies before the letter is removed, the next one finds both, and keeps the letter.
-    return this.letters.remove(id, () => this.#write([text], id))
   }
 
   async #whileUnwritten(bytes: number, write: () => Promise<void>): Promise<void> {
@@ -199,29 +193,6 @@ export class SpoolStore {
     throw new SpoolError(`The spool is full: ${what}.`, { reason: 'full' })
   }
 
-  /** Writes what waits for the disk, file by file. What is added while the disk syncs becomes the next file. */
-  async #flush(): Promise<void> {
-    for (;;) {
-      // What is added in the same turn shares the sync.
-      await setImmediate()
-      let bytes = 0
-      let count = 0
-      while (count < this.#unwritten.length && bytes < maxBatchBytes) {
-        bytes += this.#unwritten[count++]?.bytes ?? 0
-      }
-      if (count === 0) break
-      const group = this.#unwritten.splice(0, count)
-      const texts = group.map(({ text }) => text)
-      try {
-        await this.#write(texts, this.#newId(count))
-        for (const { resolve } of group) resolve()
-      } catch (error) {
-        for (const { reject } of group) reject(error)
-      }
-    }
-    this.#flushing = undefined
-  }
-
   /** The first of so many ids. An id is the time in microseconds, and above all ids before, whatever the clock says. */
   #newId(count = 1): number {
     const id = Math.max(this.#lastId + 1, Date.now() * 1_000)
@@ -229,37 +200,28 @@ export class SpoolStore {
     return id
   }
 
-  /** Writes a file. @param next - if its entries have failed. @throws `SpoolError` */
-  async #write(texts: readonly string[], id: number, next: NextAttempt = untried): Promise<void> {
-    const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
-    const fields = { ...next, id, count: texts.length, bytes: content.length }
-    const name = batchName(fields)
+  /** Writes a file of new entries, or of one that has failed. @throws `SpoolError` */
+  async #write(texts: readonly string[], id: number, next = untried): Promise<void> {
+    const { name, fields, content } = batchOf(texts, id, next)
     await this.#folder.write(name, content)
     this.#add(name, fields)
   }
 
+  /** Counts a file that is on the disk, and puts it in turn. */
   #add(name: string, fields: BatchFields): void {
-    const { count } = fields
-    const file = { name, fields, waiting: count, inMemory: 0, done: [], isDamaged: false }
+    const { id, count, bytes } = fields
+    const file = { name, fields, waiting: count, inMemory: 0, isDamaged: false }
     this.#files.add(file)
-    this.#lastId = Math.max(this.#lastId, fields.id + count - 1)
+    this.#lastId = Math.max(this.#lastId, id + count - 1)
     this.#count += count
-    this.#bytes += roomOf(fields.bytes)
+    this.#bytes += roomOf(bytes)
     this.#enqueue(file)
   }
 
-  /** Puts a file where it is in turn: by when it is due, then by age. */
   #enqueue(file: WaitingFile): void {
-    const { files } = this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried']
-    let from = 0
-    let to = files.length
-    while (from < to) {
-      const middle = (from + to) >> 1
-      const other = files[middle]
-      if (other && isBefore(file.fields, other.fields)) from = middle + 1
-      else to = middle
-    }
-    files.splice(from, 0, file)
+    const { dueAt } = file.fields
+    const { files } = this.#queues[dueAt === 0 ? 'fresh' : 'tried']
+    files.splice(files.findLastIndex(({ fields }) => fields.dueAt <= dueAt) + 1, 0, file)
   }
 
   /**
@@ -269,27 +231,24 @@ export class SpoolStore {
   async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
     const queue = this.#queues[which]
     while (queue.entries.length === 0) {
-      const file = queue.files.at(-1)
+      const [file] = queue.files
       if (file === undefined || file.fields.dueAt > now) return undefined
-      queue.files.pop()
+      queue.files.shift()
       queue.entries = await this.#read(file, now)
     }
-    return queue.entries.pop()
+    return queue.entries.shift()
   }
 
-  /** The entries of a file that wait, the first one last; none if the file cannot be read now. */
+  /** The entries of a file that wait; none if the file cannot be read now. */
   async #read(file: WaitingFile, now: number): Promise<Entry[]> {
-    const { attempts, reportedAt } = file.fields
     try {
       const lines = await this.#linesOf(file)
       this.#setWaiting(file, lines.length)
       if (lines.length === 0) await this.#drop(file)
       file.inMemory = lines.length
-      return lines
-        .reverse()
-        .map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
+      const { attempts, reportedAt } = file.fields
+      return lines.map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
     } catch (error) {
-      await closeFile(file)
       if (Object(error).code === 'ENOENT') {
         this.#reports.damaged(file.name)
         this.#forget(file)
@@ -303,36 +262,30 @@ export class SpoolStore {
     }
   }
 
-  async #linesOf(file: WaitingFile): Promise<Line[]> {
+  /** Reads a file, and reports damage once. */
+  async #linesOf(file: WaitingFile): Promise<readonly Line[]> {
     const { name, fields } = file
-    if (fields.count > 1) file.handle = await this.#folder.openForMarks(name)
-    const content = await (file.handle?.readFile() ?? this.#folder.read(name))
-    const { lines, damagedAt } = contentOf(content, fields)
+    const { lines, damagedAt } = contentOf(await this.#folder.read(name), fields)
     if (!file.isDamaged) for (const offset of damagedAt) this.#reports.damaged(name, offset)
     file.isDamaged ||= damagedAt.length > 0
-    if (file.handle === undefined) return [...lines]
-    file.content = content
+    if (fields.count === 1) return lines
     // The process before may have ended between writing an entry elsewhere and marking it here.
     const moved = lines.filter(({ id }) => this.#movedBefore.has(id))
-    if (moved.length > 0) await mark(file, moved)
+    if (moved.length > 0) await this.#folder.markDone(name, moved)
     return lines.filter(({ id }) => !this.#movedBefore.has(id))
   }
 
   /** Removes an entry that is done. May be repeated after a failure. @throws what the disk says */
-  async remove(entry: Entry): Promise<void> {
+  remove(entry: Entry): Promise<void> {
     const { file } = entry
-    file.done.push(entry)
-    // Entries that are done in the same turn share one write: 114 instead of 159 µs of CPU for keeping and delivering 1 KB.
-    if (file.done.length === 1) file.removal = this.#removeDone(file, file.removal)
-    await file.removal
+    file.removals ??= new GroupedWrites((done) => this.#removeAll(file, done))
+    return file.removals.add(entry)
   }
 
-  async #removeDone(file: WaitingFile, earlier: Promise<void> | undefined): Promise<void> {
-    await Promise.allSettled([earlier, setImmediate()])
-    const done = file.done.splice(0)
+  async #removeAll(file: WaitingFile, done: readonly Entry[]): Promise<void> {
     // The last entries take their file with them, and need no marks.
     if (done.length === file.waiting) return this.#drop(file)
-    await mark(file, done)
+    await this.#folder.markDone(file.name, done)
     this.#setWaiting(file, file.waiting - done.length)
     await this.#release(file, done.length)
   }
@@ -378,10 +331,18 @@ export class SpoolStore {
     }
   }
 
-  /** Waits for what is being written, and closes the files. No method may be called afterwards. */
-  async close(): Promise<void> {
-    await this.#flushing
-    for (const file of this.#files) await closeFile(file)
+  /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
+  async retry(id: number, text: string): Promise<boolean> {
+    // With its id: if the process dies before the letter is removed, the next one finds both, and keeps the letter.
+    const { name, fields, content } = batchOf([text], id, untried)
+    try {
+      const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
+      if (isRemoved) this.#add(name, fields)
+      return isRemoved
+    } catch (error) {
+      await this.#folder.remove(name).catch(() => {})
+      throw error
+    }
   }
 
   #setWaiting(file: WaitingFile, waiting: number): void {
@@ -393,7 +354,6 @@ export class SpoolStore {
   async #release(file: WaitingFile, count: number): Promise<void> {
     file.inMemory -= count
     if (file.inMemory > 0) return
-    await closeFile(file)
     const name = batchName(file.fields)
     try {
       await this.#folder.rename(file.name, name)
@@ -406,7 +366,6 @@ export class SpoolStore {
 
   /** Removes a file; one that was damaged is kept for a person to look at. */
   async #drop(file: WaitingFile): Promise<void> {
-    await closeFile(file)
     if (file.isDamaged) await this.#folder.keepDamaged(file.name)
     else await this.#folder.remove(file.name)
     this.#forget(file)
@@ -425,55 +384,39 @@ export class SpoolStore {
   }
 }
 
-const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
-
-function isBefore(a: BatchFields, b: BatchFields): boolean {
-  return a.dueAt === b.dueAt ? a.id < b.id : a.dueAt < b.dueAt
+function batchOf(texts: readonly string[], id: number, next: NextAttempt) {
+  const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
+  const fields = { ...next, id, count: texts.length, bytes: content.length }
+  return { name: batchName(fields), fields, content }
 }
 
-/** Marks entries of a shared file as done, by one write from the first of them to the last. */
-async function mark({ handle, content }: WaitingFile, lines: readonly Line[]): Promise<void> {
-  if (!handle || !content) return
-  const offsets = lines.map(({ offset }) => offset).sort((a, b) => a - b)
-  for (const offset of offsets) doneMark.copy(content, offset)
-  const [from = 0] = offsets
-  await handle.write(content, from, (offsets.at(-1) ?? 0) + doneMark.length - from, from)
-}
+/** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */
+class GroupedWrites<Item> {
+  readonly #write: (items: readonly Item[]) => Promise<void>
+  /** The group that takes items, and how large it is. */
+  #items: Item[] = []
+  #bytes = 0
+  #written: Promise<void> = Promise.resolve()
 
-/** Forgets the content of a file. */
-async function closeFile(file: WaitingFile): Promise<void> {
-  const { handle } = file
-  file.handle = undefined
-  file.content = undefined
-  await handle?.close().catch(() => {})
-}
-
-type NamedBatch = Pick<WaitingFile, 'name' | 'fields'>
-
-/** What the names in a folder say. */
-interface Names {
-  /** In the order in which they are due. */
-  readonly batches: NamedBatch[]
-  readonly letters: readonly LetterFields[]
-}
-
-/** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
-async function namesIn(folder: SpoolFolder, reports: SpoolReports): Promise<Names> {
-  const batches: NamedBatch[] = []
-  const letters: LetterFields[] = []
-  for (const [index, { name, isFile }] of (await folder.list()).entries()) {
-    // The process has other work while it opens a folder of 100,000 files.
-    if (index % 1_000 === 0) await setImmediate()
-    const parsed = parseName(name)
-    if (parsed.type === 'unknown' ? isFile : 'fields' in parsed && !isFile) reports.damaged(name)
-    if (!isFile) continue
-    if (parsed.type === 'batch') batches.push({ name, fields: parsed.fields })
-    if (parsed.type === 'letter') letters.push(parsed.fields)
-    if (parsed.type === 'unfinished') await folder.remove(name).catch(() => {})
+  constructor(write: (items: readonly Item[]) => Promise<void>) {
+    this.#write = write
   }
-  // The process before may have ended between writing a letter and removing its delivery, or the other way round.
-  const letterIds = new Set(letters.map(({ id }) => id))
-  const isLetter = ({ fields }: NamedBatch) => fields.count === 1 && letterIds.has(fields.id)
-  for (const { name } of batches.filter(isLetter)) await folder.remove(name).catch(() => {})
-  return { batches: batches.filter((batch) => !isLetter(batch)), letters }
+
+  /** Settles as the write of the item's group does. */
+  add(item: Item, bytes = 0): Promise<void> {
+    if (this.#items.length === 0 || this.#bytes >= maxBatchBytes) {
+      this.#items = []
+      this.#bytes = 0
+      this.#written = this.#writeAfter(this.#written, this.#items)
+    }
+    this.#items.push(item)
+    this.#bytes += bytes
+    return this.#written
+  }
+
+  async #writeAfter(earlier: Promise<void>, items: Item[]): Promise<void> {
+    await Promise.allSettled([earlier, setImmediate()])
+    if (this.#items === items) this.#items = []
+    await this.#write(items)
+  }
 }

@@ -171,7 +171,7 @@ const byteOrderMark = '\uFEFF'
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The JSON value in text or bytes; a value that was parsed before is returned as it is. */
-function valueOfBody(body: unknown): unknown {
+export function valueOfBody(body: unknown): unknown {
   if (typeof body === 'string') return valueOfText(body)
   if (!isBytes(body)) return body
   let text: string

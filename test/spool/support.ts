@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Delivery } from 'notification-subscriber'
 import { type DeadLetter, DeliverySpool, type DeliverySpoolOptions } from 'notification-subscriber/spool'
+import { openParts } from '../../src/spool/delivery-spool.js'
+import type { SpoolFiles } from '../../src/spool/folder.js'
 
 /** A new folder, gone with everything in it when the scope is left; `path` is one in it that does not exist yet. */
 export async function spoolFolder(): Promise<AsyncDisposable & { readonly path: string }> {
@@ -33,6 +35,11 @@ export function keep(spool: DeliverySpool, delivery: Delivery): Promise<void> {
 /** A spool that logs nothing, unless the options say otherwise. */
 export function openSpool(options: DeliverySpoolOptions): Promise<DeliverySpool> {
   return DeliverySpool.open({ logger: false, ...options })
+}
+
+/** A spool on files that fail, wait or take notes. */
+export async function openSpoolOn(options: DeliverySpoolOptions, files: SpoolFiles): Promise<DeliverySpool> {
+  return Reflect.construct(DeliverySpool, [await openParts({ logger: false, ...options }, files)])
 }
 
 /** What a `deliver` gets, and a promise that it returns until a test settles it. */
