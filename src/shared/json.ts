@@ -17,8 +17,13 @@ export function parseJson(text: string): unknown {
 
 /** @throws `SyntaxError` for a text that is not JSON, or a long one that is nested more than {@link maxDepth} deep */
 export function parseJsonText(text: string): unknown {
-  if (text.length > shortLength && isDeep(text)) throw new SyntaxError(`nested more than ${maxDepth} deep`)
+  refuseDeep(text)
   return JSON.parse(text)
+}
+
+/** @throws `SyntaxError` for a JSON text that {@link parseJsonText} would refuse because of its depth */
+export function refuseDeep(text: string): void {
+  if (text.length > shortLength && isDeep(text)) throw new SyntaxError(`nested more than ${maxDepth} deep`)
 }
 
 function isDeep(text: string): boolean {

@@ -6,7 +6,7 @@ import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery.js'
 import { createDeliveryParser, type DeliveryParser, valueOfBody } from '../webhooks/parse.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import { jsonOf } from './file-format.js'
+import { deliveryTextOf } from './file-format.js'
 import { failWith, prepareFolder, refusePath, type SpoolFiles } from './folder.js'
 import { lockFolder, type ReleaseFolder } from './folder-lock.js'
 import {
@@ -88,11 +88,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * Keeps a delivery; resolves when the delivery is on the disk. A handler for every notification, bound to its spool:
    * `receiver.onAny(spool.keep)`.
    *
-   * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
-   * `ClosedError` after `close`: the receiver hands them to its `onError`
+   * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON or
+   * has more than 1,000 levels, `ClosedError` after `close`: the receiver hands them to its `onError`
    */
   readonly keep = async (_notification: unknown, context: { readonly delivery: object }): Promise<void> => {
-    await this.#beforeClose(() => this.#parts.store.add(jsonOf(context.delivery)))
+    await this.#beforeClose(() => this.#parts.store.add(deliveryTextOf(context.delivery)))
     this.#parts.deliverer.wakeUp()
   }
 
@@ -146,7 +146,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       const letter = await store.letters.read(id).catch(failRead)
       if (letter === undefined) return false
       parser.parse(letter.body)
-      const isBack = await store.retry(id, jsonOf(valueOfBody(letter.body))).catch(failWrite)
+      const isBack = await store.retry(id, deliveryTextOf(valueOfBody(letter.body))).catch(failWrite)
       deliverer.wakeUp()
       return isBack
     })

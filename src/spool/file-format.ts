@@ -5,6 +5,8 @@
  * costs one entry: the entries before and after it keep their line breaks.
  */
 import { crc32 } from 'node:zlib'
+import type { InvalidDeliveryError } from '../errors.js'
+import { refuseDeep } from '../shared/json.js'
 import { messageOf } from '../shared/text.js'
 import { invalidDelivery } from '../webhooks/parse.js'
 
@@ -112,19 +114,34 @@ export function parseName(name: string): ParsedName {
   return { type: lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown' }
 }
 
+/** The text of a delivery. @throws `InvalidDeliveryError` as {@link jsonOf}, and for more levels than the parser reads */
+export function deliveryTextOf(delivery: unknown): string {
+  const text = jsonOf(delivery)
+  try {
+    refuseDeep(text)
+  } catch (error) {
+    throw notWritable(delivery, error)
+  }
+  return text
+}
+
 /**
  * JSON on one line.
  *
  * @param body - what the error has as its body
- * @throws `InvalidDeliveryError` for what JSON cannot hold: a bigint, an object in itself, thousands of levels
+ * @throws `InvalidDeliveryError` for what JSON cannot hold: a bigint, an object in itself, many thousands of levels
  */
 export function jsonOf(value: unknown, body = value): string {
   try {
     return JSON.stringify(value)
   } catch (error) {
-    const message = `the body cannot be written as JSON (${messageOf(error)})`
-    throw invalidDelivery(body, [{ path: [], message }], error)
+    throw notWritable(body, error)
   }
+}
+
+function notWritable(body: unknown, error: unknown): InvalidDeliveryError {
+  const message = `the body cannot be written as JSON (${messageOf(error)})`
+  return invalidDelivery(body, [{ path: [], message }], error)
 }
 
 /** An entry as it stands in a file. @param text - JSON on one line */

@@ -16,18 +16,23 @@ function nested(levels: number): object {
   return value
 }
 
-test('deliveries that JSON cannot hold are refused with a sentence, for which the callback is answered', async () => {
+test('deliveries that could not be read again are refused with a sentence, and the callback is answered', async () => {
   await using folder = await spoolFolder()
-  await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+  const { deliver, delivered } = recorder()
+  await using spool = await openSpool({ path: folder.path, deliver })
   const errors: unknown[] = []
   const receiver = new DeliveryReceiver({ secrets: { token: 's' }, onError: (error) => errors.push(error) })
   receiver.onAny(spool.keep)
-  for (const payload of [{ amount: 5n }, nested(50_000)]) {
-    const body = numbered(1, { payload })
+  const refused = [{ amount: 5n }, nested(50_000), nested(5_000), nested(1_000)]
+  for (const value of [...refused, nested(990)]) {
+    const body = numbered(1, { value })
     expect((await receiver.handle({ method: 'POST', headers: { token: 's' }, body })).status).toBe(204)
   }
-  expect(errors).toMatchObject([{ code: 'INVALID_DELIVERY' }, { code: 'INVALID_DELIVERY' }])
-  expect(spool.size).toBe(0)
+  expect(errors).toMatchObject(refused.map(() => ({ code: 'INVALID_DELIVERY' })))
+  // Whatever was kept is delivered.
+  await until(() => spool.size === 0)
+  expect(delivered).toEqual([numbered(1, { value: nested(990) })])
+  expect(await lettersOf(spool)).toEqual([])
 })
 
 describe('deliveries that can no longer be read', () => {
