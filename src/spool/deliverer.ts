@@ -99,15 +99,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       const entry = await this.#store.take('tried', now)
       if (entry !== undefined) return entry
       const { nextDueAt } = this.#store
-      if (nextDueAt !== undefined) this.#wakeUpIn(nextDueAt - now)
+      clearTimeout(this.#timer)
+      if (nextDueAt !== undefined && !this.#isStopped) {
+        this.#timer = setTimeout(() => this.wakeUp(), nextDueAt - now)
+      }
     }
     return this.#store.take('fresh', now)
-  }
-
-  #wakeUpIn(delayMs: number): void {
-    if (this.#isStopped) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.wakeUp(), delayMs)
   }
 
   #run(entry: Entry): void {
@@ -147,39 +144,28 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
     const { plain, sparse } = this.#options.reports
+    const { receivedAt } = entry
     const attempts = entry.attempts + 1
-    const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
+    const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
     sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
-    let { reportedAt } = entry
-    if (isReportDue(attempts, reportedAt, this.#now())) {
-      reportedAt = this.#now()
-      const answer = await this.#report({ delivery, attempts, sinceAt: entry.receivedAt, error })
-      if (answer === 'discard') {
-        plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
-        return this.#remove(entry)
-      }
-      if (
-        answer === 'dead-letter' &&
-        (await this.#makeDeadLetter(entry, 'stuck', { error: causeOf(error) }))
-      ) {
-        const letter = { ...fields, letterId: entry.id }
-        plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
-        return
-      }
+    const now = this.#now()
+    if (!isReportDue(attempts, entry.reportedAt, now)) return this.#postpone(entry)
+    const answer = await this.#report({ delivery, attempts, sinceAt: receivedAt, error }, fields)
+    if (answer === 'discard') {
+      plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
+      return this.#remove(entry)
     }
-    await this.#postpone(entry, attempts, reportedAt)
+    if (answer === 'dead-letter' && (await this.#makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))) {
+      const letter = { ...fields, letterId: entry.id }
+      plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
+      return
+    }
+    await this.#postpone(entry, now)
   }
 
-  async #postpone(entry: Entry, attempts: number, reportedAt: number): Promise<void> {
-    const dueAt = this.#now() + backoffMs(attempts, backoff)
-    const isToRemove = await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
-    if (isToRemove) await this.#remove(entry)
-  }
-
-  async #report(stuck: StuckDelivery<Payloads>): Promise<unknown> {
+  /** Calls `onStuck`, and resolves with what it answers. */
+  async #report(stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
     const { onStuck, reports } = this.#options
-    const { delivery, attempts, sinceAt, error: err } = stuck
-    const fields = { ...namesOf(delivery), attempts, receivedAt: sinceAt, err }
     const log = onStuck ? reports.plain : reports.loss
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
     try {
@@ -190,10 +176,16 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
   }
 
+  /** Puts an entry that failed off by the backoff. */
+  async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
+    const attempts = entry.attempts + 1
+    const dueAt = this.#now() + backoffMs(attempts, backoff)
+    const isToRemove = await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
+    if (isToRemove) await this.#remove(entry)
+  }
+
   async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
-    if (!(await this.#makeDeadLetter(entry, 'unreadable', { issues }))) {
-      return this.#postpone(entry, entry.attempts + 1, entry.reportedAt)
-    }
+    if (!(await this.#makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
     this.#options.reports.loss(
       'error',
       { event: 'spool.unreadable', letterId: entry.id, receivedAt: entry.receivedAt, issues },
@@ -284,16 +276,13 @@ function namesOf<Payloads extends PayloadSchemas>({
   return { subscriptionId, notificationId: notification.id, type: notification.type }
 }
 
-/** Name and message of what was thrown: what a dead letter keeps of it. */
-function causeOf(thrown: unknown): { name: string; message: string } {
-  return { name: nameOf(thrown), message: messageOf(thrown) }
-}
-
-/** The name of an error, or else the type. Anything can be thrown, also what throws when it is looked at. */
-function nameOf(thrown: unknown): string {
+/** What a dead letter keeps of what was thrown. Anything can be thrown, also what throws when it is looked at. */
+function shownOf(thrown: unknown): { name: string; message: string } {
+  let name: string = typeof thrown
   try {
-    return thrown instanceof Error ? excerpt(String(thrown.name), 100) : typeof thrown
+    if (thrown instanceof Error) name = excerpt(String(thrown.name), 100)
   } catch {
-    return typeof thrown
+    // Then its type is its name.
   }
+  return { name, message: messageOf(thrown) }
 }
