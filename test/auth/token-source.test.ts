@@ -19,15 +19,15 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
 describe('one token request for everybody (interface 4.1)', () => {
-  test('10,000 concurrent creates on a cold client make one token request', async () => {
+  test('1,000 concurrent creates on a cold client make one token request', async () => {
     const service = fakeService()
     const client = service.client()
     const created = await Promise.all(
-      Array.from({ length: 10_000 }, () => client.createSubscription(subscription)),
+      Array.from({ length: 1_000 }, () => client.createSubscription(subscription)),
     )
     expect(service.tokenRequests).toHaveLength(1)
-    expect(service.calls).toHaveLength(10_000)
-    expect(new Set(created.map(({ subscriptionId }) => subscriptionId)).size).toBe(10_000)
+    expect(service.calls).toHaveLength(1_000)
+    expect(new Set(created.map(({ subscriptionId }) => subscriptionId)).size).toBe(1_000)
   })
 
   test('a failed token request fails everyone who waited for it, and is not remembered', async () => {

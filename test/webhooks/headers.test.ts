@@ -1,11 +1,7 @@
 import { type CallbackRequest, DeliveryReceiver } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { lowEnergyDelivery } from './deliveries.js'
-import { authenticated, secrets } from './support.js'
-
-const body = JSON.stringify(lowEnergyDelivery())
-const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
+import { authenticated, post, secrets } from './support.js'
 
 describe('context.header', () => {
   async function headersSeen(headers: CallbackRequest['headers'], ...names: string[]) {

@@ -10,10 +10,7 @@ import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
-import { authenticated, recordingLogger, secrets } from './support.js'
-
-const body = JSON.stringify(lowEnergyDelivery())
-const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
+import { authenticated, post, recordingLogger, secrets } from './support.js'
 
 const fail = () => {
   throw new Error('no database')
@@ -192,26 +189,6 @@ describe('onRefused gets every refusal, and so does the log', () => {
 })
 
 describe('the log', () => {
-  test('has what is invalid, failed and refused, whether or not callbacks are given', async () => {
-    async function eventsWith(callbacks: Partial<DeliveryReceiverOptions>) {
-      const { logger, lines } = recordingLogger()
-      const receiver = new DeliveryReceiver({ secrets, logger, ...callbacks } as DeliveryReceiverOptions)
-      receiver.onAny(fail)
-      await receiver.handle(post())
-      await receiver.handle({ ...post(), body: '{' })
-      await receiver.handle(post({}))
-      return lines.map(({ level, fields }) => ({ level, fields }))
-    }
-    const without = await eventsWith({})
-    expect(without).toMatchObject([
-      { level: 'debug', fields: { event: 'delivery.received' } },
-      { level: 'error', fields: { event: 'handler.failed', err: new Error('no database') } },
-      { level: 'error', fields: { event: 'delivery.invalid', reason: expect.any(String) } },
-      { level: 'warn', fields: { event: 'callback.refused', status: 401, header: 'token' } },
-    ])
-    expect(await eventsWith({ onError() {}, onInvalid() {}, onRefused() {} })).toEqual(without)
-  })
-
   test('warns of handlers that are still running after ackTimeoutMs, of onInvalid, too', async () => {
     const { promise, resolve } = deferred<void>()
     const { logger, lines } = recordingLogger()

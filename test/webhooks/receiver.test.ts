@@ -1,16 +1,11 @@
 import { inspect } from 'node:util'
-import {
-  type CallbackRequest,
-  DeliveryReceiver,
-  InvalidDeliveryError,
-} from 'notification-subscriber/webhooks'
+import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
-import { authenticated, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+import { post, recordingLogger, recordingOnInvalid, secrets } from './support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
-const post = (headers: CallbackRequest['headers'] = authenticated) => ({ method: 'POST', headers, body })
 const open = { allowUnauthenticated: true, logger: false } as const
 
 type Then = (resolve: () => void, reject: (error: Error) => void) => void
@@ -230,46 +225,56 @@ describe('everything else is answered with 204', () => {
 })
 
 describe('the log', () => {
-  test('gets a debug line for a delivery, and a line for what is refused, invalid or failed', async () => {
-    const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({ secrets, logger, maxBodyBytes: 1000 })
-      .on('lowEnergyAgentOpened', () => {})
-      .on('cxScoreUpdated', () => {
-        throw new Error('handler broke')
-      })
-    await receiver.handle(post())
-    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
-    await receiver.handle({ ...post(), body: '{' })
-    await receiver.handle(post({}))
-    await receiver.handle({ ...post(), method: 'PUT' })
-    await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
-    const { id: notificationId } = deliveryOf('cxScoreUpdated', {}).notification
-    const delivered = (type: string) => ({ subscriptionId: 4711, notificationId, type })
-    expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
-      ['debug', { event: 'delivery.received', ...delivered('lowEnergyAgentOpened') }],
-      ['debug', { event: 'delivery.received', ...delivered('cxScoreUpdated') }],
-      ['error', { event: 'handler.failed', ...delivered('cxScoreUpdated'), err: new Error('handler broke') }],
-      [
-        'error',
-        {
-          event: 'delivery.invalid',
-          reason: expect.stringContaining('the body is not JSON'),
-          issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }],
-        },
-      ],
-      [
-        'warn',
-        {
-          event: 'callback.refused',
-          status: 401,
-          reason: 'the header "token" is missing',
-          header: 'token',
-        },
-      ],
-      ['warn', { event: 'callback.refused', status: 405, reason: 'the method is not POST' }],
-      ['warn', { event: 'callback.refused', status: 413, reason: 'the body is larger than 1000 bytes' }],
-    ])
-  })
+  test.each([
+    ['without callbacks', {}],
+    ['with callbacks', { onError() {}, onInvalid() {}, onRefused() {} }],
+  ])(
+    '%s gets a debug line for a delivery, and a line for what is refused, invalid or failed',
+    async (...row) => {
+      const [, callbacks] = row
+      const { logger, lines } = recordingLogger()
+      const receiver = new DeliveryReceiver({ secrets, logger, maxBodyBytes: 1000, ...callbacks })
+        .on('lowEnergyAgentOpened', () => {})
+        .on('cxScoreUpdated', () => {
+          throw new Error('handler broke')
+        })
+      await receiver.handle(post())
+      await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
+      await receiver.handle({ ...post(), body: '{' })
+      await receiver.handle(post({}))
+      await receiver.handle({ ...post(), method: 'PUT' })
+      await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
+      const { id: notificationId } = deliveryOf('cxScoreUpdated', {}).notification
+      const delivered = (type: string) => ({ subscriptionId: 4711, notificationId, type })
+      expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
+        ['debug', { event: 'delivery.received', ...delivered('lowEnergyAgentOpened') }],
+        ['debug', { event: 'delivery.received', ...delivered('cxScoreUpdated') }],
+        [
+          'error',
+          { event: 'handler.failed', ...delivered('cxScoreUpdated'), err: new Error('handler broke') },
+        ],
+        [
+          'error',
+          {
+            event: 'delivery.invalid',
+            reason: expect.stringContaining('the body is not JSON'),
+            issues: [{ path: [], message: expect.stringContaining('the body is not JSON') }],
+          },
+        ],
+        [
+          'warn',
+          {
+            event: 'callback.refused',
+            status: 401,
+            reason: 'the header "token" is missing',
+            header: 'token',
+          },
+        ],
+        ['warn', { event: 'callback.refused', status: 405, reason: 'the method is not POST' }],
+        ['warn', { event: 'callback.refused', status: 413, reason: 'the body is larger than 1000 bytes' }],
+      ])
+    },
+  )
 
   test('never holds a secret, and neither does an error', async () => {
     const { logger, lines } = recordingLogger()

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type ServerOptions } from 'node:htt
 import { connect } from 'node:net'
 import Fastify from 'fastify'
 import {
+  type CallbackRequest,
   type DeliveryReceiver,
   type InvalidDeliveryError,
   type Logger,
@@ -12,9 +13,19 @@ import {
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { listen } from '../support/listen.js'
+import { lowEnergyDelivery } from './deliveries.js'
 
 export const secrets = { token: ['current-secret', 'previous-secret'] }
 export const authenticated = { token: 'current-secret' }
+
+const body = JSON.stringify(lowEnergyDelivery())
+
+/** A callback with a delivery. */
+export const post = (headers: CallbackRequest['headers'] = authenticated): CallbackRequest => ({
+  method: 'POST',
+  headers,
+  body,
+})
 
 export interface Line {
   level: string
