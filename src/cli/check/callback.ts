@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { finished } from 'node:stream/promises'
 import { Agent, request } from 'undici'
+import { provesNothingSent } from '../../http/connection-error.js'
 import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
 import { isSuccess } from '../../shared/status.js'
@@ -29,6 +30,8 @@ type Answer =
     }
   | { readonly problem: string; readonly next: string }
 
+const lookIntoLog = "Look into your app's log"
+
 export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Step> {
   const names = ['Callback without the secret', 'Callback with the secret'] as const
   const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: await trustedWith(check.ca) } })
@@ -36,7 +39,7 @@ export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Step>
     const refused = await post(agent, check, {})
     yield stepWithoutSecret(names[0], refused)
     if ('problem' in refused) {
-      yield skipped(names[1], 'not tried, because nothing answers')
+      yield skipped(names[1], 'not tried, because the first one was not answered')
       return
     }
     yield stepWithSecret(names[1], await post(agent, check, check.secrets), Object.keys(check.secrets))
@@ -84,11 +87,10 @@ async function post(
         next: 'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
       }
     }
-    const { message, next } = connectionProblem(error, callbackUrl)
-    return {
-      problem: message,
-      next: next ?? `Is your app running, and does it listen at ${callbackUrl.host}?`,
-    }
+    const requestSent = !provesNothingSent(error)
+    const { message, next } = connectionProblem(error, callbackUrl, requestSent)
+    const question = `Is your app running, and does it listen at ${callbackUrl.host}?`
+    return { problem: message, next: next ?? (requestSent ? lookIntoLog : question) }
   }
 }
 
@@ -146,7 +148,7 @@ function unexpected(name: string, { status, location }: Extract<Answer, { status
         'Check path and method of the route',
       )
     default:
-      return failed(name, `answered ${status}`, "Look into your app's log")
+      return failed(name, `answered ${status}`, lookIntoLog)
   }
 }
 

@@ -74,8 +74,12 @@ const untrusted = new Set([
 ])
 
 /** What happened, in the client's words, and what to do about it on the command line. */
-export function connectionProblem(error: unknown, url: URL): { message: string; next?: string } {
-  const { message, cause } = toConnectionError(error, { host: url.host, secrets: [] }, false)
+export function connectionProblem(
+  error: unknown,
+  url: URL,
+  requestSent = false,
+): { message: string; next?: string } {
+  const { message, cause } = toConnectionError(error, { host: url.host, secrets: [] }, requestSent)
   const { code = '' }: { code?: string } = Object(cause)
   return untrusted.has(code)
     ? {

@@ -71,6 +71,16 @@ test.each<[string, RequestListener, string, string]>([
   else expect(second?.message).toContain(message)
 })
 
+test('a route that breaks off the connection was reached', async () => {
+  const [first, second] = await checkCallback((request) => request.socket.destroy())
+  expect(first).toMatchObject({
+    outcome: 'failed',
+    message: expect.stringContaining('broke before the whole answer had arrived'),
+    next: "Look into your app's log",
+  })
+  expect(second).toMatchObject({ outcome: 'skipped' })
+})
+
 test('a redirect is not followed', async () => {
   const paths: unknown[] = []
   await checkCallback((request, response) => {
