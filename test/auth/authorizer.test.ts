@@ -2,7 +2,7 @@ import { ApiError, ConfigurationError } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
-import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { fakeService, rejecting, subscription, tokenAnswer } from '../support/fake-service.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -17,9 +17,8 @@ describe('a token that the service rejects (401)', () => {
     const service = fakeService()
     const client = service.client()
     await client.getAccessToken()
-    service.onCall = ({ headers }) =>
-      headers.get('authorization') === 'Bearer token-1' ? rejected() : created()
-    expect(await client.createSubscription(subscription)).toEqual({ subscriptionId: 7 })
+    service.onCall = rejecting('token-1')
+    expect(await client.createSubscription(subscription)).toEqual({ subscriptionId: 2 })
     expect(service.tokenRequests).toHaveLength(2)
     expect(authorizations(service.calls)).toEqual(['Bearer token-1', 'Bearer token-2'])
     expect(await client.getAccessToken()).toBe('token-2')
@@ -49,10 +48,7 @@ describe('a token that the service rejects (401)', () => {
     const service = fakeService()
     const client = service.client()
     await client.getAccessToken()
-    service.onCall = ({ headers }, count) =>
-      headers.get('authorization') === 'Bearer token-1'
-        ? rejected()
-        : Response.json({ subscription_id: count }, { status: 201 })
+    service.onCall = rejecting('token-1')
     await Promise.all(Array.from({ length: 50 }, () => client.createSubscription(subscription)))
     expect(service.tokenRequests).toHaveLength(2)
     expect(service.calls).toHaveLength(100)
@@ -171,7 +167,7 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
   test('getAccessToken of the caller is asked for every call, and once more after a 401', async () => {
     const service = fakeService()
     const tokens = ['old', 'new']
-    service.onCall = ({ headers }) => (headers.get('authorization') === 'Bearer old' ? rejected() : created())
+    service.onCall = rejecting('old')
     const client = service.client({ auth: { getAccessToken: () => tokens.shift() ?? 'new' } })
     await client.createSubscription(subscription)
     expect(authorizations(service.calls)).toEqual(['Bearer old', 'Bearer new'])

@@ -1,6 +1,6 @@
 import type { KeyValueStore } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { credentials, fakeService, rejecting, subscription, tokenAnswer } from '../support/fake-service.js'
 import { NaiveStore } from '../support/naive-store.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
@@ -31,16 +31,7 @@ function keyValueStore() {
 }
 
 const clientWith = (service: ReturnType<typeof fakeService>, tokenCache: object, auth: object = {}) =>
-  service.client({
-    auth: {
-      authUrl: 'https://auth.acme.example.com',
-      domain: 'acme',
-      clientId: 'subscriber',
-      clientSecret: 'c1ient-s3cret',
-      tokenCache: tokenCache as ReturnType<typeof keyValueStore>,
-      ...auth,
-    },
-  })
+  service.client({ auth: { ...credentials, tokenCache: tokenCache as KeyValueStore, ...auth } })
 
 const isFailure = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.failed'
 const isNotKept = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.not-kept'
@@ -180,10 +171,7 @@ describe('tokenCache', () => {
     const store = { ...keyValueStore(), delete: () => false, set() {} }
     const expiresAtMs = Date.now() + 60_000
     store.get = async () => JSON.stringify({ accessToken: 'revoked', lifetimeMs: 60_000, expiresAtMs })
-    service.onCall = ({ headers }) =>
-      headers.get('authorization') === 'Bearer revoked'
-        ? new Response('', { status: 401 })
-        : Response.json({ subscription_id: 1 }, { status: 201 })
+    service.onCall = rejecting('revoked')
     await clientWith(service, store).createSubscription(subscription)
     expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
       'Bearer revoked',
@@ -195,10 +183,7 @@ describe('tokenCache', () => {
     const service = fakeService()
     const store = keyValueStore()
     await clientWith(service, store).getAccessToken()
-    service.onCall = ({ headers }) =>
-      headers.get('authorization') === 'Bearer token-1'
-        ? new Response('', { status: 401 })
-        : Response.json({ subscription_id: 1 }, { status: 201 })
+    service.onCall = rejecting('token-1')
     // Its token is another process's, so one that is fetched during this call is worth a try.
     await clientWith(service, store).createSubscription(subscription)
     expect(service.tokenRequests).toHaveLength(2)
@@ -212,10 +197,7 @@ describe('tokenCache', () => {
     const second = clientWith(service, store)
     await first.getAccessToken()
     await second.getAccessToken()
-    service.onCall = ({ headers }) =>
-      headers.get('authorization') === 'Bearer token-1'
-        ? new Response('', { status: 401 })
-        : Response.json({ subscription_id: 1 }, { status: 201 })
+    service.onCall = rejecting('token-1')
     await first.createSubscription(subscription)
     await second.createSubscription(subscription)
     await vi.advanceTimersByTimeAsync(0)
@@ -234,10 +216,7 @@ describe('tokenCache', () => {
       },
     }
     await clientWith(service, slow).getAccessToken()
-    service.onCall = ({ headers }) =>
-      headers.get('authorization') === 'Bearer token-1'
-        ? new Response('', { status: 401 })
-        : Response.json({ subscription_id: 1 }, { status: 201 })
+    service.onCall = rejecting('token-1')
     await clientWith(service, slow).createSubscription(subscription)
     await vi.advanceTimersByTimeAsync(100)
     expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
@@ -268,13 +247,7 @@ describe('tokenCache', () => {
     const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message)
     const client = service.client({
       logger: { debug: log, info: log, warn: log, error: log },
-      auth: {
-        authUrl: 'https://auth.acme.example.com',
-        domain: 'acme',
-        clientId: 'subscriber',
-        clientSecret: 'c1ient-s3cret',
-        tokenCache: store,
-      },
+      auth: { ...credentials, tokenCache: store },
     })
     expect(await client.getAccessToken()).toBe('token-1')
     await client.createSubscription(subscription)
@@ -298,10 +271,7 @@ describe('tokenCache', () => {
         const client = service.client({ auth: { ...credentials, tokenCache }, logger })
         const rejected = await client.getAccessToken()
         await vi.advanceTimersByTimeAsync(0)
-        service.onCall = ({ headers }) =>
-          headers.get('authorization') === `Bearer ${rejected}`
-            ? new Response('', { status: 401 })
-            : Response.json({ subscription_id: 1 }, { status: 201 })
+        service.onCall = rejecting(rejected)
         await client.createSubscription(subscription)
         await vi.advanceTimersByTimeAsync(0)
         expect(lines.filter(isFailure)).toEqual([

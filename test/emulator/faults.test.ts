@@ -214,16 +214,6 @@ describe('injected faults of callbacks', () => {
     expect(emulator.callbacks).toMatchObject([{ durationMs: expect.toSatisfy((ms: number) => ms >= 29) }])
   })
 
-  test('three of them end the subscription', async () => {
-    await using emulator = await startEmulator()
-    await created(emulator)
-    emulator.injectFault('callback', { status: 500 }, { times: 3 })
-    for (const subscriptionEnded of [false, false, true]) {
-      expect(await emulator.notify(lowEnergy)).toMatchObject([{ subscriptionEnded }])
-    }
-    expect(emulator.subscriptions).toEqual([])
-  })
-
   test('with a subscriptionId the callbacks of others are left alone, and later faults do not wait', async () => {
     await using emulator = await startEmulator()
     await using receiver = await Receiver.start(emulator)

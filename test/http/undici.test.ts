@@ -281,9 +281,19 @@ describe('a dispatcher', () => {
 
   test('is not closed by the client', async () => {
     const close = vi.fn()
-    const { client } = clientOn(() => ({}), { close, destroy: close })
-    await client.unsubscribe(7)
-    await client.close()
+    const ours = new Reporting((handler, abort) => {
+      start(handler, abort)
+      answer(handler, 204)
+      end(handler)
+    })
+    const clients = [
+      clientOn(() => ({}), { close, destroy: close }).client,
+      clientWith(Object.assign(ours, { close, destroy: close })),
+    ]
+    for (const client of clients) {
+      await client.unsubscribe(7)
+      await client.close()
+    }
     expect(close).not.toHaveBeenCalled()
   })
 })

@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { NotificationClient, OutcomeUnknownError, parseDelivery } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { Agent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { listen } from '../support/listen.js'
 
@@ -67,16 +66,16 @@ describe('the main job over real TLS (interface 1)', () => {
     expect(received[0]?.headers.token).toBe('new')
   })
 
-  test('2,000 concurrent creates on a cold client make one token request and 2,000 subscriptions', async () => {
+  test('200 concurrent creates on a cold client make one token request and 200 subscriptions', async () => {
     await using client = new NotificationClient(emulator.clientOptions)
     const ids = await Promise.all(
-      Array.from({ length: 2_000 }, async (_, index) => {
+      Array.from({ length: 200 }, async (_, index) => {
         const usernames = [`agent-${index}`]
         return (await client.createSubscription({ ...alice, usernames, callbackUrl })).subscriptionId
       }),
     )
-    expect(new Set(ids).size).toBe(2_000)
-    expect(emulator.requestCounts).toMatchObject({ token: 1, create: 2_000 })
+    expect(new Set(ids).size).toBe(200)
+    expect(emulator.requestCounts).toMatchObject({ token: 1, create: 200 })
   })
 
   test.each([
@@ -175,44 +174,4 @@ describe('faults', () => {
       ])
     },
   )
-
-  test('a busy service is asked again', async () => {
-    await using client = new NotificationClient({ ...emulator.clientOptions, retry: { baseDelayMs: 1 } })
-    emulator.injectFault('token', { status: 503 }, { times: 2 })
-    emulator.injectFault('create', { status: 429, headers: { 'retry-after': '0' } }, { times: 2 })
-    await client.createSubscription({ ...alice, callbackUrl })
-    expect(emulator.requestCounts).toMatchObject({ token: 3, create: 3 })
-  })
-
-  test('an answer that comes too late is a timeout of the whole call', async () => {
-    await using client = new NotificationClient(emulator.clientOptions)
-    await client.getAccessToken()
-    emulator.injectFault('unsubscribe', { delayMs: 60_000 })
-    await expect(client.unsubscribe(1, { timeoutMs: 50 })).rejects.toMatchObject({
-      code: 'TIMEOUT',
-      timeoutMs: 50,
-    })
-  })
-})
-
-describe('connections', () => {
-  test('an unknown authority is a ConnectionError that says so and what to do', async () => {
-    const { dispatcher: _, ...options } = emulator.clientOptions
-    await using client = new NotificationClient({ ...options, retry: false })
-    await expect(client.getAccessToken()).rejects.toMatchObject({
-      code: 'CONNECTION',
-      requestSent: false,
-      message: expect.stringMatching(/not trusted here.*ca/s),
-    })
-  })
-
-  test("close() leaves a caller's dispatcher open, and the client refuses later calls", async () => {
-    const dispatcher = new Agent({ connect: { ca: emulator.ca } })
-    const client = new NotificationClient({ ...emulator.clientOptions, dispatcher })
-    await client.getAccessToken()
-    await client.close()
-    await expect(client.getAccessToken()).rejects.toMatchObject({ code: 'CLOSED' })
-    expect(dispatcher.closed).toBe(false)
-    await dispatcher.close()
-  })
 })

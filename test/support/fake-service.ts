@@ -60,6 +60,14 @@ export function fakeService(): FakeService {
   return service
 }
 
+/** Answers 401 to calls with this token, and creates a subscription for all others. */
+export const rejecting =
+  (token: string): Answer =>
+  ({ headers }, count) =>
+    headers.get('authorization') === `Bearer ${token}`
+      ? new Response('', { status: 401 })
+      : Response.json({ subscription_id: count }, { status: 201 })
+
 export function tokenAnswer(accessToken: string, expiresInSeconds = 3600): Response {
   return Response.json({ access_token: accessToken, token_type: 'Bearer', expires_in: expiresInSeconds })
 }
