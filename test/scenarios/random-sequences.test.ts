@@ -4,7 +4,7 @@ import type { CreateSubscriptionInput } from 'notification-subscriber'
 import type { Fault } from 'notification-subscriber/emulator'
 import { describe, test } from 'vitest'
 import { seed, sequences } from '../support/random-runs.js'
-import { hastyMs, Witness } from './witness.js'
+import { hastyMs, Oracle } from './oracle.js'
 
 /** Few enough that identical and overlapping subscriptions are common. */
 const wanted: readonly CreateSubscriptionInput[] = (
@@ -53,13 +53,13 @@ const sequenceOf = (fault: fc.Arbitrary<Fault>): fc.Arbitrary<Command[]> =>
     { minLength: 2, maxLength: 8 },
   )
 
-async function play(witness: Witness, commands: readonly Command[]): Promise<void> {
-  for (const [index, command] of commands.entries()) await obey(witness, command, index)
-  await witness.reset()
+async function play(oracle: Oracle, commands: readonly Command[]): Promise<void> {
+  for (const [index, command] of commands.entries()) await obey(oracle, command, index)
+  await oracle.reset()
 }
 
-async function obey(witness: Witness, { call, which, faults, tokenFault }: Command, index: number) {
-  const { emulator } = witness
+async function obey(oracle: Oracle, { call, which, faults, tokenFault }: Command, index: number) {
+  const { emulator } = oracle
   const operation = call === 'recreate' ? 'create' : call
   for (const fault of faults) {
     const canHappen = operation !== 'unsubscribe' || !('malformedBody' in fault)
@@ -73,12 +73,12 @@ async function obey(witness: Witness, { call, which, faults, tokenFault }: Comma
   const options = { timeoutMs: isSlow ? hastyMs : 30_000 }
   switch (call) {
     case 'unsubscribe':
-      return witness.unsubscribe(witness.idOf(which), options)
+      return oracle.unsubscribe(oracle.idOf(which), options)
     case 'update':
-      return witness.update(witness.idOf(which), `value-${index}`, options)
+      return oracle.update(oracle.idOf(which), `value-${index}`, options)
     default: {
       const input = wanted[which] as CreateSubscriptionInput
-      return witness.create({ ...input, recreateIfExists: call === 'recreate' }, options)
+      return oracle.create({ ...input, recreateIfExists: call === 'recreate' }, options)
     }
   }
 }
@@ -97,8 +97,8 @@ const lanes = [
 
 describe.concurrent('random faults before every answer', () => {
   test.for(lanes)('$numRuns sequences $transport', { timeout: 3_600_000 }, async (lane) => {
-    await using witness = await Witness.of(lane.transport)
-    const property = fc.asyncProperty(sequenceOf(lane.fault), (commands) => play(witness, commands))
+    await using oracle = await Oracle.of(lane.transport)
+    const property = fc.asyncProperty(sequenceOf(lane.fault), (commands) => play(oracle, commands))
     // Each lane plays other sequences.
     await fc.assert(property, { numRuns: lane.numRuns, seed: seed + lane.index })
   })

@@ -1,4 +1,4 @@
-/** Whole addresses are tested where they are given: test/subscriptions/refused-input.test.ts, test/client. */
+/** Whole addresses are tested where they are given: test/subscriptions/schemas.test.ts, test/client/options.test.ts. */
 import { expect, test } from 'vitest'
 import { headerName, headerValue, withoutEndingSlashes, withoutQuery } from '../../src/shared/http-syntax.js'
 

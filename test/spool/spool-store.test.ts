@@ -8,7 +8,7 @@ import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscr
 import { describe, expect, test } from 'vitest'
 import { batchName, letterName, lineOf } from '../../src/spool/file-format.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
-import { randomOf } from '../integration/chaos/support/random.js'
+import { Random } from '../support/random.js'
 import {
   idsOf,
   keep,
@@ -470,7 +470,7 @@ describe.concurrent('damage', () => {
     'of 25 kinds in 25 folders (part %i): each start succeeds, no text is altered, what is whole is delivered, and the damage is reported',
     async (part) => {
       const seed = Number(process.env.RANDOM_SEED ?? 24)
-      const random = randomOf(seed + part * 1_000_003)
+      const random = new Random(seed + part * 1_000_003)
       const unsynced = filesWith({ isUnsynced: true })
       const between = (min: number, max: number) => Math.floor(random.between(min, max))
       for (let round = 0; round < 25; round += 1) {

@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { freePort } from '../../support/listen.js'
+import { Random } from '../../support/random.js'
 import { seed } from '../../support/random-runs.js'
 import { RedisServer } from '../../support/redis-server.js'
 import { Load } from './support/load.js'
 import { Program } from './support/program.js'
-import { randomOf } from './support/random.js'
 
 const token = 'chaos'
 const connections = 32
@@ -63,7 +63,7 @@ class Workers implements AsyncDisposable {
 }
 
 test('with the spool every notification that was answered is worked on, whatever is killed', async () => {
-  const random = randomOf(seed)
+  const random = Random.seeded()
   const folder = await mkdtemp(join(tmpdir(), 'chaos-'))
   await using redis = await RedisServer.start({ appendOnly: true })
   await using workers = new Workers(redis.url)

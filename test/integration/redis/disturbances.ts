@@ -2,9 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Emulator } from 'notification-subscriber/emulator'
 import { expect, vi } from 'vitest'
+import type { Random } from '../../support/random.js'
 import { fastMs } from './fast-time.js'
 import type { KeeperProcesses } from './keeper-processes.js'
-import type { Random } from './random.js'
 
 const configurationReadMs = fastMs(30_000)
 const claimStaleMs = fastMs(120_000)

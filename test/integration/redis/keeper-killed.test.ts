@@ -4,10 +4,10 @@
  * in the end in `keeper-scene.ts`.
  */
 import { expect, test } from 'vitest'
+import { Random } from '../../support/random.js'
 import { RedisServer } from '../../support/redis-server.js'
 import { type Disturbance, Disturbances, plan } from './disturbances.js'
 import { Scene } from './keeper-scene.js'
-import { Random } from './random.js'
 
 test.each([2, 3])(
   '%i keepers, killed again and again: one subscription for each user, and every gap is known',

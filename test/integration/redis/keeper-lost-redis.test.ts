@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Emulator } from 'notification-subscriber/emulator'
 import { expect, test, vi } from 'vitest'
+import { Random } from '../../support/random.js'
 import { RedisServer } from '../../support/redis-server.js'
 import { fastMs } from './fast-time.js'
 import { Scene } from './keeper-scene.js'
-import { Random } from './random.js'
 import { Relay } from './relay.js'
 
 /** Most of what a process does, it has done once in this time. */

@@ -1,6 +1,7 @@
 /** Who is wanted, and was when. */
+
+import type { Random } from '../../support/random.js'
 import type { Span } from './keeper-processes.js'
-import type { Random } from './random.js'
 
 export class RosterHistory {
   readonly wanted = new Map<string, Span[]>()

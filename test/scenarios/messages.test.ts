@@ -17,7 +17,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as z from 'zod'
-import { baseUrl, credentials, fakeService, subscription } from './support/fake-service.js'
+import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
 
 let emulator: Emulator
 beforeAll(async () => {

@@ -1,6 +1,6 @@
-import { seed } from '../../support/random-runs.js'
+import { seed } from './random-runs.js'
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Random numbers (mulberry32) that come again for the same seed. */
 export class Random {
   #state: number
   readonly seed: number
@@ -24,6 +24,11 @@ export class Random {
 
   upTo(limit: number): number {
     return this.next() * limit
+  }
+
+  /** From `min` up to, but without, `max`. */
+  between(min: number, max: number): number {
+    return min + this.upTo(max - min)
   }
 
   chance(share: number): boolean {

@@ -1,4 +1,4 @@
-/** A client under test, and a witness who knows the server's state: each call is made and its outcome judged. */
+/** A client under test, and an oracle: it knows the server's state, makes each call, and compares what the client says of it. */
 import {
   type AnyNotificationError,
   type CreateSubscriptionInput,
@@ -14,7 +14,7 @@ export const hastyMs = 10
 
 export type Transport = 'in process' | 'over TLS'
 
-export class Witness implements AsyncDisposable {
+export class Oracle implements AsyncDisposable {
   readonly emulator: Emulator
   #client: NotificationClient
   readonly #options: NotificationClientOptions
@@ -46,8 +46,8 @@ export class Witness implements AsyncDisposable {
     this.#client = new NotificationClient(this.#options)
   }
 
-  static async of(transport: Transport): Promise<Witness> {
-    return new Witness(await startEmulator(), transport)
+  static async of(transport: Transport): Promise<Oracle> {
+    return new Oracle(await startEmulator(), transport)
   }
 
   /** From here on the service is empty and the client new. */
