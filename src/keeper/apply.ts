@@ -2,7 +2,7 @@
 import { type Call, type Facts, hasSurplus, type Learnt } from './decide.js'
 import {
   earlierStamp,
-  isThere,
+  isSettled,
   overlaps,
   pastStamp,
   type SubscriptionState,
@@ -51,32 +51,40 @@ export interface Applied {
   readonly isProof: boolean
 }
 
+/** What an answer changes. */
+type Changes = Partial<Applied>
+
 /** @param record - as it was before the call */
 export function apply(record: UserRecord, call: Call, answer: Answer, context: Context): Applied {
-  if (answer.kind === 'created') return applyCreated(record, call, answer.id, context)
+  const changes = changesBy(record, call, answer, context)
+  return { record, learnt: context.learnt, report: {}, isProof: false, ...changes }
+}
+
+function changesBy(record: UserRecord, call: Call, answer: Answer, context: Context): Changes {
+  if (answer.kind === 'created') return afterCreated(record, call, answer.id, context)
   switch (call.kind) {
     case 'unsubscribe':
-      return applyUnsubscribe(record, call.key, answer, context)
+      return afterUnsubscribe(record, call.key, answer, context)
     case 'update':
-      return applyUpdate(record, call.key, answer, context)
+      return afterUpdate(record, call.key, answer, context)
     case 'create':
-      return applyConflict(record, call.key, context)
+      return afterConflict(record, call.key, context)
     default:
-      return applyOverlap(record, call, context)
+      return afterOverlap(record, call, context)
   }
 }
 
-function applyCreated(record: UserRecord, call: Call, id: number, context: Context): Applied {
+function afterCreated(record: UserRecord, call: Call, id: number, context: Context): Changes {
   const { facts, learnt, times } = context
   const { generation, names, spec } = facts
   const before = stateOf(record, call.key)
   const { types, callbackUrl } = before ?? spec
   const state = { types, callbackUrl, generation, parameterNames: names, id, provenAt: times.sentAt }
   const noted = noteReplacing(withState(record, state), call, times)
-  if (!isPresent(call.key, facts)) return unchanged(noted, context)
+  if (!isPresent(call.key, facts)) return { record: noted }
 
   const { interruption, ...created } = noted
-  const proven = { learnt: { ...learnt, isProven: true }, isProof: true }
+  const proven = { record: created, learnt: { ...learnt, isProven: true }, isProof: true }
   const gapOf = (cause: KeeperGap['cause'], lastProvenAt: number | undefined) =>
     gapBetween(record.username, lastProvenAt, id, cause, times)
 
@@ -84,96 +92,88 @@ function applyCreated(record: UserRecord, call: Call, id: number, context: Conte
     const isFirst = interruption === undefined && !before?.isOutcomeUnknown
     const cause = before?.isOutcomeUnknown ? 'replaced' : 'changed'
     const gap = isFirst ? {} : { gap: gapOf(cause, interruption?.lastProvenAt) }
-    return { ...proven, record: created, report: { isCreated: true, ...gap } }
+    return { ...proven, report: { isCreated: true, ...gap } }
   }
 
   const provenAt = interruption ? earlierStamp(interruption.lastProvenAt, before.provenAt) : before.provenAt
   if (call.kind === 'recreate' || before.isEnding) {
     const isOwnDoing = before.isEnding || (hasSurplus(before, facts) && !before.isOutcomeUnknown)
     const gap = gapOf(isOwnDoing ? 'changed' : 'replaced', provenAt)
-    return { ...proven, record: created, report: { isRestored: true, gap } }
+    return { ...proven, report: { isRestored: true, gap } }
   }
-  return {
-    ...proven,
-    record: {
-      ...created,
-      restoredCount: record.restoredCount + 1,
-      restoresSinceDelivery: record.restoresSinceDelivery + 1,
-      restoredAt: times.answeredAt,
-    },
-    report: { isRestored: true, gap: gapOf('ended', provenAt), end: endOf(record) },
+  const restored = {
+    ...created,
+    restoredCount: record.restoredCount + 1,
+    restoresSinceDelivery: record.restoresSinceDelivery + 1,
+    restoredAt: times.answeredAt,
   }
+  const report = { isRestored: true, gap: gapOf('ended', provenAt), end: endOf(record) }
+  return { ...proven, record: restored, report }
 }
 
 /** A plain create was answered 409: something stands there. */
-function applyConflict(record: UserRecord, key: string, context: Context): Applied {
-  const { learnt } = context
-  const taken = { ...context, learnt: { ...learnt, taken: union(learnt.taken, [key]) } }
+function afterConflict(record: UserRecord, key: string, context: Context): Changes {
+  const learnt = { ...context.learnt, taken: union(context.learnt.taken, [key]) }
   const state = stateOf(record, key)
-  const isOurs = isThere(state) && !state.isOutcomeUnknown
-  return isOurs ? proveExistence(record, state, key, taken) : unchanged(record, taken)
+  return isSettled(state) ? proof(record, state, key, { ...context, learnt }) : { learnt }
 }
 
 /** A recreate was answered 409. It would have replaced an identical subscription, so nothing of ours exists. */
-function applyOverlap(record: UserRecord, call: Call, context: Context): Applied {
-  const { learnt, times } = context
+function afterOverlap(record: UserRecord, call: Call, { learnt, times }: Context): Changes {
   const { key } = call
-  const overlapped = { ...context, learnt: { ...learnt, overlapped: union(learnt.overlapped, [key]) } }
+  const overlapped = { ...learnt, overlapped: union(learnt.overlapped, [key]) }
   const tried = noteReplacing(record, call, times)
   const state = stateOf(record, key)
-  if (state === undefined) return unchanged(tried, overlapped)
+  if (state === undefined) return { record: tried, learnt: overlapped }
   const { isOutcomeUnknown: _, ...known } = state
-  return unchanged(withState(tried, known.id === undefined ? known : { ...known, isGone: true }), overlapped)
+  const gone = known.id === undefined ? known : { ...known, isGone: true as const }
+  return { record: withState(tried, gone), learnt: overlapped }
 }
 
-function applyUpdate(record: UserRecord, key: string, answer: Answer, context: Context): Applied {
+function afterUpdate(record: UserRecord, key: string, answer: Answer, context: Context): Changes {
   const { facts, learnt } = context
   const state = stateOf(record, key)
-  if (state === undefined) return unchanged(record, context)
+  if (state === undefined) return {}
   if (answer.kind === 'not-found') {
-    const missing = { ...context, learnt: { ...learnt, isMissing: true } }
-    return unchanged(withState(record, { ...state, isGone: true }), missing)
+    return { record: withState(record, { ...state, isGone: true }), learnt: { ...learnt, isMissing: true } }
   }
   const { isGone: _, isOutcomeUnknown: __, isEnding: ___, ...present } = state
   const parameterNames = union(present.parameterNames, facts.names)
-  return proveExistence(record, { ...present, parameterNames, generation: facts.generation }, key, context)
+  return proof(record, { ...present, parameterNames, generation: facts.generation }, key, context)
 }
 
-function applyUnsubscribe(record: UserRecord, key: string, answer: Answer, context: Context): Applied {
-  const { facts, times } = context
-  const learnt = { ...context.learnt, taken: [] }
+function afterUnsubscribe(
+  record: UserRecord,
+  key: string,
+  answer: Answer,
+  { facts, times, learnt: before }: Context,
+): Changes {
+  const learnt = { ...before, taken: [] }
   const state = stateOf(record, key)
-  if (state === undefined) return unchanged(record, { ...context, learnt })
+  if (state === undefined) return { learnt }
   const { id: _, isGone: __, ...unknown } = state
   const ended = state.isOutcomeUnknown ? withState(record, unknown) : withoutState(record, key)
-  if (!facts.isWanted) return unchanged(ended, { ...context, learnt })
-
+  if (!facts.isWanted) return { record: ended, learnt }
   if (isPresent(key, facts) || overlaps(state, facts.spec)) {
     const interruption = record.interruption ?? { lastProvenAt: state.provenAt }
-    return unchanged({ ...ended, interruption }, { ...context, learnt })
+    return { record: { ...ended, interruption }, learnt }
   }
   const successor = stateOf(record, facts.key)
-  if (answer.kind !== 'not-found' || successor?.id === undefined) {
-    return unchanged(ended, { ...context, learnt })
-  }
+  if (answer.kind !== 'not-found' || successor?.id === undefined) return { record: ended, learnt }
   // The subscription had ended before its successor was there.
   const gap = gapBetween(record.username, state.provenAt, successor.id, 'ended', times)
-  return { record: ended, learnt, report: { gap, end: endOf(record) }, isProof: false }
+  return { record: ended, learnt, report: { gap, end: endOf(record) } }
 }
 
-function proveExistence(
+function proof(
   record: UserRecord,
   state: SubscriptionState,
   key: string,
   { facts, learnt, times }: Context,
-): Applied {
+): Changes {
   const proven = withState(record, { ...state, provenAt: times.sentAt })
-  const isProof = isPresent(key, facts)
-  return { record: proven, learnt: isProof ? { ...learnt, isProven: true } : learnt, report: {}, isProof }
-}
-
-function unchanged(record: UserRecord, { learnt }: Context): Applied {
-  return { record, learnt, report: {}, isProof: false }
+  if (!isPresent(key, facts)) return { record: proven, learnt }
+  return { record: proven, learnt: { ...learnt, isProven: true }, isProof: true }
 }
 
 function isPresent(key: string, facts: Facts): boolean {

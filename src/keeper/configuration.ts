@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../notification-types.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
-import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import type { KeeperStore } from './keeper-store.js'
 import { parseStored, type Spec, specKey } from './record.js'
 import type { Problems } from './reporter.js'
 import type { Users } from './users.js'
@@ -123,7 +123,10 @@ export class NewestConfiguration {
   #isSuperseded = false
   #refreshing: Promise<void> | undefined
 
-  constructor(own: Configuration, { store, users, problems }: NewestConfigurationParts) {
+  constructor(
+    own: Configuration,
+    { store, users, problems }: { store: KeeperStore; users: Users; problems: Problems },
+  ) {
     this.#own = own
     this.#store = store
     this.#users = users
@@ -174,9 +177,10 @@ export class NewestConfiguration {
   async #tryRefresh(): Promise<boolean> {
     const own = this.#own
     const announced = this.#announced
-    const { text, stored } = await this.#read()
-    // Lost, or of an older copy of the store.
-    const isBehind = stored === undefined || stored.generation < (announced?.generation ?? 0)
+    const reading = { copy: announced, isExpected: true }
+    const { text, value: stored, isDamaged } = await this.#store.read(storeKey, parseConfiguration, reading)
+    // Lost, or of an older copy of the store; or it cannot be read, and is written again from memory.
+    const isBehind = isDamaged || stored === undefined || stored.generation < (announced?.generation ?? 0)
     if (!isBehind && (await own.isThat(stored))) {
       this.#follow(own, stored)
       return true
@@ -189,8 +193,7 @@ export class NewestConfiguration {
       this.#supersede()
       return true
     }
-    const next =
-      mayAnnounce || announced === undefined ? await successorOf(own, stored, announced) : announced
+    const next = mayAnnounce ? await successorOf(own, stored, announced) : announced
     if (!(await this.#store.compareAndSet(storeKey, text, JSON.stringify(next)))) return false
     await this.#store.verify(storeKey)
     if (stored === undefined && announced !== undefined) this.#store.reportLoss()
@@ -202,18 +205,6 @@ export class NewestConfiguration {
   async #isRotated(stored: StoredConfiguration): Promise<boolean> {
     const matches = await Promise.all(this.#rotated.map((before) => before.isThat(stored)))
     return matches.includes(true)
-  }
-
-  /** A text that cannot be read is written again from memory. */
-  async #read(): Promise<{ text: string | undefined; stored: StoredConfiguration | undefined }> {
-    try {
-      const { text, value } = await this.#store.read(storeKey, parseConfiguration, { isExpected: true })
-      return { text, stored: value }
-    } catch (error) {
-      const isDamaged = error instanceof KeyFailure && error.text !== undefined
-      if (!isDamaged || this.#announced === undefined) throw error
-      return { text: error.text, stored: undefined }
-    }
   }
 
   #follow(configuration: Configuration, stored: StoredConfiguration): void {
@@ -231,12 +222,6 @@ export class NewestConfiguration {
     this.#rotated = []
     this.#problems.begin('SUPERSEDED', supersededMessage)
   }
-}
-
-interface NewestConfigurationParts {
-  readonly store: KeeperStore
-  readonly users: Users
-  readonly problems: Problems
 }
 
 /** What the store is to hold when this configuration succeeds the present one. */

@@ -12,24 +12,14 @@ import { delay, storeTimeoutMs } from './timing.js'
 export class StoreUnavailable extends Error {}
 
 /** The store works, but what it holds under one key cannot be read or written. */
-export class KeyFailure extends Error {
-  readonly #text: string | undefined
-
-  constructor(message: string, text: string | undefined, options?: ErrorOptions) {
-    super(message, options)
-    this.#text = text
-  }
-
-  /** What cannot be read, if it could be got. Not a property of the error, because loggers print those. */
-  get text(): string | undefined {
-    return this.#text
-  }
-}
+export class KeyFailure extends Error {}
 
 /** What stands under a key: the text, for the next `compareAndSet`, and its value. */
 export interface Stored<Value> {
   readonly text: string | undefined
   readonly value: Value | undefined
+  /** Whether the text cannot be read, and the value is a copy from memory, to be written again. */
+  readonly isDamaged: boolean
 }
 
 /** Written and read to find out whether the store works. */
@@ -71,6 +61,7 @@ export class KeeperStore {
 
   /**
    * @param parse - returns `undefined` for a text that it cannot read
+   * @param copy - the value in memory, which takes the place of one that cannot be read
    * @param isExpected - whether there must be something: some stores answer a failure with nothing, so nothing is
    * believed only of a store that has just proven to work
    * @throws StoreUnavailable, KeyFailure
@@ -78,7 +69,7 @@ export class KeeperStore {
   async read<Value>(
     key: string,
     parse: (text: string) => Value | undefined,
-    { isExpected = false } = {},
+    { copy, isExpected = false }: { copy?: Value | undefined; isExpected?: boolean } = {},
   ): Promise<Stored<Value>> {
     let text = await this.#get(key)
     if (text === undefined && isExpected) {
@@ -86,9 +77,13 @@ export class KeeperStore {
       text = await this.#get(key)
     }
     const value = text === undefined ? undefined : parse(text)
-    if (text !== undefined && value === undefined) throw this.#keyFailed(key, 'read', text)
-    this.#keyWorks(key, 'read')
-    return { text, value }
+    if (text === undefined || value !== undefined) {
+      this.#keyWorks(key, 'read')
+      return { text, value, isDamaged: false }
+    }
+    const error = this.#keyFailed(key, 'read')
+    if (copy === undefined) throw error
+    return { text, value: copy, isDamaged: true }
   }
 
   /**
@@ -128,7 +123,7 @@ export class KeeperStore {
       if (await attempt()) return
       await delay(Math.random() * round * roundPauseMs)
     }
-    throw this.#keyFailed(key, 'write', undefined, new Error('The value was another one at every attempt.'))
+    throw this.#keyFailed(key, 'write', new Error('The value was another one at every attempt.'))
   }
 
   /** Some stores forget what they have confirmed. @throws StoreUnavailable if there is nothing under the key; KeyFailure */
@@ -200,7 +195,7 @@ export class KeeperStore {
       return await run(name, true)
     } catch (cause) {
       // Another key works, so it was no fault of a moment: the fault is this key's.
-      throw this.#keyFailed(key, access, undefined, cause)
+      throw this.#keyFailed(key, access, cause)
     }
   }
 
@@ -232,8 +227,8 @@ export class KeeperStore {
     return new StoreUnavailable(failingMessage, { cause: error })
   }
 
-  #keyFailed(key: string, access: 'read' | 'write', text: string | undefined, cause?: unknown): KeyFailure {
-    const error = new KeyFailure(keyMessage(this.#nameOf(key)), text, { cause })
+  #keyFailed(key: string, access: 'read' | 'write', cause?: unknown): KeyFailure {
+    const error = new KeyFailure(keyMessage(this.#nameOf(key)), { cause })
     if (this.#failedKeys.get(key) !== 'write') this.#failedKeys.set(key, access)
     this.#problems.begin('STORE', error.message, { about: key, error: cause ?? error })
     return error

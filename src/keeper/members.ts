@@ -96,17 +96,11 @@ export class Members {
     return (await this.#read(shardOf(username))).shard.has(username)
   }
 
-  /** A shard that cannot be read is the one that was read before, and has to be written again. */
   async #read(index: number): Promise<{ shard: Shard; text: string | undefined; isDamaged: boolean }> {
-    try {
-      const { text, value = new Map() } = await this.#store.read(keyOf(index), parseShard)
-      this.#shards[index] = value
-      return { shard: value, text, isDamaged: false }
-    } catch (error) {
-      const known = this.#shards[index]
-      if (!(error instanceof KeyFailure) || error.text === undefined || known === undefined) throw error
-      return { shard: known, text: error.text, isDamaged: true }
-    }
+    const stored = await this.#store.read(keyOf(index), parseShard, { copy: this.#shards[index] })
+    const { text, value: shard = new Map(), isDamaged } = stored
+    this.#shards[index] = shard
+    return { shard, text, isDamaged }
   }
 
   async #change(index: number, change: (shard: Map<string, Standing>) => void): Promise<void> {

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { NewestConfiguration } from './configuration.js'
 import type { Call } from './decide.js'
-import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import type { KeeperStore } from './keeper-store.js'
 import {
   type Claim,
   isThere,
@@ -62,33 +62,20 @@ export class Records {
   async read(user: User): Promise<News> {
     const known = user.record?.isRemoved ? undefined : user.record
     const { store } = this.#parts
-    let text: string | undefined
-    let record: UserRecord | undefined
-    try {
-      const stored = await store.read(user.key, (text) => recordOf(user, text), {
-        isExpected: known !== undefined,
-      })
-      text = stored.text
-      record = stored.value
-    } catch (error) {
-      if (known === undefined || !(error instanceof KeyFailure) || error.text === undefined) throw error
-      return this.#putBack(user, known, error.text)
-    }
+    const reading = { copy: known, isExpected: known !== undefined }
+    const { text, value, isDamaged } = await store.read(user.key, (text) => recordOf(user, text), reading)
     if (text !== undefined && text === user.text) {
       user.readSince = performance.now()
       return noNews
     }
-    if (record === undefined) {
-      return known === undefined
-        ? this.#take(user, undefined, undefined)
-        : this.#putBack(user, known, undefined)
-    }
-    if (known !== undefined && record.born !== known.born) this.#noteNewStore(user, known, record)
+    if (known === undefined) return this.#take(user, text, value)
+    if (isDamaged || value === undefined) return this.#putBack(user, known, text)
+    if (value.born !== known.born) this.#noteNewStore(user, known, value)
     // A claim in an older copy may be of a call that is in flight now.
-    else if (known !== undefined && record.version < known.version && record.claim === undefined) {
+    else if (value.version < known.version && value.claim === undefined) {
       return this.#putBack(user, known, text)
     }
-    return this.#take(user, text, record)
+    return this.#take(user, text, value)
   }
 
   /**

@@ -40,7 +40,7 @@ describe('a store that fails', () => {
     await expect(store.read('one', parse)).rejects.toThrow(StoreUnavailable)
     await store.checkAgain()
     expect(store.isFailing).toBe(false)
-    expect(await store.read('one', parse)).toEqual({ text: undefined, value: undefined })
+    expect(await store.read('one', parse)).toMatchObject({ text: undefined, value: undefined })
     expect(reported).toEqual(['STORE', 'STORE resolved'])
   })
 
@@ -65,7 +65,7 @@ describe('a fault of one key', () => {
       faults.get?.clear()
       return set.call(map, key, value)
     }
-    expect(await store.read('one', parse)).toEqual({ text: 'good', value: 'good' })
+    expect(await store.read('one', parse)).toMatchObject({ text: 'good', value: 'good' })
     expect(reported).toEqual([])
   })
 
@@ -73,17 +73,19 @@ describe('a fault of one key', () => {
     const { faults, map, reported, store } = storeWith({ get: new Set(['name:bad']) })
     await expect(store.read('bad', parse)).rejects.toThrow(KeyFailure)
     map.set('name:fine', 'good')
-    expect(await store.read('fine', parse)).toEqual({ text: 'good', value: 'good' })
+    expect(await store.read('fine', parse)).toMatchObject({ text: 'good', value: 'good' })
     expect(store.isFailing).toBe(false)
     faults.get?.clear()
     await store.read('bad', parse)
     expect(reported).toEqual(['STORE name:bad', 'STORE name:bad resolved'])
   })
 
-  test('shows what cannot be read, so that it can be written over', async () => {
+  test('that cannot be read is the copy from memory, which can be written over it', async () => {
     const { map, store } = storeWith()
     map.set('name:bad', 'garbage')
-    await expect(store.read('bad', parse)).rejects.toMatchObject({ text: 'garbage' })
+    await expect(store.read('bad', parse)).rejects.toThrow(KeyFailure)
+    const stored = await store.read('bad', parse, { copy: 'good' })
+    expect(stored).toEqual({ text: 'garbage', value: 'good', isDamaged: true })
   })
 
   test('puts nothing of what it holds into a log', async () => {
