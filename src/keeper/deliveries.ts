@@ -1,16 +1,16 @@
-/** Deliveries: proof of the subscriptions that the keeper knows, and a problem for those that it does not. */
-
+/**
+ * What the keeper learns of the receiver. Deliveries are proof of the subscriptions that the keeper knows, and a problem if
+ * they are of others. Ends that were found say that the receiver failed, and that others may have ended, too.
+ */
 import type { NewestConfiguration } from './configuration.js'
-import type { Incidents } from './incidents.js'
 import { KeyFailure } from './keeper-store.js'
 import type { CircuitBreaker } from './limiter.js'
 import { RecordChanged, type Records } from './records.js'
 import type { Problems } from './reporter.js'
 import type { Roster } from './roster.js'
-import { deliveryLagMs, type Instant, presentInstant } from './timing.js'
+import { deliveryLagMs, type Instant, minute, presentInstant } from './timing.js'
 import type { Delivery, User, Users } from './users.js'
 
-const minute = 60_000
 /** A delivery with an unknown id may be of a subscription whose create is in flight. */
 const patienceMs = minute
 /** How often the store is searched for unknown ids at most. */
@@ -104,7 +104,7 @@ export class Deliveries {
         problems.resolve('STRAY', id)
       } else if (isCandidate([id, each]) && !isSettling) {
         each.isReported = true
-        problems.begin('STRAY', messageOf(id), { about: id, subscriptionId: id })
+        problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
       }
     }
   }
@@ -157,11 +157,82 @@ async function readPatiently(records: Records, user: User): Promise<void> {
   }
 }
 
-function messageOf(id: number): string {
+/** Without another end for this time, or an interval if that is longer, the incident is over. */
+const quietMs = 15 * minute
+/** At most one sweep in this time because of ends that were found. */
+const sweepPauseMs = minute
+
+export class Incidents {
+  readonly #problems: Problems
+  readonly #quietMs: number
+  #lastEndSince = Number.NEGATIVE_INFINITY
+  #lastSweepSince = Number.NEGATIVE_INFINITY
+  #wantsSweep = false
+  /** Whether a restored subscription has delivered since the last end. */
+  #isReceiverWorking = false
+
+  constructor(problems: Problems, sweepIntervalMs: number) {
+    this.#problems = problems
+    this.#quietMs = Math.max(quietMs, sweepIntervalMs)
+  }
+
+  /** When the last end was found; monotonic. */
+  get lastEndSince(): number {
+    return this.#lastEndSince
+  }
+
+  /** @param isFirst - whether the user has delivered since the last end: one that ends again says nothing of others */
+  foundEnd(username: string, isFirst: boolean): void {
+    const now = performance.now()
+    const isNewIncident = now - this.#lastEndSince >= this.#quietMs
+    this.#lastEndSince = now
+    this.#isReceiverWorking = false
+    if (isFirst || isNewIncident) this.#wantsSweep = true
+    this.#problems.addUser('RECEIVER_SUSPECTED', username, incidentMessage)
+  }
+
+  /** A subscription that was restored has delivered. */
+  delivered(): void {
+    this.#isReceiverWorking = true
+  }
+
+  /** Whether a sweep is to find what ended with the others; says so once. */
+  takeSweep(): boolean {
+    const now = performance.now()
+    if (!this.#wantsSweep || now - this.#lastSweepSince < sweepPauseMs) return false
+    this.#wantsSweep = false
+    this.#lastSweepSince = now
+    return true
+  }
+
+  /** A sweep that begins now finds everything. */
+  forgetSweep(): void {
+    this.#wantsSweep = false
+  }
+
+  review(): void {
+    const waitMs = this.#isReceiverWorking ? minute : this.#quietMs
+    if (performance.now() - this.#lastEndSince >= waitMs) this.#problems.resolveOfUsers('RECEIVER_SUSPECTED')
+  }
+}
+
+function strayMessage(id: number): string {
   return (
     `Deliveries arrive of subscription ${id}, which this keeper does not know. The keeper may have made it all the same, ` +
     'and lost the answer, or what was in its store. If nobody else needs the subscription, call ' +
     `\`client.unsubscribe(${id})\` and then \`sweep()\`, which subscribes its user again if the roster has that user. ` +
     'If several keepers share this receiver, set `reportStrays: false`.'
+  )
+}
+
+function incidentMessage(userCount: number): string {
+  const found =
+    userCount === 1
+      ? 'A subscription was found ended and is'
+      : `${userCount} subscriptions were found ended and are`
+  return (
+    `${found} restored. The service ends a subscription after three failed callbacks in a row: the receiver was probably ` +
+    'down, slow or refusing. Look at its log, and at the log of what stands in front of it, since `lastProvenAt` of the ' +
+    'gap, which `onGap` gets, or else the line `subscription.restored` in the log.'
   )
 }

@@ -2,8 +2,7 @@
  * When what is done: a tick each second while a keeper watches or sweeps. Reconciles users when they are due, makes
  * sweeps one after the other, tests whether a service that failed is back, and looks after the store.
  */
-import type { Deliveries } from './deliveries.js'
-import type { Incidents } from './incidents.js'
+import type { Deliveries, Incidents } from './deliveries.js'
 import { KeyFailure, StoreUnavailable } from './keeper-store.js'
 import type { Purpose } from './reconciliation.js'
 import { isThere } from './record.js'
