@@ -1,100 +1,166 @@
 /** design.md, "Requests": bodies are read up to 1 MiB; a body that breaks off spoils a success only. */
-import { type FetchResponseLike, ResponseValidationError } from 'notification-subscriber'
+import { type NotificationClientOptions, ResponseValidationError } from 'notification-subscriber'
+import { Dispatcher } from 'undici'
 import { describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
 
 const limit = 1024 * 1024
-const bytes = (text: string) => new TextEncoder().encode(text)
+const auth = { getAccessToken: () => 'token' }
 
-/** A client of a service that gives this answer, and what has become of the answer's body. */
-function clientAnswered(status: number, chunks: readonly (string | Error)[]) {
-  const body = { read: 0, returned: false }
+interface Answer {
+  readonly status: number
+  /** The pieces of the body. An error breaks it off. */
+  readonly chunks: readonly (Uint8Array | string | Error)[]
+  /** How many pieces were read, the end included, and whether the sender was let go before the end. */
+  readonly body: { read: number; isLetGo: boolean }
+}
+
+function nextOf({ chunks, body }: Answer): Uint8Array | undefined {
+  const chunk = chunks[body.read++]
+  if (chunk instanceof Error) throw chunk
+  return typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk
+}
+
+function streamOf(answer: Answer): AsyncIterable<Uint8Array> {
   const iterator: AsyncIterator<Uint8Array> = {
     async next() {
-      const chunk = chunks[body.read++]
-      if (chunk instanceof Error) throw chunk
-      return chunk === undefined ? { done: true, value: undefined } : { done: false, value: bytes(chunk) }
+      const value = nextOf(answer)
+      return value === undefined ? { done: true, value } : { done: false, value }
     },
     async return() {
-      body.returned = true
+      answer.body.isLetGo = true
       throw new Error('the connection is gone')
     },
   }
-  const answer: FetchResponseLike = {
-    status,
-    body: { [Symbol.asyncIterator]: () => iterator },
-    text: () => expect.fail('the body is a stream'),
-  }
-  const auth = { getAccessToken: () => 'token' }
-  const client = fakeService().client({ auth, fetch: async () => answer, retry: false })
-  return { client, body }
+  return { [Symbol.asyncIterator]: () => iterator }
 }
 
-describe('the limit of 1 MiB', () => {
-  test('a body of exactly that is read whole, to its end', async () => {
+/** A dispatcher of our undici. */
+class Answering extends Dispatcher {
+  readonly #answer: Answer
+
+  constructor(answer: Answer) {
+    super()
+    this.#answer = answer
+  }
+
+  override dispatch(_options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const { status, body } = this.#answer
+    handler.onConnect?.(() => {
+      body.isLetGo = true
+    })
+    handler.onHeaders?.(status, [], () => {}, '')
+    try {
+      for (let chunk = nextOf(this.#answer); chunk !== undefined; chunk = nextOf(this.#answer)) {
+        handler.onData?.(Buffer.from(chunk))
+        if (body.isLetGo) return true
+      }
+      handler.onComplete?.([])
+    } catch (error) {
+      handler.onError?.(error as Error)
+    }
+    return true
+  }
+}
+
+const transports: Record<string, (answer: Answer) => Partial<NotificationClientOptions>> = {
+  fetch: (answer) => ({
+    fetch: async () => ({
+      status: answer.status,
+      body: streamOf(answer),
+      text: () => expect.fail('the body is a stream'),
+    }),
+  }),
+  'a dispatcher of our undici': (answer) => ({ dispatcher: new Answering(answer) }),
+  'a dispatcher of another make': (answer) => ({
+    dispatcher: {
+      request: async () => ({ statusCode: answer.status, headers: {}, body: streamOf(answer) }),
+    },
+  }),
+}
+
+describe.each(Object.entries(transports))('over %s', (_name, transport) => {
+  /** A client of a service that gives this answer, and what has become of the answer's body. */
+  function clientAnswered(status: number, chunks: Answer['chunks']) {
+    const body = { read: 0, isLetGo: false }
+    const options = transport({ status, chunks, body })
+    return { client: fakeService().client({ auth, fetch: undefined, retry: false, ...options }), body }
+  }
+
+  test('a body of exactly 1 MiB is read whole, to its end', async () => {
     const end = '{"subscription_id":1}'
     const { client, body } = clientAnswered(201, [' '.repeat(limit - end.length), end])
     await expect(client.createSubscription(subscription)).resolves.toEqual({ subscriptionId: 1 })
-    expect(body).toEqual({ read: 3, returned: false })
+    expect(body).toEqual({ read: 3, isLetGo: false })
   })
 
   test('a longer one is cut off there, and its sender is let go', async () => {
     const { client, body } = clientAnswered(400, ['x'.repeat(limit - 1), 'yz', 'never read'])
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400 })
-    expect(body).toEqual({ read: 2, returned: true })
+    expect(body).toEqual({ read: 2, isLetGo: true })
   })
 
-  test('beyond it, a 201 is not usable', async () => {
+  test('beyond 1 MiB, a 201 is not usable', async () => {
     const { client } = clientAnswered(201, [' '.repeat(limit), '{"subscription_id":1}'])
-    const refused = await failureOf(client.createSubscription(subscription))
-    expect(refused).toBeInstanceOf(ResponseValidationError)
-    expect(refused).toMatchObject({ issues: [{ path: [], message: 'is incomplete or too long' }] })
+    const error = await failureOf(client.createSubscription(subscription))
+    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ issues: [{ path: [], message: 'is incomplete or too long' }] })
   })
-})
 
-describe('a body that breaks off', () => {
   const broken = Object.assign(new Error('terminated'), { code: 'UND_ERR_SOCKET' })
 
-  test.each([199, 300, 400, 500])('after %i keeps what arrived: the status is the answer', async (status) => {
-    const { client } = clientAnswered(status, ['what arr', 'ived', broken])
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ code: 'API', status, body: 'what arrived' })
-  })
+  test.each([300, 400, 500])(
+    'a body that breaks off after %i keeps what arrived: the status is the answer',
+    async (status) => {
+      const { client } = clientAnswered(status, ['what arr', 'ived', broken])
+      await expect(client.unsubscribe(1)).rejects.toMatchObject({ code: 'API', status, body: 'what arrived' })
+    },
+  )
 
-  test.each([200, 299])('after %i is a broken connection: its content is needed', async (status) => {
-    const { client } = clientAnswered(status, ['{"subscr', broken])
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
-    await expect(
-      clientAnswered(status, [broken]).client.createSubscription(subscription),
-    ).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'CONNECTION' } })
+  test.each([200, 299])(
+    'a body that breaks off after %i is a broken connection: its content is needed',
+    async (status) => {
+      const { client } = clientAnswered(status, ['{"subscr', broken])
+      await expect(client.unsubscribe(1)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
+      const creates = clientAnswered(status, [broken]).client
+      await expect(creates.createSubscription(subscription)).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        cause: { code: 'CONNECTION' },
+      })
+    },
+  )
+
+  test('characters may be split between chunks', async () => {
+    const umlaut = new TextEncoder().encode('ü')
+    const { client } = clientAnswered(400, [umlaut.subarray(0, 1), umlaut.subarray(1)])
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: 'ü' })
   })
 })
 
-describe('text', () => {
-  test('characters may be split between chunks', async () => {
-    const umlaut = bytes('ü')
-    const answer: FetchResponseLike = {
-      status: 400,
-      body: (async function* () {
-        yield umlaut.subarray(0, 1)
-        yield umlaut.subarray(1)
-      })(),
-      text: () => expect.fail('the body is a stream'),
-    }
-    const auth = { getAccessToken: () => 'token' }
-    const client = fakeService().client({ auth, fetch: async () => answer })
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: 'ü' })
-  })
+describe('a fetch may answer with', () => {
+  const clientOn = (answer: object) =>
+    fakeService().client({
+      auth,
+      fetch: async () => ({ text: async () => 'from text()', ...answer }) as never,
+    })
 
   test.each([
     ['null', null, ''],
     ['missing', undefined, 'from text()'],
     ['of a kind that cannot be read in parts', {}, 'from text()'],
     ['a string', 'text', 'from text()'],
-  ])('a body that is %s is read as a fetch has it', async (_name, body, expected) => {
-    const auth = { getAccessToken: () => 'token' }
-    const answer = { status: 400, text: async () => 'from text()', ...(body !== undefined && { body }) }
-    const client = fakeService().client({ auth, fetch: async () => answer })
+  ])('a body that is %s', async (_name, body, expected) => {
+    const client = clientOn({ status: 400, ...(body !== undefined && { body }) })
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: expected, retryAfterMs: undefined })
+  })
+
+  test('199, after which a body that breaks off keeps what arrived, too', async () => {
+    const chunks = ['what arrived', new Error('terminated')]
+    const client = clientOn({
+      status: 199,
+      body: streamOf({ status: 199, chunks, body: { read: 0, isLetGo: false } }),
+    })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 199, body: 'what arrived' })
   })
 })

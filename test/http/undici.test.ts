@@ -208,21 +208,6 @@ describe('a dispatcher', () => {
       await expect(call).rejects.toMatchObject({ code: 'CONNECTION', requestSent: true })
     })
 
-    test.each([
-      [200, { code: 'CONNECTION', requestSent: true }],
-      [299, { code: 'CONNECTION', requestSent: true }],
-      [300, { code: 'API', status: 300, body: 'half' }],
-      [404, { code: 'SUBSCRIPTION_NOT_FOUND', status: 404, body: 'half' }],
-    ])('a body that breaks off after %i', async (status, error) => {
-      const call = onReporting((handler, abort) => {
-        start(handler, abort)
-        answer(handler, status)
-        data(handler, 'half')
-        fail(handler)
-      })
-      await expect(call).rejects.toMatchObject(error)
-    })
-
     test('the connection of a body that is too long is given up, and what comes after it ignored', async () => {
       const abort = vi.fn()
       const call = onReporting((handler, give) => {
