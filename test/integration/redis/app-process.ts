@@ -9,8 +9,8 @@ import { bundleProgram } from './bundle-program.js'
 import type { StoreKind } from './stores.js'
 
 /**
- * For a test that counts the requests of many processes: a busy machine may keep the one that asks from running for a
- * second, and then the others ask, too.
+ * For a test that counts the requests of many processes, or measures how long their calls take: a busy machine may keep a
+ * process from running for a second.
  */
 export const triedThrice = { retry: 2 }
 

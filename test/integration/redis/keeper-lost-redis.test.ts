@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Emulator } from 'notification-subscriber/emulator'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.js'
 import { Random } from '../../support/random.js'
 import { RedisServer } from '../../support/redis-server.js'
 import { fastMs } from './fast-time.js'
@@ -69,7 +70,7 @@ test.concurrent.each(['sweep', 'rotation'] as const)(
     await using scene = await Scene.start({ redis: primary, random, processes: 2 })
     const { keepers, emulator } = scene
     await scene.expectSettled(primary.url)
-    await vi.waitFor(async () => expect(await storedCount(replica.url)).toBe(await storedCount(primary.url)))
+    await eventually(async () => expect(await storedCount(replica.url)).toBe(await storedCount(primary.url)))
 
     scene.endSome(6)
     // From now on nothing that is written reaches the replica.

@@ -107,7 +107,7 @@ describe('a Redis that is away', () => {
     ['stopped', 'before the start'],
     ['killed', 'in the middle'],
     ['stopped', 'in the middle'],
-  ] as const)('%s %s: every call succeeds, delayed by at most 1.5 s', async (how, when) => {
+  ] as const)('%s %s: every call succeeds, delayed by at most 1.5 s', triedThrice, async (how, when) => {
     await using server = await RedisServer.start()
     await using emulator = await startEmulator({ tokenLifetimeSeconds: 3 })
     const outage = outages[how]
@@ -139,21 +139,25 @@ describe('a Redis that is away', () => {
   })
 })
 
-test('a process that is killed while it requests a token delays the others by less than 1.5 s', async () => {
-  await using server = await RedisServer.start()
-  await using emulator = await startEmulator()
-  const [dying, ...others] = await startApps(5, emulator, 'ioredis', server)
-  emulator.injectFault('token', { delayMs: 20_000 }, { times: 1 })
-  dying?.begin()
-  await expect.poll(() => emulator.requestCounts.token).toBe(1)
-  await dying?.kill()
-  for (const app of others) app.begin()
-  await setTimeout(3_000)
-  const reports = await endAll(others)
-  expectAllWell(reports)
-  expect(emulator.requestCounts.token).toBeGreaterThanOrEqual(2)
-  expectShortDelays(reports)
-})
+test(
+  'a process that is killed while it requests a token delays the others by less than 1.5 s',
+  triedThrice,
+  async () => {
+    await using server = await RedisServer.start()
+    await using emulator = await startEmulator()
+    const [dying, ...others] = await startApps(5, emulator, 'ioredis', server)
+    emulator.injectFault('token', { delayMs: 20_000 }, { times: 1 })
+    dying?.begin()
+    await expect.poll(() => emulator.requestCounts.token).toBe(1)
+    await dying?.kill()
+    for (const app of others) app.begin()
+    await setTimeout(3_000)
+    const reports = await endAll(others)
+    expectAllWell(reports)
+    expect(emulator.requestCounts.token).toBeGreaterThanOrEqual(2)
+    expectShortDelays(reports)
+  },
+)
 
 test('Keyv, while its Redis is down: the log says once that nothing is kept, and every call succeeds', async () => {
   await using server = await RedisServer.start()
