@@ -3,14 +3,15 @@ import { type Issue, SpoolError } from '../errors.js'
 import { isBytes } from '../webhooks/body.js'
 import {
   contentOf,
+  type FileFields,
   jsonOf,
-  type LetterFields,
-  letterName,
   lineOf,
+  nameOf,
   receivedAtOf,
   roomOf,
+  untried,
 } from './file-format.js'
-import { type SpoolFolder, unlessGone } from './folder.js'
+import type { SpoolFolder } from './folder.js'
 import type { SpoolReports } from './spool-options.js'
 
 /** A body that the spool keeps for a person to look at; see `DeliverySpool.deadLetters`. */
@@ -48,7 +49,7 @@ const maxInvalidBytes = 16 * 2 ** 20
 export class DeadLetters {
   readonly #folder: SpoolFolder
   readonly #reports: SpoolReports
-  readonly #letters = new Map<number, LetterFields>()
+  readonly #letters = new Map<number, FileFields>()
   #keptBytes = 0
 
   constructor(folder: SpoolFolder, reports: SpoolReports) {
@@ -75,12 +76,12 @@ export class DeadLetters {
   }
 
   /** Counts a letter that is on the disk. */
-  track(fields: LetterFields): void {
+  track(fields: FileFields): void {
     this.#letters.set(fields.id, fields)
     if (fields.kind !== 'invalid') this.#keptBytes += roomOf(fields.bytes)
   }
 
-  #forget({ id, kind, bytes }: LetterFields): boolean {
+  #forget({ id, kind, bytes }: FileFields): boolean {
     const isKnown = this.#letters.delete(id)
     if (isKnown && kind !== 'invalid') this.#keptBytes -= roomOf(bytes)
     return isKnown
@@ -91,11 +92,11 @@ export class DeadLetters {
    *
    * @throws `SpoolError` if the disk fails or is full
    */
-  async add(fields: Omit<LetterFields, 'bytes'>, text: string, details: LetterDetails): Promise<void> {
-    const content = Buffer.concat([lineOf(fields.id, text), lineOf(fields.id + 1, JSON.stringify(details))])
-    const letter = { ...fields, bytes: content.length }
-    await this.#folder.write(letterName(letter), content)
-    this.track(letter)
+  async add(id: number, kind: FileFields['kind'], text: string, details: LetterDetails): Promise<void> {
+    const content = Buffer.concat([lineOf(id, text), lineOf(id + 1, JSON.stringify(details))])
+    const fields = { kind, ...untried, id, count: 2, bytes: content.length }
+    await this.#folder.write(nameOf(fields), content)
+    this.track(fields)
   }
 
   /**
@@ -109,7 +110,7 @@ export class DeadLetters {
     if (Buffer.byteLength(text) > maxInvalidBytes) {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
-    await this.add({ id, kind: 'invalid' }, text, { issues })
+    await this.add(id, 'invalid', text, { issues })
     await this.#dropOldestInvalid()
   }
 
@@ -124,8 +125,8 @@ export class DeadLetters {
   }
 
   /** Turns the file of a delivery into a letter without details. Needs no room on the disk. */
-  async adopt(file: string, fields: LetterFields): Promise<void> {
-    await this.#folder.rename(file, letterName(fields))
+  async adopt(name: string, fields: FileFields): Promise<void> {
+    await this.#folder.rename(name, nameOf(fields))
     this.track(fields)
   }
 
@@ -133,15 +134,13 @@ export class DeadLetters {
   async read(id: number): Promise<DeadLetter | undefined> {
     const fields = this.#letters.get(id)
     if (fields === undefined) return undefined
-    const name = letterName(fields)
-    const content = await this.#folder.read(name).catch(unlessGone)
-    const { lines, damagedAt } = contentOf(content ?? Buffer.alloc(0), { ...fields, count: 2 })
-    const first = lines.find((line) => line.id === id)
-    const second = lines.find((line) => line.id === id + 1)
+    const name = nameOf(fields)
+    const { lines, damagedAt } = contentOf(await this.#folder.read(name), fields)
+    const [first, second] = lines
     if (first === undefined || damagedAt.length > 0) {
-      if (content) await this.#folder.keepDamaged(name)
+      await this.#folder.keepDamaged(name)
       // Not if it was discarded, or found damaged by another reader, meanwhile.
-      if (this.#forget(fields)) this.#reports.damaged(name, content && damagedAt[0])
+      if (this.#forget(fields)) this.#reports.damaged(name, damagedAt[0])
       return undefined
     }
     const { kind } = fields
@@ -161,7 +160,7 @@ export class DeadLetters {
     this.#forget(fields)
     try {
       await first()
-      await this.#folder.remove(letterName(fields))
+      await this.#folder.remove(nameOf(fields))
       return true
     } catch (error) {
       this.track(fields)

@@ -10,41 +10,34 @@ import { refuseDeep } from '../shared/json.js'
 import { messageOf } from '../shared/text.js'
 import { invalidDelivery } from '../webhooks/parse.js'
 
-/** What the name of a batch says. */
-export interface BatchFields {
-  /** When the batch is to be tried again, on the clock of the deliverer; 0 if it was never tried. */
-  readonly dueAt: number
+/**
+ * What is in a file: deliveries that wait; or a dead letter, which is a body that never was a delivery, a kept delivery
+ * that fails, or one that cannot be read any more.
+ */
+const kinds = ['batch', 'invalid', 'stuck', 'unreadable'] as const
+
+/** What the name of a file says. */
+export interface FileFields extends NextAttempt {
+  readonly kind: (typeof kinds)[number]
   /** The id of the first entry; the others have the ids that follow. See {@link receivedAtOf}. */
   readonly id: number
-  /** How often its entries have failed. */
-  readonly attempts: number
-  /** When `onStuck` was called last, on the clock of the deliverer; 0 if never. */
-  readonly reportedAt: number
-  /** How many entries the file was written with. */
+  /** How many lines the file was written with. */
   readonly count: number
   /** Size of the file. */
   readonly bytes: number
 }
 
-/** Kinds of dead letters: a body that never was a delivery, a kept delivery that fails, one that cannot be read. */
-const letterKinds = ['invalid', 'stuck', 'unreadable'] as const
-
-/** What the name of a dead letter says. */
-export interface LetterFields {
-  readonly id: number
-  readonly kind: (typeof letterKinds)[number]
-  readonly bytes: number
+/** When the entries of a file are to be tried again. */
+export interface NextAttempt {
+  /** On the clock of the deliverer; 0 if they were never tried. */
+  readonly dueAt: number
+  /** How often they have failed. */
+  readonly attempts: number
+  /** When `onStuck` was called last, on the clock of the deliverer; 0 if never. */
+  readonly reportedAt: number
 }
 
-/** What a name in the folder stands for. */
-export type ParsedName =
-  | { readonly type: 'batch'; readonly fields: BatchFields }
-  | { readonly type: 'letter'; readonly fields: LetterFields }
-  /** A file that was being written when its process ended: nothing in it was acknowledged. */
-  | { readonly type: 'unfinished' }
-  /** A lock, or a damaged file. */
-  | { readonly type: 'other' }
-  | { readonly type: 'unknown' }
+export const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
 
 /** An entry that was found in a file. */
 export interface Line {
@@ -80,38 +73,32 @@ export function receivedAtOf(id: number): number {
   return Math.floor(id / 1_000)
 }
 
-const batchPattern = /^(\d+)-(\d+)-(\d+)-(\d+)-(\d+)-(\d+)-[0-9a-f]{8}\.batch$/
-const letterPattern = /^(\d+)-([a-z]+)-(\d+)-[0-9a-f]{8}\.letter$/
-
 /** A lock, or one that is being made. A `yarn.lock` is none. */
 export const lockPattern = /^[0-9a-f]{16}\.lock(\.new)?$/
 
-/** The name of a batch. Names sort by when they are due, then by id. */
-export function batchName({ dueAt, id, attempts, reportedAt, count, bytes }: BatchFields): string {
-  return withSum([digits(dueAt, 13), digits(id, 16), attempts, reportedAt, count, bytes], 'batch')
+/** The name of a file. Names sort by when they are due, then by id. */
+export function nameOf({ kind, dueAt, id, attempts, reportedAt, count, bytes }: FileFields): string {
+  const head = [digits(dueAt, 13), digits(id, 16), attempts, reportedAt, count, bytes].join('-')
+  return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
 }
 
-export function letterName({ id, kind, bytes }: LetterFields): string {
-  return withSum([digits(id, 16), kind, bytes], 'letter')
-}
-
-/** A name that is not exactly as written here is `unknown`: a wrong time or id would delay entries or lose them. */
-export function parseName(name: string): ParsedName {
-  const numbers = batchPattern.exec(name)?.slice(1).map(Number)
-  if (numbers !== undefined) {
-    const [dueAt = 0, id = 0, attempts = 0, reportedAt = 0, count = 0, bytes = 0] = numbers
-    const fields = { dueAt, id, attempts, reportedAt, count, bytes }
-    if (batchName(fields) === name) return { type: 'batch', fields }
-  }
-  const [, id, word, bytes] = letterPattern.exec(name) ?? []
-  const kind = letterKinds.find((each) => each === word)
+/**
+ * What a name in the folder says: the fields of a file; `unfinished` for a file that was being written when its process
+ * ended, of which nothing was acknowledged; `other` for a lock or a damaged file. A name that is not exactly as
+ * {@link nameOf} makes it is `unknown`: a wrong time or id would delay entries or lose them.
+ */
+export function parseName(name: string): FileFields | 'unfinished' | 'other' | 'unknown' {
+  const [, numbers = '', type] = /^((?:\d+-){6})[0-9a-f]{8}\.([a-z]+)$/.exec(name) ?? []
+  const kind = kinds.find((each) => each === type)
   if (kind !== undefined) {
-    const fields = { id: Number(id), kind, bytes: Number(bytes) }
-    if (letterName(fields) === name) return { type: 'letter', fields }
+    const [dueAt = 0, id = 0, attempts = 0, reportedAt = 0, count = 0, bytes = 0] = numbers
+      .split('-')
+      .map(Number)
+    const fields = { kind, dueAt, id, attempts, reportedAt, count, bytes }
+    if (nameOf(fields) === name) return fields
   }
-  const isUnfinished = name.endsWith('.new') && 'fields' in parseName(name.slice(0, -4))
-  if (isUnfinished) return { type: 'unfinished' }
-  return { type: lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown' }
+  if (name.endsWith('.new') && typeof parseName(name.slice(0, -4)) === 'object') return 'unfinished'
+  return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
 }
 
 /** The text of a delivery. @throws `InvalidDeliveryError` as {@link jsonOf}, and for more levels than the parser reads */
@@ -151,7 +138,7 @@ export function lineOf(id: number, text: string): Buffer {
 }
 
 /** Reads a file. Never throws: what is damaged is left out. */
-export function contentOf(bytes: Buffer, expected: Pick<BatchFields, 'id' | 'count' | 'bytes'>): Content {
+export function contentOf(bytes: Buffer, expected: Pick<FileFields, 'id' | 'count' | 'bytes'>): Content {
   const lines: Line[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
@@ -189,11 +176,6 @@ function lineIn(segment: Buffer, offset: number): Line | undefined {
   const text = content.toString()
   const space = text.indexOf(' ')
   return { id: Number(text.slice(0, space)), offset, text: text.slice(space + 1) }
-}
-
-function withSum(fields: readonly (number | string)[], type: string): string {
-  const head = `${fields.join('-')}-`
-  return `${head}${sumOf(head)}.${type}`
 }
 
 function sumOf(content: string | Uint8Array): string {

@@ -60,8 +60,9 @@ export class SpoolFolder {
     }
   }
 
-  read(name: string): Promise<Buffer> {
-    return this.#files.readFile(join(this.path, name))
+  /** The content of a file; nothing if the file is gone, which then reads as damage. */
+  async read(name: string): Promise<Buffer> {
+    return (await this.#files.readFile(join(this.path, name)).catch(unlessGone)) ?? Buffer.alloc(0)
   }
 
   /**
@@ -99,7 +100,7 @@ export class SpoolFolder {
 }
 
 /** To catch with: a file that is gone is no error. */
-export function unlessGone(error: unknown): undefined {
+function unlessGone(error: unknown): undefined {
   if (Object(error).code !== 'ENOENT') throw error
 }
 

@@ -82,7 +82,7 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
 export interface SpoolDamage {
   /** The file, with its path. */
   readonly file: string
-  /** Where in the file, in bytes. Missing if the name of the file is damaged, or the file is gone. */
+  /** Where in the file, in bytes; 0 if the file is gone. Missing if the name of the file is damaged. */
   readonly offset?: number
 }
 
@@ -131,7 +131,7 @@ export interface SpoolReports {
   readonly sparse: Log
   /** Also to `console.error`: what somebody should look at. */
   readonly loss: Log
-  /** A file is damaged at this offset, is gone, or has a name that cannot be read. */
+  /** A file is damaged at this offset, or has a name that cannot be read. */
   damaged(name: string, offset?: number): void
 }
 

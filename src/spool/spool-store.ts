@@ -7,14 +7,16 @@ import { setImmediate } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import {
-  type BatchFields,
-  batchName,
   contentOf,
+  type FileFields,
   type Line,
   lineOf,
+  type NextAttempt,
+  nameOf,
   parseName,
   receivedAtOf,
   roomOf,
+  untried,
 } from './file-format.js'
 import { type SpoolFiles, SpoolFolder } from './folder.js'
 import type { SpoolReports } from './spool-options.js'
@@ -43,16 +45,11 @@ export interface Entry extends Line {
   readonly file: WaitingFile
 }
 
-/** When an entry is to be tried again. */
-export type NextAttempt = Pick<BatchFields, 'dueAt' | 'attempts' | 'reportedAt'>
-
-const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
-
 /** A file of deliveries. */
 interface WaitingFile {
   /** Its name on the disk, which is older than `fields` if a rename failed. */
   name: string
-  fields: BatchFields
+  fields: FileFields
   /** How many of its entries wait. Until the file is read, those that are marked as done count, too. */
   waiting: number
   /** How many of its entries are in memory. */
@@ -108,17 +105,18 @@ export class SpoolStore {
 
   /** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
   async #readNames(): Promise<void> {
-    const batches: { readonly name: string; readonly fields: BatchFields }[] = []
+    const batches: { readonly name: string; readonly fields: FileFields }[] = []
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // The process has other work while it opens a folder of 100,000 files.
       if (index % 1_000 === 0) await setImmediate()
-      const parsed = parseName(name)
+      const fields = parseName(name)
+      const isOurs = typeof fields === 'object'
       // What is no file is of no concern (lost+found), unless it has a name of ours.
-      if (isFile ? parsed.type === 'unknown' : 'fields' in parsed) this.#reports.damaged(name)
+      if (isFile ? fields === 'unknown' : isOurs) this.#reports.damaged(name)
       if (!isFile) continue
-      if (parsed.type === 'unfinished') await this.#folder.remove(name).catch(() => {})
-      if (parsed.type === 'letter') this.letters.track(parsed.fields)
-      if (parsed.type === 'batch') batches.push({ name, fields: parsed.fields })
+      if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})
+      if (isOurs && fields.kind === 'batch') batches.push({ name, fields })
+      if (isOurs && fields.kind !== 'batch') this.letters.track(fields)
     }
     const moved = new Set(this.letters.ids)
     this.#lastId = this.letters.ids.at(-1) ?? 0
@@ -208,7 +206,7 @@ export class SpoolStore {
   }
 
   /** Counts a file that is on the disk, and puts it in turn. */
-  #add(name: string, fields: BatchFields): void {
+  #add(name: string, fields: FileFields): void {
     const { id, count, bytes } = fields
     const file = { name, fields, waiting: count, inMemory: 0, isDamaged: false }
     this.#files.add(file)
@@ -249,11 +247,6 @@ export class SpoolStore {
       const { attempts, reportedAt } = file.fields
       return lines.map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
     } catch (error) {
-      if (Object(error).code === 'ENOENT') {
-        this.#reports.damaged(file.name)
-        this.#forget(file)
-        return []
-      }
       const fields = { event: 'spool.read-failed', file: join(this.#folder.path, file.name), err: error }
       this.#reports.sparse('error', fields, 'Reading a file failed, will be repeated')
       file.fields = { ...file.fields, dueAt: now + rereadMs }
@@ -321,11 +314,11 @@ export class SpoolStore {
     details: LetterDetails,
   ): Promise<boolean> {
     try {
-      await this.letters.add({ id, kind }, text, details)
+      await this.letters.add(id, kind, text, details)
       return true
     } catch (error) {
       if (file.fields.count > 1) throw error
-      await this.letters.adopt(file.name, { id, kind, bytes: file.fields.bytes })
+      await this.letters.adopt(file.name, { ...file.fields, kind })
       this.#forget(file)
       return false
     }
@@ -354,7 +347,7 @@ export class SpoolStore {
   async #release(file: WaitingFile, count: number): Promise<void> {
     file.inMemory -= count
     if (file.inMemory > 0) return
-    const name = batchName(file.fields)
+    const name = nameOf(file.fields)
     try {
       await this.#folder.rename(file.name, name)
       file.name = name
@@ -384,10 +377,11 @@ export class SpoolStore {
   }
 }
 
+/** A file of deliveries that is to be written. */
 function batchOf(texts: readonly string[], id: number, next: NextAttempt) {
   const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
-  const fields = { ...next, id, count: texts.length, bytes: content.length }
-  return { name: batchName(fields), fields, content }
+  const fields: FileFields = { kind: 'batch', ...next, id, count: texts.length, bytes: content.length }
+  return { name: nameOf(fields), fields, content }
 }
 
 /** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */

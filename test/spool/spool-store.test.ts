@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
 import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
-import { batchName, letterName, lineOf } from '../../src/spool/file-format.js'
+import { type FileFields, lineOf, nameOf } from '../../src/spool/file-format.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { Random } from '../support/random.js'
 import {
@@ -88,6 +88,12 @@ function longestTurn(): { stop(): number } {
   }
 }
 
+/** The name of a file of deliveries, unless the fields say otherwise. */
+function fileName(fields: Partial<FileFields> & { readonly id: number }): string {
+  return nameOf({ kind: 'batch', dueAt: 0, attempts: 0, reportedAt: 0, count: 1, bytes: 9, ...fields })
+}
+
+const isLetter = (file: string) => /\.(invalid|stuck|unreadable)$/.test(file)
 const isOfEntry = (file: string) => file.endsWith('.batch')
 
 describe('the process has short turns', () => {
@@ -100,8 +106,7 @@ describe('the process has short turns', () => {
         lineOf(id + index, JSON.stringify(numbered(id + index, { text: 'x'.repeat(800) }))),
       )
       const bytes = Buffer.concat(lines)
-      const fields = { dueAt: 0, id, attempts: 0, reportedAt: 0, count, bytes: bytes.length }
-      await writeFile(join(folder.path, batchName(fields)), bytes)
+      await writeFile(join(folder.path, fileName({ id, count, bytes: bytes.length })), bytes)
       id += count
     }
     for (let file = 0; file < 800; file += 1) await add(1)
@@ -126,7 +131,7 @@ describe('the process has short turns', () => {
       if (isCounting) setImmediate(count)
     }
     const real = filesWith({})
-    const names = Array.from({ length: 20_000 }, (_, id) => letterName({ id, kind: 'stuck', bytes: 1 }))
+    const names = Array.from({ length: 20_000 }, (_, id) => fileName({ id, kind: 'stuck' }))
     const files: SpoolFiles = {
       ...real,
       // The names are read between these two calls.
@@ -410,9 +415,8 @@ describe.concurrent('after a process was killed', () => {
   test('while it wrote: what has no name yet was not acknowledged, and is removed', async () => {
     await using folder = await spoolFolder()
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()
-    const fields = { dueAt: 0, id: 1, attempts: 0, reportedAt: 0, count: 1, bytes: 9 }
-    const letter = letterName({ id: 2, kind: 'stuck', bytes: 9 })
-    for (const name of [batchName(fields), letter]) await writeFile(join(folder.path, `${name}.new`), 'half')
+    const names = [fileName({ id: 1 }), fileName({ id: 2, kind: 'stuck' })]
+    for (const name of names) await writeFile(join(folder.path, `${name}.new`), 'half')
     await writeFile(join(folder.path, '0123456789abcdef.lock.new'), '')
     const damages: SpoolDamage[] = []
     await using spool = await openSpool({
@@ -432,10 +436,10 @@ describe.concurrent('after a process was killed', () => {
     await using folder = await spoolFolder()
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()
     const line = lineOf(5, JSON.stringify(numbered(1)))
-    const fields = { dueAt: attempts, id: 5, attempts, reportedAt: 0, count: 1, bytes: line.length }
-    await writeFile(join(folder.path, batchName(fields)), line)
+    const name = fileName({ id: 5, dueAt: attempts, attempts, bytes: line.length })
+    await writeFile(join(folder.path, name), line)
     const letter = Buffer.concat([line, lineOf(6, '{}')])
-    await writeFile(join(folder.path, letterName({ id: 5, kind, bytes: letter.length })), letter)
+    await writeFile(join(folder.path, fileName({ id: 5, kind, count: 2, bytes: letter.length })), letter)
     const { deliver, delivered } = recorder()
     await using spool = await openSpool({ path: folder.path, deliver })
     expect(spool.size).toBe(0)
@@ -557,7 +561,7 @@ describe.concurrent('damage', () => {
     })
     await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'first' }))
     await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'second' }))
-    const [name = ''] = (await readdir(folder.path)).filter((each) => each.endsWith('.letter')).toSorted()
+    const [name = ''] = (await readdir(folder.path)).filter(isLetter).toSorted()
     const file = join(folder.path, name)
     await writeFile(file, (await readFile(file, 'utf8')).replace('first', 'fIrst'))
     expect((await lettersOf(spool)).map(({ body }) => body)).toEqual(['second'])
@@ -581,11 +585,11 @@ describe.concurrent('damage', () => {
     expect(damages).toEqual([])
     whenRead = () => {}
     await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
-    const [name = ''] = (await readdir(folder.path)).filter((each) => each.endsWith('.letter'))
+    const [name = ''] = (await readdir(folder.path)).filter(isLetter)
     const file = join(folder.path, name)
     await unlink(file)
     expect(await lettersOf(spool)).toEqual([])
-    expect(damages).toEqual([{ file }])
+    expect(damages).toEqual([{ file, offset: 0 }])
   })
 
   test('a file that somebody removed is reported, and waits no longer', async () => {
@@ -603,15 +607,14 @@ describe.concurrent('damage', () => {
     const onDamaged = (each: SpoolDamage) => void damages.push(each)
     await using spool = await openSpoolOn({ path: folder.path, deliver: () => {}, onDamaged }, files)
     await until(() => spool.size === 0)
-    expect(damages).toEqual([{ file: join(folder.path, name) }])
+    expect(damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
   test('files that somebody else put there are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()
-    const fields = { dueAt: 0, attempts: 0, reportedAt: 0, count: 1, bytes: 9 }
-    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => batchName({ ...fields, id }))
-    const files = ['half.batch.new', 'my.letter.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
+    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, bytes: 9 }))
+    const files = ['half.batch.new', 'my.stuck.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
     for (const name of files) await writeFile(join(folder.path, name), 'theirs')
     await fs.mkdir(join(folder.path, aFolder))
     await fs.mkdir(join(folder.path, 'lost+found'))
