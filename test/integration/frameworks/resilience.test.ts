@@ -80,20 +80,6 @@ describe.each(servers)('three failures end a subscription (docs/service.md, Stat
     expect(afterwards?.error).toBeInstanceOf(Error)
     expect(afterwards).not.toHaveProperty('status')
   })
-
-  test('a bare route that answers 500 ends it with the third', async () => {
-    await using subscribed = await subscribe(server.startFailing)
-
-    const ended: (boolean | undefined)[] = []
-    for (let sent = 0; sent < 3; sent += 1) {
-      const [callback] = await subscribed.emulator.notify(lowEnergy)
-      expect(callback).toMatchObject({ status: 500 })
-      ended.push(callback?.subscriptionEnded)
-    }
-
-    expect(ended).toEqual([false, false, true])
-    expect(subscribed.emulator.subscriptions).toHaveLength(0)
-  })
 })
 
 /** One after the other; resolves with the statuses of the answers. */
