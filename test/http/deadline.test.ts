@@ -1,7 +1,7 @@
 /** A `TimeoutError` says what the call was waiting for, how the last attempt failed, and what to do. */
 import { NotificationClient, TimeoutError } from 'notification-subscriber'
 import { Agent, buildConnector } from 'undici'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
@@ -22,6 +22,11 @@ async function timeoutOf(call: Promise<unknown>): Promise<TimeoutError> {
   const error = await failureOf(call)
   expect(error).toBeInstanceOf(TimeoutError)
   return error as TimeoutError
+}
+
+async function timeoutInFakeTime(call: Promise<unknown>): Promise<TimeoutError> {
+  const [error] = await Promise.all([timeoutOf(call), vi.advanceTimersByTimeAsync(timeoutMs)])
+  return error
 }
 
 describe('the phase `connection`', () => {
@@ -99,11 +104,13 @@ describe('the phase `connection`', () => {
   })
 })
 
-describe.concurrent('the phase `token`', () => {
+describe('the phase `token`', () => {
+  beforeEach(() => void vi.useFakeTimers())
+
   test('is that of a token endpoint that does not answer, which the message names', async () => {
     const service = fakeService()
     service.onToken = () => new Promise(() => {})
-    const error = await timeoutOf(service.client({ timeoutMs }).unsubscribe(1))
+    const error = await timeoutInFakeTime(service.client({ timeoutMs }).unsubscribe(1))
     expect(error.phase).toBe('token')
     expect(error.cause).toBeUndefined()
     expect(error.message).toBe(
@@ -118,7 +125,7 @@ describe.concurrent('the phase `token`', () => {
     service.onToken = (_call, count) =>
       count === 1 ? Response.json({ error: 'slow_down' }, { status: 503 }) : new Promise(() => {})
     const client = service.client({ timeoutMs, retry: { baseDelayMs: 0 } })
-    const error = await timeoutOf(client.getAccessToken())
+    const error = await timeoutInFakeTime(client.getAccessToken())
     expect(error).toMatchObject({
       phase: 'token',
       cause: { code: 'TOKEN_REQUEST', status: 503, error: 'slow_down', url: tokenUrl },
@@ -130,7 +137,7 @@ describe.concurrent('the phase `token`', () => {
 
   test('is that of a function of the caller that returns no token in time', async () => {
     const client = fakeService().client({ auth: { getAccessToken: () => new Promise(() => {}) }, timeoutMs })
-    const error = await timeoutOf(client.unsubscribe(1))
+    const error = await timeoutInFakeTime(client.unsubscribe(1))
     expect(error.phase).toBe('token')
     expect(error.message).toBe(
       'unsubscribe took longer than 300 ms: `auth.getAccessToken` had not returned a token. ' +
@@ -145,16 +152,18 @@ describe.concurrent('the phase `token`', () => {
     service.onCall = () => new Response('', { status: 401 })
     const client = service.client({ timeoutMs })
     await client.getAccessToken()
-    expect(await timeoutOf(client.unsubscribe(1))).toMatchObject({ phase: 'token' })
+    expect(await timeoutInFakeTime(client.unsubscribe(1))).toMatchObject({ phase: 'token' })
     expect(service.tokenRequests).toHaveLength(2)
   })
 })
 
-describe.concurrent('the phase `answer`', () => {
+describe('the phase `answer`', () => {
+  beforeEach(() => void vi.useFakeTimers())
+
   test('is that of a request that was sent and not answered', async () => {
     const service = fakeService()
     service.onCall = () => new Promise(() => {})
-    const error = await timeoutOf(service.client({ timeoutMs }).unsubscribe(7))
+    const error = await timeoutInFakeTime(service.client({ timeoutMs }).unsubscribe(7))
     expect(error.phase).toBe('answer')
     expect(error.cause).toBeUndefined()
     expect(error.message).toBe(
@@ -172,7 +181,7 @@ describe.concurrent('the phase `answer`', () => {
       const service = fakeService()
       service.onCall = (_call, count) => (count === 1 ? first() : new Promise(() => {}))
       const client = service.client({ timeoutMs, retry: { baseDelayMs: 0 } })
-      const error = await timeoutOf(client.unsubscribe(7))
+      const error = await timeoutInFakeTime(client.unsubscribe(7))
       expect(error).toMatchObject({ phase: 'answer', cause })
       expect(error.message).toContain(
         ` The last attempt before that failed: ${(error.cause as Error).message}`,
@@ -183,10 +192,9 @@ describe.concurrent('the phase `answer`', () => {
   test('is that of a create inside an OutcomeUnknownError', async () => {
     const service = fakeService()
     service.onCall = () => new Promise(() => {})
-    await expect(service.client({ timeoutMs }).createSubscription(subscription)).rejects.toMatchObject({
-      code: 'OUTCOME_UNKNOWN',
-      cause: { code: 'TIMEOUT', phase: 'answer' },
-    })
+    const call = service.client({ timeoutMs }).createSubscription(subscription)
+    const [error] = await Promise.all([failureOf(call), vi.advanceTimersByTimeAsync(timeoutMs)])
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'TIMEOUT', phase: 'answer' } })
   })
 })
 
