@@ -69,7 +69,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
 test('a call that cannot work is one sentence and exit code 2', async () => {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
-  const told: string[] = []
+  const sentences: string[] = []
   for (const [name, command] of Object.entries(commands)) {
     const calls = [...(mistakes[name] ?? [])]
     if (name === 'notify') calls.push([...type, ...user, '--state', folder.path])
@@ -77,10 +77,13 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
       const { code, stdout, stderr } = await call(command, args)
       expect([code, stdout]).toEqual([2, ''])
       expect(stderr).toMatch(/^\S.*$/)
-      told.push(`${name} ${args.join(' ')}\n  ${stderr}\n`)
+      sentences.push(`${name} ${args.join(' ')}\n  ${stderr}\n`)
     }
   }
-  const text = told.join('\n').replaceAll(folder.path, '<folder>').replaceAll(join(process.cwd(), '/'), '')
+  const text = sentences
+    .join('\n')
+    .replaceAll(folder.path, '<folder>')
+    .replaceAll(join(process.cwd(), '/'), '')
   // Read this file as a whole after a change.
   await expect(text).toMatchFileSnapshot('mistakes.txt')
 })

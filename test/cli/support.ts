@@ -174,7 +174,7 @@ export interface RunningEmulator extends AsyncDisposable, Running {
   events(): Record<string, unknown>[]
 }
 
-/** An emulator with `--json`, which is told to end where it goes out of scope. */
+/** An emulator with `--json`, which gets SIGINT where it goes out of scope. */
 export async function startEmulatorCommand(...flags: string[]): Promise<RunningEmulator> {
   const running = await start(['emulator', '--json', ...flags])
   const listening: Listening = JSON.parse(await running.line(/"event":"listening"/))

@@ -122,7 +122,7 @@ describe('options that cannot work are refused with every problem listed', () =>
     'a typing error in routes': { ...working, routes: { delete: {} } },
   }
 
-  test('each problem is told with its place and its reason', () => {
+  test('each problem is reported with its place and its reason', () => {
     expect(
       Object.fromEntries(
         Object.entries(refused).map(([name, options]) => [name, issuesOf(options).join('; ')]),
@@ -239,7 +239,7 @@ describe('options that cannot work are refused with every problem listed', () =>
     ['k'.repeat(100), `there is no \`${'k'.repeat(100)}\`, only ${known}`],
     ['k'.repeat(101), `there is no \`${'k'.repeat(100)}…\`, only ${known}`],
     ['k'.repeat(9_999), `there is no \`${'k'.repeat(100)}…\`, only ${known}`],
-  ])('a problem is told on one line of bounded length: %#', (key, problem) => {
+  ])('a problem is reported on one line of bounded length: %#', (key, problem) => {
     expect(() => new NotificationClient({ ...working, [key]: 1 } as never)).toThrow(
       new ConfigurationError(`NotificationClient cannot be made from these options: ${problem}.`, {
         issues: [expect.objectContaining({ path: [] })],

@@ -32,7 +32,7 @@ describe('injected faults of requests', () => {
     expect(await create(emulator)).toMatchObject({ status: 500, body: '' })
   })
 
-  test('it happens once unless told otherwise, to its own endpoint, in the order of injection', async () => {
+  test('it happens once by default, to its own endpoint, in the order of injection', async () => {
     await using emulator = await startEmulator()
     emulator.injectFault('create', { status: 500 })
     emulator.injectFault('create', { status: 204, body: 'a 204 has none' })

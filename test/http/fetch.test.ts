@@ -52,7 +52,7 @@ describe('a fetch', () => {
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'CONNECTION', requestSent: true } })
   })
 
-  test("is told of a caller's abort, with the caller's reason", async () => {
+  test("gets a caller's abort, with the caller's reason", async () => {
     const service = fakeService()
     const abort = new AbortController()
     service.onCall = ({ signal }) =>

@@ -163,7 +163,7 @@ describe('a proxy that fails', () => {
     expect(proxy.requests).toMatchObject([{ target }, { target }])
   })
 
-  test('while what fails behind it is told of the target', async () => {
+  test('and a failure behind it is reported as one of the target', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', undefined)
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url)

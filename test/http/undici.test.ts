@@ -25,7 +25,7 @@ async function* bodyOf(text: string) {
 type DispatchedRequest = Parameters<DispatcherLike['request']>[0]
 type DispatchedAnswer = Awaited<ReturnType<DispatcherLike['request']>>
 
-/** A client on a dispatcher that answers, or fails, as told. */
+/** A client on a dispatcher that gives this answer, or fails. */
 function clientOn(answer: () => Partial<DispatchedAnswer>, more: object = {}) {
   const requests: DispatchedRequest[] = []
   const dispatcher: DispatcherLike = {

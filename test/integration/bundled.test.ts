@@ -15,15 +15,15 @@ const program = `
 import { NotificationClient, NotificationError } from './src/index.js'
 
 const options = { baseUrl: 'https://service.example.com', auth: { getAccessToken: () => 'token' } }
-const told = []
+const outcomes = []
 // Twice: what is loaded for the second time is a module that was left half made.
 for (const client of [new NotificationClient(options), new NotificationClient(options)]) {
   const error = await client.unsubscribe(1).catch((reason) => reason)
-  told.push([error instanceof NotificationError, error.code, error.message])
+  outcomes.push([error instanceof NotificationError, error.code, error.message])
 }
 const fetch = async () => new Response(null, { status: 204 })
-told.push(await new NotificationClient({ ...options, fetch }).unsubscribe(1) ?? 'works with fetch')
-console.log(JSON.stringify(told))
+outcomes.push(await new NotificationClient({ ...options, fetch }).unsubscribe(1) ?? 'works with fetch')
+console.log(JSON.stringify(outcomes))
 `
 
 test('every call without a fetch rejects with a NotificationError that names the ways out', async () => {

@@ -81,7 +81,7 @@ describe('input that is refused before anything is sent', () => {
     '__proto__ as a name': { parameters: JSON.parse('{"__proto__":"a"}') },
     'a field with a typing error': { callbackURL: 'https://app.example.com' },
   }
-  test('each problem is told with its place and its reason', async () => {
+  test('each problem is reported with its place and its reason', async () => {
     const problems: Record<string, string> = {}
     for (const [name, change] of Object.entries(refused)) {
       const service = fakeService()

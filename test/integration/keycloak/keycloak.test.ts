@@ -82,7 +82,7 @@ describe('Keycloak decodes Basic credentials as forms do (RFC 6749 section 2.3.1
   })
 })
 
-describe('what Keycloak refuses is told with what to do', () => {
+describe('what Keycloak refuses is reported with what to do', () => {
   test.each([
     ['a wrong secret', plain, { clientSecret: 'wrong' }, 401, 'unauthorized_client', /`clientSecret`/],
     ['an unknown client', { ...plain, clientId: 'nobody' }, {}, 401, 'invalid_client', /`clientId`/],

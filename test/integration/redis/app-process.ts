@@ -17,7 +17,7 @@ export const triedThrice = { retry: 2 }
 /** The service that an app calls, or the emulator. */
 export type AppService = Pick<Emulator, 'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret' | 'ca'>
 
-/** What an app is told when it starts. */
+/** What an app gets when it starts. */
 export interface AppSettings {
   readonly kind: StoreKind
   readonly redisUrl: string

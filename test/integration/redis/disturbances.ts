@@ -28,7 +28,7 @@ export const plan = {
 export type Disturbance = keyof typeof plan
 
 /** What happens around the keepers. */
-export interface Surroundings {
+export interface DisturbanceContext {
   /** A little of everything. */
   change(): Promise<void>
   /** The service ends some subscriptions. */
@@ -41,16 +41,16 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
   readonly #emulator: Emulator
   readonly #keepers: KeeperProcesses
   readonly #random: Random
-  readonly #surroundings: Surroundings
+  readonly #context: DisturbanceContext
 
   constructor(
     { emulator, keepers, random }: { emulator: Emulator; keepers: KeeperProcesses; random: Random },
-    surroundings: Surroundings,
+    context: DisturbanceContext,
   ) {
     this.#emulator = emulator
     this.#keepers = keepers
     this.#random = random
-    this.#surroundings = surroundings
+    this.#context = context
   }
 
   async killed(): Promise<void> {
@@ -64,14 +64,14 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     // Less than the two minutes after which a claim is taken over.
     const delayMs = this.#random.upTo(claimStaleMs * 0.8)
     this.#emulator.injectFault('create', { delayMs }, { times: 3 })
-    this.#surroundings.endSome(3)
+    this.#context.endSome(3)
     let username: string | undefined
     for (let tries = 0; tries < 200 && username === undefined; tries++) {
       await pause(10)
       username = this.#usernameInFlight()
     }
     for (let index = 0; index < this.#keepers.count; index++) await this.#keepers.restart(index)
-    if (username !== undefined && this.#random.chance(0.5)) await this.#surroundings.remove(username)
+    if (username !== undefined && this.#random.chance(0.5)) await this.#context.remove(username)
   }
 
   async allKilled(): Promise<void> {
@@ -89,7 +89,7 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     await this.#atMoment(() => {
       stopped = this.#keepers.stop(index)
     })
-    await this.#surroundings.change()
+    await this.#context.change()
     await pause(claimStaleMs + this.#random.upTo(claimStaleMs / 2))
     stopped?.resume()
     await pause(this.#random.upTo(300))
@@ -97,9 +97,9 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
 
   async cutOff(): Promise<void> {
     const link = this.#keepers.cutOff(this.#anyPlace(), this.#random.chance(0.5) ? 'cut' : 'hold')
-    await this.#surroundings.change()
+    await this.#context.change()
     await pause(this.#random.upTo(claimStaleMs))
-    await this.#surroundings.change()
+    await this.#context.change()
     link.mend()
     await pause(this.#random.upTo(500))
   }

@@ -1,4 +1,4 @@
-/** What the emulator is told to send. */
+/** What the emulator sends. */
 import type { EmulatedNotification } from 'notification-subscriber/emulator'
 
 /** Not ASCII only: a server that decodes bodies as something else than UTF-8 would be found out. */
