@@ -51,7 +51,7 @@ describe('a twin of somebody else', () => {
   test('is never replaced with `existing: report`', async () => {
     const world = await settledWorld({ users: 2, keeper: { existing: 'report' } })
     subscribeTwin(world, 'agent0')
-    await world.time.advance(2 * day)
+    await world.time.advance(day + hour)
     expect([recreates(world), stateOf(world, 'agent0')]).toEqual([0, 'conflict'])
   }, 30_000)
 

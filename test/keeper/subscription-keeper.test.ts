@@ -93,7 +93,7 @@ describe('a sweep', () => {
     const keeper = bench.keeper()
     await keeper.sweep()
     const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
-    for (let round = 0; round < 5; round++)
+    for (let round = 0; round < 2; round++)
       expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0 })
     expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
     expect([...bench.gaps, ...bench.problems]).toEqual([])
@@ -156,11 +156,9 @@ describe('options that a call does not know', () => {
   ])('are refused by %s, which does nothing then', async (method, call) => {
     await using bench = await Bench.start()
     const keeper = bench.keeper()
-    await keeper.sweep()
-    const { length } = bench.emulator.requests
     await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
     await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
-    expect(bench.emulator.requests).toHaveLength(length)
+    expect(bench.emulator.requests).toEqual([])
   })
 })
 
@@ -173,7 +171,7 @@ describe('a roster that is not believed', () => {
     const keeper = bench.keeper({ usernames: () => usernames })
     await keeper.sweep()
     usernames = agents.map((name) => `wrong-${name}`)
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       expect(await keeper.sweep()).toMatchObject({ active: 24, removed: 0 })
     }
     expect(bench.problems).toMatchObject([{ code: 'ROSTER', resolved: false }])
@@ -189,14 +187,15 @@ describe('a roster that is not believed', () => {
     ['cannot be read, for a reason that is no text', () => Promise.reject(Object.create(null))],
   ])('because it %s removes nobody, and those who are recorded are kept', async (_what, wrong) => {
     await using bench = await Bench.start()
-    let ask: () => readonly string[] | Promise<readonly string[]> = () => agents
+    const users = ['alice', 'bob']
+    let ask: () => readonly string[] | Promise<readonly string[]> = () => users
     const keeper = bench.keeper({ usernames: () => ask() })
     await keeper.sweep()
     ask = wrong
-    bench.emulator.endSubscription(bench.idOf('agent-3') ?? 0)
-    expect(await keeper.sweep()).toMatchObject({ active: 12, restored: 1, removed: 0 })
+    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
+    expect(await keeper.sweep()).toMatchObject({ active: 2, restored: 1, removed: 0 })
     expect(bench.problems[0]).toMatchObject({ code: 'ROSTER', resolved: false })
-    ask = () => agents
+    ask = () => users
     await keeper.sweep()
     expect(bench.problems.filter(({ code }) => code === 'ROSTER').at(-1)).toMatchObject({ resolved: true })
   })
