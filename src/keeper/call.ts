@@ -1,5 +1,4 @@
 /** Sends one call to the service, and says what came of it. */
-
 import {
   ApiError,
   ConfigurationError,
@@ -21,6 +20,7 @@ import type { Call } from './decide.js'
 import type { Spec } from './record.js'
 import { callTimeoutMs } from './timing.js'
 import type { KeeperClient } from './types.js'
+
 export interface CallTarget {
   readonly username: string
   /** What the call subscribes to. */

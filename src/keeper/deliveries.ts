@@ -70,13 +70,10 @@ export class Deliveries {
     user.provenId = delivery.id
     if (user.isQuiet) user.dueFrom = Math.max(user.dueFrom, provenSince + sweepIntervalMs)
     if (user.hasConflict || present.isGone) user.makeDue()
-    const wasRestored = record.restoresSinceDelivery > 0
-    if (wasRestored) {
+    if (record.restoresSinceDelivery > 0) {
       incidents.delivered()
       user.restorableFrom = 0
     }
-    const newsMs = delivery.at - deliveryLagMs - (present.provenAt ?? Number.NEGATIVE_INFINITY)
-    if (wasRestored || newsMs >= sweepIntervalMs / 2) user.hasDeliveryNews = true
   }
 
   /** Reports unknown subscriptions, and those that are known now, or deliver no longer. @throws StoreUnavailable */

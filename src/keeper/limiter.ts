@@ -5,6 +5,7 @@
 import type { Failure, FailureKind } from './call.js'
 import type { Problems } from './reporter.js'
 import { delay, retryWaitMs } from './timing.js'
+
 export class Limiter {
   readonly #circuit: CircuitBreaker
   readonly #windowMs: number

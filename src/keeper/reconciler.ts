@@ -38,7 +38,6 @@ export class Reconciler {
     switch (end.kind) {
       case 'settled':
         records.recover(user)
-        user.hasDeliveryNews = false
         user.dueFrom = this.#nextProofFrom(user)
         break
       case 'removed':

@@ -38,12 +38,6 @@ export interface News {
 
 const noNews: News = { isProven: false, isTried: false }
 
-interface WriteOptions {
-  /** What must stand there. */
-  readonly expected: string | undefined
-  readonly ttlMs?: number
-}
-
 export class Records {
   /** Names this process in claims. */
   readonly by = randomUUID().slice(0, 8)
@@ -146,7 +140,12 @@ export class Records {
     await this.#write(user, tombstone, { expected: user.text, ttlMs: tombstoneMs })
   }
 
-  async #write(user: User, record: UserRecord, { expected, ttlMs }: WriteOptions): Promise<void> {
+  /** @param expected - what must stand there */
+  async #write(
+    user: User,
+    record: UserRecord,
+    { expected, ttlMs }: { expected: string | undefined; ttlMs?: number },
+  ): Promise<void> {
     const { newest, store, users } = this.#parts
     // A time, so that what is written after a loss is newer than what any process remembers of the time before.
     const version = Math.max((user.record?.version ?? record.version) + 1, Date.now())

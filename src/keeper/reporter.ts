@@ -5,6 +5,7 @@
 import { type Log, type LogFields, logOf, lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
+
 export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))
   readonly log: Log

@@ -21,27 +21,21 @@ export interface RosterRequest {
   readonly wantsNobody?: boolean
 }
 
+export interface RosterParts {
+  readonly usernames: SubscriptionKeeperOptions['usernames']
+  readonly maxRemovedShare: number
+  readonly users: Users
+  readonly members: Members
+  readonly problems: Problems
+}
+
 export class Roster {
-  readonly #usernames: SubscriptionKeeperOptions['usernames']
-  readonly #maxRemovedShare: number
-  readonly #users: Users
-  readonly #members: Members
-  readonly #problems: Problems
+  readonly #parts: RosterParts
   #readSince = Number.NEGATIVE_INFINITY
   #readsInProgress = 0
 
-  constructor(
-    {
-      usernames,
-      maxRemovedShare,
-    }: { usernames: SubscriptionKeeperOptions['usernames']; maxRemovedShare: number },
-    { users, members, problems }: { users: Users; members: Members; problems: Problems },
-  ) {
-    this.#usernames = usernames
-    this.#maxRemovedShare = maxRemovedShare
-    this.#users = users
-    this.#members = members
-    this.#problems = problems
+  constructor(parts: RosterParts) {
+    this.#parts = parts
   }
 
   /** When the last reading began that was finished; monotonic. */
@@ -71,8 +65,9 @@ export class Roster {
   }
 
   async #apply({ allowRemovals = false, wantsNobody = false }: RosterRequest, since: number): Promise<void> {
+    const { members, problems, users } = this.#parts
     // Before the roster is asked: a user that another process adds meanwhile must not look like one that has left.
-    const { standings, isReadable } = await this.#members.readAll()
+    const { standings, isReadable } = await members.readAll()
     const names = wantsNobody ? new Set<string>() : await this.ask()
     // An answer that a later question has overtaken says nothing about users that came since.
     const isOvertaken = since < this.#readSince && !allowRemovals && !wantsNobody
@@ -80,17 +75,18 @@ export class Roster {
     this.#readSince = since
     const isBelieved = wantsNobody || (names !== undefined && this.#believes(names, standings, allowRemovals))
     const entering = new Map<string, Standing>()
-    for (const username of new Set([...standings.keys(), ...(names ?? []), ...this.#namesOfUsers()])) {
+    const usersNames = Array.from(users, ({ username }) => username)
+    for (const username of new Set([...standings.keys(), ...(names ?? []), ...usersNames])) {
       const isListed = names?.has(username) === true
-      const known = this.#users.get(username)
+      const known = users.get(username)
       const isWanted = isListed || (!isBelieved && (known?.isWanted ?? true))
-      const user = known ?? this.#users.add(username, isWanted)
+      const user = known ?? users.add(username, isWanted)
       if (user.isWanted !== isWanted) {
         user.isWanted = isWanted
         user.hasConflict = false
         user.makeDue()
       }
-      if (!isWanted) this.#problems.removeUser(username, ['RECEIVER_SUSPECTED', 'ROSTER'])
+      if (!isWanted) problems.removeUser(username, ['RECEIVER_SUSPECTED', 'ROSTER'])
       const standing = standings.get(username)
       user.wasMember = standing !== undefined
       user.isMember = isReadable(username) ? user.wasMember : undefined
@@ -99,26 +95,27 @@ export class Roster {
       const isMet = (user.record?.subscriptions.length ?? 0) > 0
       entering.set(username, isBelieved || isMet ? 'confirmed' : 'tentative')
     }
-    for (const username of await this.#members.enterAll(entering)) {
-      const user = this.#users.get(username)
+    for (const username of await members.enterAll(entering)) {
+      const user = users.get(username)
       if (user !== undefined) user.isMember = true
     }
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
+    const { problems } = this.#parts
     try {
       const names = new Set(await this.#call())
-      this.#problems.resolve('ROSTER', 'unread')
+      problems.resolve('ROSTER', 'unread')
       return names
     } catch (error) {
-      this.#problems.begin('ROSTER', unreadMessage(error), { about: 'unread', error })
+      problems.begin('ROSTER', unreadMessage(error), { about: 'unread', error })
       return undefined
     }
   }
 
   async #call(): Promise<readonly string[]> {
-    const usernames = this.#usernames
+    const { usernames } = this.#parts
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
     const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     const list = await withTimeLimit(rosterTimeoutMs, answer(), late)
@@ -133,22 +130,19 @@ export class Roster {
     standings: ReadonlyMap<string, Standing>,
     allowRemovals: boolean,
   ): boolean {
+    const { maxRemovedShare, problems, users } = this.#parts
     // Users who are being removed were missing at an earlier reading, and do not count again.
     const recorded = [...standings].filter(
-      ([name, standing]) => standing === 'confirmed' && this.#users.get(name)?.isWanted !== false,
+      ([name, standing]) => standing === 'confirmed' && users.get(name)?.isWanted !== false,
     )
     const problem = removalProblem(
       names,
       recorded.map(([name]) => name),
-      { allowRemovals, maxRemovedShare: this.#maxRemovedShare },
+      { allowRemovals, maxRemovedShare },
     )
-    if (problem === undefined) this.#problems.resolve('ROSTER', 'removals')
-    else this.#problems.begin('ROSTER', problem, { about: 'removals' })
+    if (problem === undefined) problems.resolve('ROSTER', 'removals')
+    else problems.begin('ROSTER', problem, { about: 'removals' })
     return problem === undefined
-  }
-
-  #namesOfUsers(): string[] {
-    return Array.from(this.#users, ({ username }) => username)
   }
 }
 

@@ -198,14 +198,12 @@ export class Schedule {
     this.#ready.sort((one, other) => other.dueFrom - one.dueFrom)
   }
 
-  #purposeOf(
-    { dueFrom, hasDeliveryNews, isQuiet, reconciling, record }: User,
-    now: number,
-  ): Purpose | undefined {
-    if (reconciling !== undefined) return undefined
+  #purposeOf(user: User, now: number): Purpose | undefined {
+    if (user.reconciling !== undefined) return undefined
     // A sweep reaches everybody: until then the requests of a second are for users that wait for it.
-    if (dueFrom <= now && !(this.#isSweeping && isQuiet)) return { kind: 'due' }
-    return hasDeliveryNews && record?.claim === undefined ? { kind: 'delivery' } : undefined
+    if (user.dueFrom <= now && !(this.#isSweeping && user.isQuiet)) return { kind: 'due' }
+    const hasNews = user.record?.claim === undefined && user.hasDeliveryNews(this.#parts.sweepIntervalMs)
+    return hasNews ? { kind: 'delivery' } : undefined
   }
 
   #reconcileReady(): void {

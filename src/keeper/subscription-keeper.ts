@@ -67,7 +67,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const own = new Configuration({ types, callbackUrl }, { parameters, headers })
     const newest = new NewestConfiguration(own, { store, users, problems })
     const members = new Members(store)
-    const roster = new Roster(resolved, { users, members, problems })
+    const roster = new Roster({ ...resolved, users, members, problems })
     const records = new Records({ store, users, newest, reporter })
     const circuit = new CircuitBreaker(problems, () => users.size)
     const limiter = new Limiter(circuit, resolved)

@@ -32,9 +32,12 @@ export class User {
   /** Whether the name is among the members; `undefined` while its shard cannot be read. */
   isMember: boolean | undefined = false
 
-  #text: string | undefined
-  #record: UserRecord | undefined
-  #present: SubscriptionState | undefined
+  /** The record as this process has read or written it last; none: not read, or not there. */
+  record: UserRecord | undefined
+  /** The record as text. */
+  text: string | undefined
+  /** What the record says of the wanted subscription. */
+  present: SubscriptionState | undefined
   /** When the record was first seen as it is: a claim in it is at least as old. Monotonic. */
   textSince = never
   /** When the record was read last; monotonic. */
@@ -51,8 +54,6 @@ export class User {
   /** Before this time an ended subscription is not restored; monotonic. */
   restorableFrom = 0
   lastDelivery: Delivery | undefined
-  /** Whether other processes do not know yet what the last delivery proves. */
-  hasDeliveryNews = false
 
   /** When the user is to be reconciled next; monotonic. */
   dueFrom = performance.now()
@@ -70,26 +71,11 @@ export class User {
     this.isWanted = isWanted
   }
 
-  /** The record as this process has read or written it last; none: not read, or not there. */
-  get record(): UserRecord | undefined {
-    return this.#record
-  }
-
-  /** The record as text. */
-  get text(): string | undefined {
-    return this.#text
-  }
-
-  /** What the record says of the wanted subscription. */
-  get present(): SubscriptionState | undefined {
-    return this.#present
-  }
-
   /** @param key - of the wanted subscription's spec */
   setRecord(record: UserRecord | undefined, text: string | undefined, key: string): void {
-    this.#record = record
-    this.#text = text
-    this.#present = stateOf(record, key)
+    this.record = record
+    this.text = text
+    this.present = stateOf(record, key)
     this.textSince = performance.now()
   }
 
@@ -98,6 +84,14 @@ export class User {
     const { lastDelivery, present } = this
     if (lastDelivery === undefined || present?.id !== lastDelivery.id) return undefined
     return present.isGone && lastDelivery.since - deliveryLagMs <= this.goneSince ? undefined : lastDelivery
+  }
+
+  /** Whether the last delivery proves what other processes should know. */
+  hasDeliveryNews(sweepIntervalMs: number): boolean {
+    const { present, proofByDelivery, record } = this
+    if (proofByDelivery === undefined || record === undefined) return false
+    const newsMs = proofByDelivery.at - deliveryLagMs - (present?.provenAt ?? never)
+    return record.restoresSinceDelivery > 0 || newsMs >= sweepIntervalMs / 2
   }
 
   /** What users of the keeper see. */
