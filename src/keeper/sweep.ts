@@ -176,8 +176,9 @@ export class Sweep {
   #count(user: User, { end, isCreated, isRestored }: Outcome): void {
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++
+    const isSubscribed = user.isWanted && isSettled(user.present)
     if (end.kind === 'removed') this.#counts.removed++
-    else if (end.kind === 'settled' || (end.kind === 'waiting' && isSettled(user.present))) {
+    else if (end.kind === 'settled' || (end.kind === 'waiting' && isSubscribed)) {
       if (user.isWanted) this.#active++
     } else this.#fail(user, errorOf(end))
   }

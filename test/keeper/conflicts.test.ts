@@ -48,6 +48,22 @@ describe('a twin of somebody else', () => {
     expect(troublesOf(nodeOf(world))).toEqual([])
   }, 30_000)
 
+  test('is replaced once a day also where the answer to that was lost', async () => {
+    const world = await settledWorld({ users: 2 })
+    subscribeTwin(world, 'agent0')
+    world.everyOutcome = () => {
+      if (world.requests.at(-1)?.kind !== 'recreate') return { kind: 'answered' }
+      world.everyOutcome = undefined
+      return { kind: 'silent', effectAfterMs: 1_000 }
+    }
+    await world.time.advance(6 * interval)
+    // The second one settles the first.
+    expect([recreates(world), stateOf(world, 'agent0')]).toEqual([2, 'active'])
+    subscribeTwin(world, 'agent0')
+    await world.time.advance(5 * interval)
+    expect([recreates(world), stateOf(world, 'agent0')]).toEqual([2, 'conflict'])
+  })
+
   test('is never replaced with `existing: report`', async () => {
     const world = await settledWorld({ users: 2, keeper: { existing: 'report' } })
     subscribeTwin(world, 'agent0')
