@@ -33,86 +33,68 @@ FeF0/sI=
 }
 
 describe('the options of startEmulator', () => {
-  test.each<[string, unknown, string]>([
-    ['domain', { domain: '' }, '`domain` must be printable ASCII and not empty'],
-    ['domain', { domain: 'a\nb' }, '`domain` must be printable ASCII and not empty'],
-    ['clientId', { clientId: 'ä' }, '`clientId` must be printable ASCII and not empty'],
-    ['clientSecret', { clientSecret: '' }, '`clientSecret` must not be empty'],
-    ['password', { password: '' }, '`password` must not be empty'],
-    ['username', { username: '' }, '`username` must not be empty'],
-    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: -1 }, '`tokenLifetimeSeconds` must be at least 0'],
-    ['tokenLifetimeSeconds', { tokenLifetimeSeconds: 1.5 }, '`tokenLifetimeSeconds` must be an integer'],
+  test.each<[unknown, string]>([
+    [{ domain: '' }, '`domain` must be printable ASCII and not empty'],
+    [{ domain: 'a\nb' }, '`domain` must be printable ASCII and not empty'],
+    [{ clientId: 'ä' }, '`clientId` must be printable ASCII and not empty'],
+    [{ clientSecret: '' }, '`clientSecret` must not be empty'],
+    [{ password: '' }, '`password` must not be empty'],
+    [{ username: '' }, '`username` must not be empty'],
+    [{ tokenLifetimeSeconds: -1 }, '`tokenLifetimeSeconds` must be at least 0'],
+    [{ tokenLifetimeSeconds: 1.5 }, '`tokenLifetimeSeconds` must be an integer'],
+    [{ permittedHeaders: ['Content-Type'] }, '`permittedHeaders[0]` belongs to the callback request itself'],
+    [{ permittedHeaders: ['not a name'] }, '`permittedHeaders[0]` is not a header name'],
+    [{ username: 'a:b' }, '`username` cannot contain a colon: Basic ends the user name there (RFC 7617)'],
+    [{ callbackCa: 'no certificate' }, '`callbackCa` is not a PEM certificate'],
+    [{ callbackTimeoutMs: 0 }, '`callbackTimeoutMs` must be at least 1'],
+    [{ callbackTimeoutMs: 2 ** 31 }, '`callbackTimeoutMs` must be at most 2147483647'],
+    [{ credentialsEncoding: 'base64' }, '`credentialsEncoding` must be `raw` or `form-urlencoded`'],
+    [{ port: 65_536 }, '`port` must be at most 65535'],
+    [{ port: -1 }, '`port` must be at least 0'],
+    [{ host: 'https://x' }, '`host` must be an IP address or a host name'],
+    [{ host: '' }, '`host` must be an IP address or a host name'],
+    [{ ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
+    [{ ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
+    [{ tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
+    [{ ...loopback, tls: { ...loopback.tls, key: 'x' } }, '`tls.key` is not a PEM private key'],
+    [{ ...loopback, tls: { ...loopback.tls, cert: 'x' } }, '`tls.cert` is not a PEM certificate'],
     [
-      'permittedHeaders.0',
-      { permittedHeaders: ['Content-Type'] },
-      '`permittedHeaders[0]` belongs to the callback request itself',
-    ],
-    [
-      'permittedHeaders.0',
-      { permittedHeaders: ['not a name'] },
-      '`permittedHeaders[0]` is not a header name',
-    ],
-    [
-      'username',
-      { username: 'a:b' },
-      '`username` cannot contain a colon: Basic ends the user name there (RFC 7617)',
-    ],
-    ['callbackCa', { callbackCa: 'no certificate' }, '`callbackCa` is not a PEM certificate'],
-    ['callbackTimeoutMs', { callbackTimeoutMs: 0 }, '`callbackTimeoutMs` must be at least 1'],
-    ['callbackTimeoutMs', { callbackTimeoutMs: 2 ** 31 }, '`callbackTimeoutMs` must be at most 2147483647'],
-    [
-      'credentialsEncoding',
-      { credentialsEncoding: 'base64' },
-      '`credentialsEncoding` must be `raw` or `form-urlencoded`',
-    ],
-    ['port', { port: 65_536 }, '`port` must be at most 65535'],
-    ['port', { port: -1 }, '`port` must be at least 0'],
-    ['host', { host: 'https://x' }, '`host` must be an IP address or a host name'],
-    ['host', { host: '' }, '`host` must be an IP address or a host name'],
-    ['ca', { ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
-    ['tls', { ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
-    ['tls', { tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
-    ['tls.key', { ...loopback, tls: { ...loopback.tls, key: 'x' } }, '`tls.key` is not a PEM private key'],
-    ['tls.cert', { ...loopback, tls: { ...loopback.tls, cert: 'x' } }, '`tls.cert` is not a PEM certificate'],
-    [
-      'tls.key',
       { ...loopback, tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key } },
       '`tls.key` is not the key of `tls.cert`',
     ],
     [
-      'tls.cert',
       createLoopbackCertificate({ validUntil: Date.now() - 1_000 }),
       '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
     ],
+    [{ tls: loopback.tls, ca: createLoopbackCertificate().ca }, '`tls.cert` is not signed by `ca`'],
+    [{ tls: weak, ca: weak.cert }, '`tls.cert` cannot be used for TLS: '],
     [
-      'tls.cert',
-      { tls: loopback.tls, ca: createLoopbackCertificate().ca },
-      '`tls.cert` is not signed by `ca`',
-    ],
-    ['tls.cert', { tls: weak, ca: weak.cert }, '`tls.cert` cannot be used for TLS: '],
-    [
-      'ca',
       { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
       '`ca` is not a PEM certificate',
     ],
-    ['page.port', { page: { port: -1 } }, '`page.port` must be at least 0'],
+    [{ page: { port: -1 } }, '`page.port` must be at least 0'],
     [
-      'page.environment',
       { page: { environment: { 'A-B': 'x' } } },
       '`page.environment` has a name that no environment variable can have',
     ],
-    ['page.environment.A', { page: { environment: { A: 'x\ny' } } }, '`page.environment.A` must be one line'],
-    ['', { prot: 1 }, 'there is no `prot` (did you mean `port`?)'],
-  ])('refuses what cannot work, at %s: %j', async (path, options, sentence) => {
+    [{ page: { environment: { A: 'x\ny' } } }, '`page.environment.A` must be one line'],
+    [{ prot: 1 }, 'there is no `prot` (did you mean `port`?)'],
+  ])('refuses what cannot work: %j', async (options, sentence) => {
     const refused = startEmulator(options as EmulatorOptions)
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
     await expect(refused).rejects.toMatchObject({
-      issues: [{ path: path === '' ? [] : expectedPath(path) }],
+      issues: [{ path: pathIn(sentence) }],
       message: expect.stringContaining(`The emulator cannot start with these options: ${sentence}`),
     })
   })
 })
 
-function expectedPath(path: string) {
-  return path.split('.').map((key) => (key === '0' ? 0 : key))
+/** The path that a sentence begins with, if it does: `permittedHeaders[0]` is at `permittedHeaders`, 0. */
+function pathIn(sentence: string): PropertyKey[] {
+  const [before, path = ''] = sentence.split('`')
+  if (before !== '') return []
+  return path
+    .split(/[.[\]]+/)
+    .filter((key) => key !== '')
+    .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
 }
