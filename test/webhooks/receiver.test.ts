@@ -8,6 +8,10 @@ import { post, recordingLogger, recordingOnInvalid, secrets } from './support.js
 const body = JSON.stringify(lowEnergyDelivery())
 const open = { allowUnauthenticated: true, logger: false } as const
 
+function fail(): never {
+  throw new Error('no')
+}
+
 type Then = (resolve: () => void, reject: (error: Error) => void) => void
 function revokedProxy() {
   const { proxy, revoke } = Proxy.revocable({}, {})
@@ -98,7 +102,7 @@ describe('everything else is answered with 204', () => {
       'getters that throw',
       {
         get subscriptionId() {
-          throw new Error('no')
+          return fail()
         },
       },
       'the body cannot be read (no)',
@@ -133,27 +137,11 @@ describe('everything else is answered with 204', () => {
   })
 
   test.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw new Error('no')
-      },
-    ],
-    [
-      'rejects',
-      async () => {
-        throw new Error('no')
-      },
-    ],
+    ['throws', fail],
+    ['rejects', async () => fail()],
     ['rejects later', () => new Promise((_, reject) => setTimeout(() => reject(new Error('no')), 5))],
     ['returns a thenable that rejects', () => thenable((_, reject) => reject(new Error('no')))],
-    [
-      'returns a thenable that throws',
-      () =>
-        thenable(() => {
-          throw new Error('no')
-        }),
-    ],
+    ['returns a thenable that throws', () => thenable(fail)],
   ])(
     'a handler that %s: onError gets what the handler got, and the other handlers are called',
     async (_, handler) => {
@@ -189,18 +177,8 @@ describe('everything else is answered with 204', () => {
   })
 
   test.each<[string, () => unknown]>([
-    [
-      'throw',
-      () => {
-        throw new Error('callback broke')
-      },
-    ],
-    [
-      'reject',
-      async () => {
-        throw new Error('callback broke')
-      },
-    ],
+    ['throw', fail],
+    ['reject', async () => fail()],
   ])('onInvalid and onError that %s are logged and change nothing', async (_, broken) => {
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({ secrets, logger, onInvalid: broken, onError: broken })
@@ -209,7 +187,7 @@ describe('everything else is answered with 204', () => {
     })
     expect((await receiver.handle(post())).status).toBe(204)
     expect((await receiver.handle({ ...post(), body: '{' })).status).toBe(204)
-    const err = new Error('callback broke')
+    const err = new Error('no')
     const { id, type } = lowEnergyDelivery().notification
     const ofDelivery = { subscriptionId: 4711, notificationId: id, type }
     const ofBody = { issues: [{ path: [], message: expect.stringContaining('not JSON') }] }
@@ -364,9 +342,7 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
   test('it waits for an asynchronous onInvalid and onError, too', async () => {
     const { promise, resolve } = deferred<void>()
     const receiver = new DeliveryReceiver({ ...open, onError: () => promise, onInvalid: () => promise })
-    receiver.onAny(() => {
-      throw new Error('no')
-    })
+    receiver.onAny(fail)
     const answered = vi.fn()
     const answers = [post(), { ...post(), body: '' }].map((request) =>
       receiver.handle(request).then(answered),
@@ -384,9 +360,7 @@ describe('handlers', () => {
     const receiver = new DeliveryReceiver({ ...open, onError() {} })
       .onAny(() => {})
       .onAny(async () => {})
-      .onAny(async () => {
-        throw new Error('no')
-      })
+      .onAny(async () => fail())
     await receiver.handle(post())
     expect(setTimer).not.toHaveBeenCalled()
     setTimer.mockRestore()
@@ -442,9 +416,7 @@ describe('drain resolves when no handler runs', () => {
   test('after onError of a handler that failed late', async () => {
     const reported = deferred<void>()
     const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs: 1, onError: () => reported.promise })
-    receiver.onAny(async () => {
-      throw new Error('no')
-    })
+    receiver.onAny(async () => fail())
     await receiver.handle(post())
     const drained = vi.fn()
     const drain = receiver.drain().then(drained)
