@@ -1,12 +1,11 @@
 /** design.md, "The client": what holds for every method alike. */
 import { getEventListeners } from 'node:events'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { ClosedError, ConnectionError, NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+import { heapUsed } from '../support/heap.js'
 import { recordingLogger } from '../support/recording-logger.js'
 
 afterEach(() => {
@@ -61,14 +60,11 @@ describe('a client that is closed', () => {
 })
 
 test('a signal that outlives its calls keeps nothing of them', async () => {
-  setFlagsFromString('--expose-gc')
-  const collect: () => void = runInNewContext('gc')
   const client = new NotificationClient({ baseUrl, auth: { getAccessToken: () => 'token' } })
   const { signal } = new AbortController()
   const call = async () => {
     for (let count = 0; count < 20_000; count += 1) await client.getAccessToken({ signal })
-    collect()
-    return process.memoryUsage().heapUsed
+    return heapUsed()
   }
   const before = await call()
   // A deadline takes 400 bytes: kept, they would be 8 MB.

@@ -1,9 +1,8 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
+import { heapUsed } from '../support/heap.js'
 import { refusingPort } from '../support/listen.js'
 import { apiAuthorization, create, created, form, lowEnergy, Receiver, send } from './support.js'
 
@@ -14,12 +13,6 @@ beforeEach(async () => {
 afterEach(() => emulator.close())
 
 const url = 'https://app.example.com/'
-
-function heapUsed(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return process.memoryUsage().heapUsed
-}
 
 /** Sends a request whose answer is held back. The function that it returns breaks the request off. */
 function requestInFlight(emulator: Emulator): () => Promise<void> {

@@ -3,8 +3,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { type DispatcherLike, NotificationClient } from 'notification-subscriber'
 import { Dispatcher, MockAgent } from 'undici'
 import { MockAgent as MockAgent6 } from 'undici6'
@@ -13,6 +11,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, subscription } from '../support/fake-service.js'
+import { collectGarbage } from '../support/heap.js'
 import { listen } from '../support/listen.js'
 
 const auth = { getAccessToken: () => 'token' }
@@ -337,8 +336,6 @@ describe('on a loopback server', () => {
     for (let id = 0; id < 20; id++) await client.unsubscribe(id).catch(() => {})
     unsubscribe('net.client.socket', note)
     expect(sockets).toHaveLength(20)
-    setFlagsFromString('--expose-gc')
-    const collectGarbage = runInNewContext('gc') as () => void
     await eventually(() => {
       collectGarbage()
       // The last ones may still stand in variables of undici's.
