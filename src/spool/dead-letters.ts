@@ -1,16 +1,7 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { type Issue, SpoolError } from '../errors.js'
 import { isBytes } from '../webhooks/body.js'
-import {
-  contentOf,
-  type FileFields,
-  jsonOf,
-  lineOf,
-  nameOf,
-  receivedAtOf,
-  roomOf,
-  untried,
-} from './file-format.js'
+import { contentOf, type FileFields, fileOf, jsonOf, nameOf, receivedAtOf, roomOf } from './file-format.js'
 import type { SpoolFolder } from './folder.js'
 import type { SpoolReports } from './spool-options.js'
 
@@ -38,10 +29,11 @@ export interface DeadLetter {
 /** The second line of a letter. */
 export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
 
-/** A body that is no delivery, as it stands in a file. */
-type StoredBody =
-  | { readonly encoding: 'text' | 'base64'; readonly body: string }
-  | { readonly encoding: 'json'; readonly body?: unknown }
+/** A body that is no delivery, as it stands in a file: any value as JSON, bytes as text. */
+interface StoredBody {
+  readonly body?: unknown
+  readonly base64?: string
+}
 
 /** How much is kept of bodies that never were deliveries, in bytes of the disk. */
 const maxInvalidBytes = 16 * 2 ** 20
@@ -59,10 +51,6 @@ export class DeadLetters {
 
   get count(): number {
     return this.#letters.size
-  }
-
-  has(id: number): boolean {
-    return this.#letters.has(id)
   }
 
   /** What the letters of kept deliveries take of the disk, in bytes. */
@@ -93,9 +81,8 @@ export class DeadLetters {
    * @throws `SpoolError` if the disk fails or is full
    */
   async add(id: number, kind: FileFields['kind'], text: string, details: LetterDetails): Promise<void> {
-    const content = Buffer.concat([lineOf(id, text), lineOf(id + 1, JSON.stringify(details))])
-    const fields = { kind, ...untried, id, count: 2, bytes: content.length }
-    await this.#folder.write(nameOf(fields), content)
+    const { name, fields, content } = fileOf(kind, id, [text, JSON.stringify(details)])
+    await this.#folder.write(name, content)
     this.track(fields)
   }
 
@@ -170,14 +157,13 @@ export class DeadLetters {
 }
 
 function storedBodyOf(body: unknown): StoredBody {
-  if (typeof body === 'string') return { encoding: 'text', body }
-  if (!isBytes(body)) return { encoding: 'json', body }
+  if (!isBytes(body)) return { body }
   const bytes = ArrayBuffer.isView(body)
     ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     : Buffer.from(body)
-  return { encoding: 'base64', body: bytes.toString('base64') }
+  return { base64: bytes.toString('base64') }
 }
 
-function bodyOf(stored: StoredBody): unknown {
-  return stored.encoding === 'base64' ? Buffer.from(stored.body, 'base64') : stored.body
+function bodyOf({ body, base64 }: StoredBody): unknown {
+  return base64 === undefined ? body : Buffer.from(base64, 'base64')
 }

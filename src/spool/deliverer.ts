@@ -18,7 +18,8 @@ const diskRetryMs = 1_000
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 
-const firstReportedAttempt = 10
+/** Failures are reported to `onStuck` from this one on, once in an interval. */
+const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
 export interface DelivererOptions<Payloads extends PayloadSchemas>
@@ -27,11 +28,6 @@ export interface DelivererOptions<Payloads extends PayloadSchemas>
   readonly deliverTimeoutMs: number
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
-}
-
-/** Whether a failure is to be reported to `onStuck`: the tenth, and then one an hour. `reportedAt` is 0 for never. */
-export function isReportDue(attempts: number, reportedAt: number, now: number): boolean {
-  return attempts >= firstReportedAttempt && (reportedAt === 0 || now - reportedAt >= reportIntervalMs)
 }
 
 const channel = channelFor('deliver')
@@ -149,7 +145,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
     sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
     const now = this.#now()
-    if (!isReportDue(attempts, entry.reportedAt, now)) return this.#postpone(entry)
+    // Never reported is long ago.
+    const isReportDue = attempts >= firstReportedFailure && now - entry.reportedAt >= reportIntervalMs
+    if (!isReportDue) return this.#postpone(entry)
     const answer = await this.#report({ delivery, attempts, sinceAt: receivedAt, error }, fields)
     if (answer === 'discard') {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')

@@ -137,6 +137,13 @@ export function lineOf(id: number, text: string): Buffer {
   return Buffer.from(`\n+${sumOf(content)} ${content}\n`)
 }
 
+/** A file of these lines that is to be written. The ids of the lines follow each other. */
+export function fileOf(kind: FileFields['kind'], id: number, texts: readonly string[], next = untried) {
+  const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
+  const fields: FileFields = { kind, ...next, id, count: texts.length, bytes: content.length }
+  return { name: nameOf(fields), fields, content }
+}
+
 /** Reads a file. Never throws: what is damaged is left out. */
 export function contentOf(bytes: Buffer, expected: Pick<FileFields, 'id' | 'count' | 'bytes'>): Content {
   const lines: Line[] = []

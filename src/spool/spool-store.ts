@@ -9,8 +9,8 @@ import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import {
   contentOf,
   type FileFields,
+  fileOf,
   type Line,
-  lineOf,
   type NextAttempt,
   nameOf,
   parseName,
@@ -118,16 +118,17 @@ export class SpoolStore {
       if (isOurs && fields.kind === 'batch') batches.push({ name, fields })
       if (isOurs && fields.kind !== 'batch') this.letters.track(fields)
     }
-    const moved = new Set(this.letters.ids)
-    this.#lastId = this.letters.ids.at(-1) ?? 0
+    const { ids } = this.letters
+    this.#lastId = ids.at(-1) ?? 0
+    const letterIds = new Set(ids)
     for (const { name, fields } of batches) {
-      const isLetter = fields.count === 1 && this.letters.has(fields.id)
+      const isLetter = fields.count === 1 && letterIds.has(fields.id)
       // The process before ended between writing a letter and removing its delivery, or the other way round.
       if (isLetter) await this.#folder.remove(name).catch(() => {})
       else this.#add(name, fields)
-      if (fields.count === 1) moved.add(fields.id)
     }
-    this.#movedBefore = moved
+    const single = batches.filter(({ fields }) => fields.count === 1)
+    this.#movedBefore = new Set([...ids, ...single.map(({ fields }) => fields.id)])
   }
 
   /** How many entries wait; before all files are read also those that were done when an earlier process ended. */
@@ -200,7 +201,7 @@ export class SpoolStore {
 
   /** Writes a file of new entries, or of one that has failed. @throws `SpoolError` */
   async #write(texts: readonly string[], id: number, next = untried): Promise<void> {
-    const { name, fields, content } = batchOf(texts, id, next)
+    const { name, fields, content } = fileOf('batch', id, texts, next)
     await this.#folder.write(name, content)
     this.#add(name, fields)
   }
@@ -327,7 +328,7 @@ export class SpoolStore {
   /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
   async retry(id: number, text: string): Promise<boolean> {
     // With its id: if the process dies before the letter is removed, the next one finds both, and keeps the letter.
-    const { name, fields, content } = batchOf([text], id, untried)
+    const { name, fields, content } = fileOf('batch', id, [text])
     try {
       const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
       if (isRemoved) this.#add(name, fields)
@@ -375,13 +376,6 @@ export class SpoolStore {
     const message = 'Writing when to repeat a delivery failed: its file is repeated as a whole'
     this.#reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
-}
-
-/** A file of deliveries that is to be written. */
-function batchOf(texts: readonly string[], id: number, next: NextAttempt) {
-  const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
-  const fields: FileFields = { kind: 'batch', ...next, id, count: texts.length, bytes: content.length }
-  return { name: nameOf(fields), fields, content }
 }
 
 /** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */

@@ -1,7 +1,6 @@
 import type { Delivery } from 'notification-subscriber'
 import { DeliverySpool, type StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { isReportDue } from '../../src/spool/deliverer.js'
 import {
   idsOf,
   keep,
@@ -50,13 +49,6 @@ async function passUntil(condition: () => boolean, stepMs = second): Promise<voi
     await diskDone()
   }
 }
-
-test('a report is due at the tenth failure, and then an hour after the last one', () => {
-  expect(isReportDue(9, 0, 0)).toBe(false)
-  expect(isReportDue(10, 0, 0)).toBe(true)
-  expect(isReportDue(11, 5, 5 + hour - 1)).toBe(false)
-  expect(isReportDue(11, 5, 5 + hour)).toBe(true)
-})
 
 describe('a delivery that fails', () => {
   test('is repeated after the backoff and not before, until it succeeds', async () => {
@@ -138,6 +130,7 @@ describe('a delivery that fails', () => {
     for (const index of [0, 1]) {
       const elapsed = (reportedAt[index + 1] ?? 0) - (reportedAt[index] ?? 0)
       expect(elapsed).toBeGreaterThanOrEqual(hour)
+      expect(elapsed).toBeLessThan(hour + 2 * minute)
     }
     expect(delivered.length).toBeGreaterThan(60)
     expect(spool.size).toBe(1)

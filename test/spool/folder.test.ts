@@ -20,7 +20,7 @@ describe('the folder', () => {
     const spool = await openSpool({ path, deliver: never })
     await keep(spool, numbered(1))
     expect((await stat(path)).mode & 0o777).toBe(0o700)
-    const files = (await readdir(path)).filter((name) => /\.(batch|started)$/.test(name))
+    const files = (await readdir(path)).filter((name) => name.endsWith('.batch'))
     expect(files).toHaveLength(1)
     for (const file of files) expect((await stat(join(path, file))).mode & 0o777).toBe(0o600)
     await spool.close({ timeoutMs: 0 })
