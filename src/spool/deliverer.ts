@@ -1,19 +1,14 @@
 /** Takes deliveries from the disk, a few at a time, and calls `deliver` until it has done its work. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { setMaxListeners } from 'node:events'
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { InvalidDeliveryError } from '../errors.js'
 import { type Backoff, backoffMs } from '../shared/backoff.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/delivery.js'
 import type { DeliveryParser } from '../webhooks/parse.js'
-import type { LetterDetails } from './dead-letters.js'
 import type { DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
 import type { Entry, SpoolStore } from './spool-store.js'
-
-/** How long to wait after the disk failed, in milliseconds. */
-const diskRetryMs = 1_000
 
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
@@ -28,6 +23,8 @@ export interface DelivererOptions<Payloads extends PayloadSchemas>
   readonly deliverTimeoutMs: number
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
+  /** Aborted when `close` waits no longer. */
+  readonly ending: AbortController
 }
 
 const channel = channelFor('deliver')
@@ -49,7 +46,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #isStopped = false
   /** Aborts the calls of `deliver` that are running. */
   readonly #calls = new Set<AbortController>()
-  readonly #ending = new AbortController()
 
   constructor(store: SpoolStore, options: DelivererOptions<Payloads>) {
     this.#store = store
@@ -59,8 +55,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     // meanwhile, no entry waits longer than the longest backoff.
     const latest = Math.max(Date.now(), store.lastDueAt - backoff.maxMs)
     this.#startedAt = latest - performance.now()
-    // One listener for each delivery that waits for the disk: Node.js takes so many for a leak.
-    setMaxListeners(0, this.#ending.signal)
   }
 
   #now(): number {
@@ -129,13 +123,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       )
     } catch (reason) {
       // `close` has ended the attempt: nothing is known of its outcome, so it does not count.
-      if (this.#ending.signal.aborted) return
+      if (this.#options.ending.signal.aborted) return
       return this.#fail(entry, data, reason)
     }
     const durationMs = Math.round(performance.now() - startedAt)
     const fields = { ...namesOf(data), attempt, durationMs, receivedAt: entry.receivedAt }
     this.#options.reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
-    await this.#remove(entry)
+    await this.#store.remove(entry)
   }
 
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
@@ -151,9 +145,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const answer = await this.#report({ delivery, attempts, sinceAt: receivedAt, error }, fields)
     if (answer === 'discard') {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
-      return this.#remove(entry)
+      return this.#store.remove(entry)
     }
-    if (answer === 'dead-letter' && (await this.#makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))) {
+    if (
+      answer === 'dead-letter' &&
+      (await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))
+    ) {
       const letter = { ...fields, letterId: entry.id }
       plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
       return
@@ -178,50 +175,16 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
     const attempts = entry.attempts + 1
     const dueAt = this.#now() + backoffMs(attempts, backoff)
-    const isToRemove = await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
-    if (isToRemove) await this.#remove(entry)
+    await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
   }
 
   async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
-    if (!(await this.#makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
+    if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
     this.#options.reports.loss(
       'error',
       { event: 'spool.unreadable', letterId: entry.id, receivedAt: entry.receivedAt, issues },
       'A kept delivery cannot be read any more, and is now a dead letter',
     )
-  }
-
-  /** Makes a dead letter of an entry, and resolves with whether the disk had room for it. */
-  async #makeDeadLetter(
-    entry: Entry,
-    kind: 'stuck' | 'unreadable',
-    details: LetterDetails,
-  ): Promise<boolean> {
-    try {
-      const isToRemove = await this.#store.makeDeadLetter(entry, kind, details)
-      if (isToRemove) await this.#remove(entry)
-      return true
-    } catch (err) {
-      this.#options.reports.sparse(
-        'error',
-        { event: 'spool.write-failed', err },
-        'Writing a dead letter failed, will be repeated',
-      )
-      return false
-    }
-  }
-
-  /** Removes an entry that is done. While the disk fails, the entry stays in flight, so it is not delivered again. */
-  async #remove(entry: Entry): Promise<void> {
-    for (let failures = 0; failures === 0 || !this.#ending.signal.aborted; failures += 1) {
-      try {
-        return await this.#store.remove(entry)
-      } catch (err) {
-        const message = 'Removing a delivery that is done failed, will be repeated'
-        if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
-      }
-      await sleep(diskRetryMs, undefined, { signal: this.#ending.signal }).catch(() => {})
-    }
   }
 
   /**
@@ -230,7 +193,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
    * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
    */
   async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
-    this.#ending.signal.throwIfAborted()
+    this.#options.ending.signal.throwIfAborted()
     const { deliverTimeoutMs } = this.#options
     const controller = new AbortController()
     const { signal } = controller
@@ -258,7 +221,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     clearTimeout(this.#timer)
     const timer = setTimeout(() => {
       const reason = new DOMException('The spool is closed.', 'AbortError')
-      this.#ending.abort(reason)
+      this.#options.ending.abort(reason)
       for (const call of this.#calls) call.abort(reason)
     }, timeoutMs)
     await this.#starting

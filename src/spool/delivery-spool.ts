@@ -1,4 +1,5 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
+import { setMaxListeners } from 'node:events'
 import * as fs from 'node:fs/promises'
 import { ClosedError, ConfigurationError, type InvalidDeliveryError } from '../errors.js'
 import { inFlight } from '../shared/calls.js'
@@ -226,12 +227,16 @@ export async function openParts<Payloads extends PayloadSchemas>(
   await prepareFolder(path)
   const releaseFolder = await lockFolder(path)
   try {
-    const store = await SpoolStore.open({ path, maxBytes, reports }, files).catch((cause) =>
+    const ending = new AbortController()
+    // One listener for each delivery that waits for the disk: Node.js takes so many for a leak.
+    setMaxListeners(0, ending.signal)
+    const storeOptions = { path, maxBytes, reports, ending: ending.signal }
+    const store = await SpoolStore.open(storeOptions, files).catch((cause) =>
       refusePath(path, 'cannot be written or read', cause),
     )
     const fields = { path, size: store.count, deadLetters: store.letters.count }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-    const settings = { deliver, onStuck, concurrency, deliverTimeoutMs, parser, reports }
+    const settings = { deliver, onStuck, concurrency, deliverTimeoutMs, parser, reports, ending }
     const deliverer = new Deliverer(store, settings)
     // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
     deliverer.wakeUp()

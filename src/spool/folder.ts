@@ -15,24 +15,24 @@ const isWindows = process.platform === 'win32'
 
 /** The files in the folder. */
 export class SpoolFolder {
-  readonly path: string
+  readonly #path: string
   readonly #files: SpoolFiles
 
   constructor(path: string, files: SpoolFiles) {
-    this.path = path
+    this.#path = path
     this.#files = files
   }
 
   /** What is in the folder, sorted by name. */
   async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
-    const found = await this.#files.readdir(this.path, { withFileTypes: true })
+    const found = await this.#files.readdir(this.#path, { withFileTypes: true })
     const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
     return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** How many files the volume has room for; `Infinity` where the file system sets no limit. */
   async maxFiles(): Promise<number> {
-    const { files } = await this.#files.statfs(this.path)
+    const { files } = await this.#files.statfs(this.#path)
     return files > 0 ? files : Number.POSITIVE_INFINITY
   }
 
@@ -44,7 +44,7 @@ export class SpoolFolder {
   async write(name: string, content: Uint8Array): Promise<void> {
     const unfinished = `${name}.new`
     try {
-      const handle = await this.#files.open(join(this.path, unfinished), 'wx', 0o600)
+      const handle = await this.#files.open(join(this.#path, unfinished), 'wx', 0o600)
       try {
         await handle.writeFile(content)
         await handle.sync()
@@ -53,7 +53,7 @@ export class SpoolFolder {
       }
       // Under its name a file is always whole, so a file that is too short later was damaged.
       await this.rename(unfinished, name)
-      await syncFolder(this.path, this.#files)
+      await syncFolder(this.#path, this.#files)
     } catch (cause) {
       for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
       failWith('Writing to the disk failed')(cause)
@@ -62,7 +62,7 @@ export class SpoolFolder {
 
   /** The content of a file; nothing if the file is gone, which then reads as damage. */
   async read(name: string): Promise<Buffer> {
-    return (await this.#files.readFile(join(this.path, name)).catch(unlessGone)) ?? Buffer.alloc(0)
+    return (await this.#files.readFile(join(this.#path, name)).catch(unlessGone)) ?? Buffer.alloc(0)
   }
 
   /**
@@ -70,7 +70,7 @@ export class SpoolFolder {
    * synced: a power failure may bring the entries back.
    */
   async markDone(name: string, lines: readonly Line[]): Promise<void> {
-    const handle = await this.#files.open(join(this.path, name), 'r+')
+    const handle = await this.#files.open(join(this.#path, name), 'r+')
     try {
       const offsets = lines.map(({ offset }) => offset)
       const from = Math.min(...offsets)
@@ -85,12 +85,12 @@ export class SpoolFolder {
 
   /** Not synced: a power failure may bring the old name back. */
   rename(from: string, to: string): Promise<void> {
-    return this.#files.rename(join(this.path, from), join(this.path, to))
+    return this.#files.rename(join(this.#path, from), join(this.#path, to))
   }
 
   /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
   remove(name: string): Promise<void> {
-    return this.#files.unlink(join(this.path, name)).catch(unlessGone)
+    return this.#files.unlink(join(this.#path, name)).catch(unlessGone)
   }
 
   /** Keeps a damaged file under another name, for a person to look at. Needs no room. */

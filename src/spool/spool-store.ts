@@ -3,7 +3,7 @@
  * whose name says when it is due. Memory holds the names, and the text of the files that are being delivered.
  */
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import {
@@ -32,6 +32,9 @@ const shareOfFiles = 0.75
 
 /** How long a file that cannot be read is left alone, in milliseconds. */
 const rereadMs = 10_000
+
+/** How long to wait after a removal failed, in milliseconds. */
+const diskRetryMs = 1_000
 
 /** A delivery that was taken, to be delivered. */
 export interface Entry extends Line {
@@ -65,12 +68,20 @@ interface Queue {
   entries: Entry[]
 }
 
+export interface StoreOptions {
+  readonly path: string
+  readonly maxBytes: number
+  readonly reports: SpoolReports
+  /** Aborted when `close` waits no longer. */
+  readonly ending: AbortSignal
+}
+
 export class SpoolStore {
   readonly letters: DeadLetters
   readonly #folder: SpoolFolder
+  readonly #options: StoreOptions
   readonly #reports: SpoolReports
-  readonly #maxBytes: number
-  #maxFiles = Number.POSITIVE_INFINITY
+  #maxFiles = 0
   readonly #files = new Set<WaitingFile>()
   readonly #queues: Readonly<Record<'fresh' | 'tried', Queue>> = {
     fresh: { files: [], entries: [] },
@@ -85,26 +96,22 @@ export class SpoolStore {
   #bytes = 0
 
   /** Opens a folder by its names alone. @throws what the system says; damage is reported, and never refuses to open */
-  static async open(
-    options: { readonly path: string; readonly maxBytes: number; readonly reports: SpoolReports },
-    files: SpoolFiles,
-  ): Promise<SpoolStore> {
-    const folder = new SpoolFolder(options.path, files)
-    const store = new this(folder, options.maxBytes, options.reports)
+  static async open(options: StoreOptions, files: SpoolFiles): Promise<SpoolStore> {
+    const store = new this(options, new SpoolFolder(options.path, files))
     await store.#readNames()
-    store.#maxFiles = Math.floor((await folder.maxFiles()) * shareOfFiles)
     return store
   }
 
-  private constructor(folder: SpoolFolder, maxBytes: number, reports: SpoolReports) {
+  private constructor(options: StoreOptions, folder: SpoolFolder) {
+    this.#options = options
+    this.#reports = options.reports
     this.#folder = folder
-    this.#maxBytes = maxBytes
-    this.#reports = reports
-    this.letters = new DeadLetters(folder, reports)
+    this.letters = new DeadLetters(folder, options.reports)
   }
 
   /** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
   async #readNames(): Promise<void> {
+    this.#maxFiles = Math.floor((await this.#folder.maxFiles()) * shareOfFiles)
     const batches: { readonly name: string; readonly fields: FileFields }[] = []
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // The process has other work while it opens a folder of 100,000 files.
@@ -184,10 +191,11 @@ export class SpoolStore {
   #requireRoom(): void {
     const bytes = this.#bytes + this.letters.keptBytes
     const files = this.#files.size + this.letters.count
-    const isOver = bytes + roomOf(this.#unwrittenBytes) > this.#maxBytes
+    const { maxBytes } = this.#options
+    const isOver = bytes + roomOf(this.#unwrittenBytes) > maxBytes
     if (!isOver && files < this.#maxFiles) return
     const what = isOver
-      ? `${bytes} bytes wait, and maxBytes is ${this.#maxBytes}`
+      ? `${bytes} bytes wait, and maxBytes is ${maxBytes}`
       : `${files} files wait, and the volume has room for few more`
     throw new SpoolError(`The spool is full: ${what}.`, { reason: 'full' })
   }
@@ -248,7 +256,7 @@ export class SpoolStore {
       const { attempts, reportedAt } = file.fields
       return lines.map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
     } catch (error) {
-      const fields = { event: 'spool.read-failed', file: join(this.#folder.path, file.name), err: error }
+      const fields = { event: 'spool.read-failed', file: join(this.#options.path, file.name), err: error }
       this.#reports.sparse('error', fields, 'Reading a file failed, will be repeated')
       file.fields = { ...file.fields, dueAt: now + rereadMs }
       this.#enqueue(file)
@@ -269,11 +277,20 @@ export class SpoolStore {
     return lines.filter(({ id }) => !this.#movedBefore.has(id))
   }
 
-  /** Removes an entry that is done. May be repeated after a failure. @throws what the disk says */
-  remove(entry: Entry): Promise<void> {
+  /** Removes an entry that is done. While the disk fails, the entry stays in flight, so it is not delivered again. */
+  async remove(entry: Entry): Promise<void> {
     const { file } = entry
     file.removals ??= new GroupedWrites((done) => this.#removeAll(file, done))
-    return file.removals.add(entry)
+    const { ending } = this.#options
+    for (let failures = 0; failures === 0 || !ending.aborted; failures += 1) {
+      try {
+        return await file.removals.add(entry)
+      } catch (err) {
+        const message = 'Removing a delivery that is done failed, will be repeated'
+        if (failures === 0) this.#reports.loss('error', { event: 'spool.write-failed', err }, message)
+      }
+      await sleep(diskRetryMs, undefined, { signal: ending }).catch(() => {})
+    }
   }
 
   async #removeAll(file: WaitingFile, done: readonly Entry[]): Promise<void> {
@@ -284,43 +301,41 @@ export class SpoolStore {
     await this.#release(file, done.length)
   }
 
-  /**
-   * Puts an entry off: into a file of its own, or, if the disk has no room for that, with its file as a whole.
-   *
-   * @returns whether the entry has a new file, and so is to be removed from the old one
-   */
-  async postpone({ id, file, text }: Entry, next: NextAttempt): Promise<boolean> {
-    if (file.fields.count > 1) {
-      try {
+  /** Puts an entry off: into a file of its own, or, if the disk has no room for that, with its file as a whole. */
+  async postpone(entry: Entry, next: NextAttempt): Promise<void> {
+    const { id, file, text } = entry
+    try {
+      if (file.fields.count > 1) {
         await this.#write([text], id, next)
-        return true
-      } catch (error) {
-        this.#reportWrite(error)
+        return await this.remove(entry)
       }
+    } catch (err) {
+      this.#reportWrite(err, 'Writing when to repeat a delivery failed: its file is repeated as a whole')
     }
     file.fields = { ...file.fields, ...next }
     await this.#release(file, 1)
-    return false
   }
 
-  /**
-   * Makes a dead letter of an entry. On a full disk an entry that has a file of its own loses the details.
-   *
-   * @returns whether the entry is to be removed from its file; else the file has become the letter
-   * @throws `SpoolError` if the disk fails, or is full and the entry shares its file with others
-   */
-  async makeDeadLetter(
-    { id, text, file }: Entry,
-    kind: 'stuck' | 'unreadable',
-    details: LetterDetails,
-  ): Promise<boolean> {
+  /** Makes a dead letter of an entry, and resolves with whether the disk had room for that. */
+  async makeDeadLetter(entry: Entry, kind: 'stuck' | 'unreadable', details: LetterDetails): Promise<boolean> {
+    const { id, text, file } = entry
     try {
       await this.letters.add(id, kind, text, details)
-      return true
-    } catch (error) {
-      if (file.fields.count > 1) throw error
+    } catch (err) {
+      this.#reportWrite(err, 'Writing a dead letter failed')
+      return file.fields.count === 1 && this.#turnIntoLetter(file, kind)
+    }
+    await this.remove(entry)
+    return true
+  }
+
+  /** Makes the file of an entry a dead letter without details, which needs no room. */
+  async #turnIntoLetter(file: WaitingFile, kind: 'stuck' | 'unreadable'): Promise<boolean> {
+    try {
       await this.letters.adopt(file.name, { ...file.fields, kind })
       this.#forget(file)
+      return true
+    } catch {
       return false
     }
   }
@@ -353,7 +368,7 @@ export class SpoolStore {
       await this.#folder.rename(file.name, name)
       file.name = name
     } catch (error) {
-      this.#reportWrite(error)
+      this.#reportWrite(error, 'Renaming a file failed: the next start repeats its deliveries at once')
     }
     this.#enqueue(file)
   }
@@ -372,8 +387,7 @@ export class SpoolStore {
     this.#setWaiting(file, 0)
   }
 
-  #reportWrite(err: unknown): void {
-    const message = 'Writing when to repeat a delivery failed: its file is repeated as a whole'
+  #reportWrite(err: unknown, message: string): void {
     this.#reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
 }
