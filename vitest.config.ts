@@ -31,14 +31,23 @@ const processes = [
 /** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */
 const isolated = ['test/emulator/msw.test.ts']
 
-/** Files of minutes, so that none of them runs alone in the end. */
-const longest = ['redis/keeper-killed', 'browser/page.', 'keycloak/', 'redis/keeper-lost-redis', 'chaos/']
+/** Files that take longest in their project, so that none of them runs alone in the end. */
+const longest = [
+  '/test/integration/redis/keeper-killed.',
+  '/test/integration/browser/page.',
+  '/test/integration/keycloak/',
+  '/test/integration/redis/keeper-lost-redis.',
+  '/test/integration/chaos/',
+  '/test/spool/spool-store.',
+  '/test/keeper/incidents.',
+  '/test/keeper/members.',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const rank = ({ moduleId }: TestSpecification) => {
-      const index = longest.findIndex((part) => moduleId.includes(`/test/integration/${part}`))
+      const index = longest.findIndex((part) => moduleId.includes(part))
       return index === -1 ? longest.length : index
     }
     return sorted.sort((one, other) => rank(one) - rank(other))
