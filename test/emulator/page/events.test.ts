@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Batch, Snapshot } from '../../../src/emulator/page/protocol.js'
-import { created, lowEnergy } from '../support.js'
+import { created, createdDirectly, lowEnergy } from '../support.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -107,7 +107,7 @@ test.each(['other 1', 'RUN 999999', 'RUN -1', 'RUN x', 'RUN', ''])(
 
 test('a page that missed more ends than are kept gets a snapshot with the newest', async () => {
   const ids: number[] = []
-  for (let i = 0; i < 1_001; i++) ids.push(await createdDirectly(`user-${i}`))
+  for (let i = 0; i < 1_001; i++) ids.push(await createdDirectly(emulator, { users: `user-${i}` }))
   const { id } = await next(eventsOf(await open()))
   for (const each of ids) emulator.endSubscription(each)
   const { event, data } = await next(eventsOf(await open(id)))
@@ -116,21 +116,6 @@ test('a page that missed more ends than are kept gets a snapshot with the newest
   expect([ended.length, endedCount, subscriptions, entries.length]).toEqual([1_000, 1_001, [], 1_000])
   expect(ended[0]?.subscriptionId).toBe(ids[1])
 })
-
-async function createdDirectly(username: string): Promise<number> {
-  const response = await emulator.fetch(
-    new Request(`${emulator.baseUrl}/api/subscriptions`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${btoa(`${emulator.username}:${emulator.password}`)}` },
-      body: new URLSearchParams({
-        notification_type: 'behavioral',
-        username,
-        callback_url: 'https://app.example.com/',
-      }),
-    }),
-  )
-  return JSON.parse(await response.text()).subscription_id
-}
 
 test('a reader that was slow gets everything that it missed', async () => {
   const events = await open()
