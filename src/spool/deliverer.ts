@@ -44,8 +44,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #starting: Promise<void> | undefined
   #hasWork = false
   #isStopped = false
-  /** Aborts the calls of `deliver` that are running. */
-  readonly #calls = new Set<AbortController>()
 
   constructor(store: SpoolStore, options: DelivererOptions<Payloads>) {
     this.#store = store
@@ -193,25 +191,26 @@ export class Deliverer<Payloads extends PayloadSchemas> {
    * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
    */
   async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
-    this.#options.ending.signal.throwIfAborted()
-    const { deliverTimeoutMs } = this.#options
+    const { deliverTimeoutMs, ending } = this.#options
+    ending.signal.throwIfAborted()
     const controller = new AbortController()
     const { signal } = controller
+    const timer = setTimeout(() => {
+      const message = `The call took longer than ${deliverTimeoutMs} ms.`
+      controller.abort(new DOMException(message, 'TimeoutError'))
+    }, deliverTimeoutMs)
+    const end = () => controller.abort(ending.signal.reason)
+    ending.signal.addEventListener('abort', end)
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason))
     })
     // If the function throws at once, nothing waits for this promise, and its rejection must not end the process.
     aborted.catch(() => {})
-    const timer = setTimeout(() => {
-      const message = `The call took longer than ${deliverTimeoutMs} ms.`
-      controller.abort(new DOMException(message, 'TimeoutError'))
-    }, deliverTimeoutMs)
-    this.#calls.add(controller)
     try {
       return await Promise.race([call(signal), aborted])
     } finally {
       clearTimeout(timer)
-      this.#calls.delete(controller)
+      ending.signal.removeEventListener('abort', end)
     }
   }
 
@@ -219,11 +218,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    const timer = setTimeout(() => {
-      const reason = new DOMException('The spool is closed.', 'AbortError')
-      this.#options.ending.abort(reason)
-      for (const call of this.#calls) call.abort(reason)
-    }, timeoutMs)
+    const reason = new DOMException('The spool is closed.', 'AbortError')
+    const timer = setTimeout(() => this.#options.ending.abort(reason), timeoutMs)
     await this.#starting
     await Promise.all(this.#running)
     clearTimeout(timer)

@@ -228,7 +228,7 @@ export async function openParts<Payloads extends PayloadSchemas>(
   const releaseFolder = await lockFolder(path)
   try {
     const ending = new AbortController()
-    // One listener for each delivery that waits for the disk: Node.js takes so many for a leak.
+    // One listener for each delivery in flight: Node.js takes so many for a leak.
     setMaxListeners(0, ending.signal)
     const storeOptions = { path, maxBytes, reports, ending: ending.signal }
     const store = await SpoolStore.open(storeOptions, files).catch((cause) =>

@@ -119,42 +119,35 @@ export function failWith(what: string): (cause: unknown) => never {
  * spool of an earlier version
  */
 export async function prepareFolder(folder: string): Promise<void> {
-  try {
-    const first = await makeFolder(folder)
-    // Until the names of new folders are on the disk, too, a power failure would take the whole spool.
-    const top = first === undefined ? folder : dirname(first)
-    for (let each = folder; each !== top; ) {
-      each = dirname(each)
-      await syncFolder(each, fs)
-    }
-  } catch (cause) {
-    refusePath(folder, 'cannot be created', cause)
-  }
-  const status = await fs.stat(folder).catch((cause) => refusePath(folder, 'cannot be read', cause))
-  const mode = status.mode & 0o777
+  const refuse = (problem: string) => (cause?: unknown) => refusePath(folder, problem, cause)
+  await createFolder(folder).catch(refuse('cannot be created'))
+  const { mode, uid } = await fs.stat(folder).catch(refuse('cannot be read'))
   if (!isWindows && (mode & 0o077) !== 0) {
-    const shown = mode.toString(8)
-    refusePath(
-      folder,
-      `is open to other users (mode 0${shown}): run "chmod 700" on it, or use a folder below it`,
-    )
+    const shown = (mode & 0o777).toString(8)
+    const advice = 'run "chmod 700" on it, or use a folder below it'
+    refusePath(folder, `is open to other users (mode 0${shown}): ${advice}`)
   }
-  const uid = process.getuid?.()
-  if (uid !== undefined && status.uid !== uid) {
-    refusePath(
-      folder,
-      `belongs to another user (${status.uid}, and this process runs as ${uid}): run the app as that user, or use another folder`,
-    )
+  const ownUid = process.getuid?.() ?? uid
+  if (uid !== ownUid) {
+    const advice = 'run the app as that user, or use another folder'
+    refusePath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
-  await fs
-    .access(folder, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
-    .catch((cause) => refusePath(folder, 'cannot be written or read', cause))
+  const { R_OK, W_OK, X_OK } = fs.constants
+  await fs.access(folder, R_OK | W_OK | X_OK).catch(refuse('cannot be written or read'))
   const hasDatabase = await fs.stat(join(folder, 'data.mdb')).then(Boolean, () => false)
   if (hasDatabase) {
-    refusePath(
-      folder,
-      'holds a spool of version 0.2 (data.mdb): let 0.2 deliver what is in it, and use another folder',
-    )
+    const advice = 'let 0.2 deliver what is in it, and use another folder'
+    refusePath(folder, `holds a spool of version 0.2 (data.mdb): ${advice}`)
+  }
+}
+
+/** Creates a folder if it is not there, and syncs its name and those above it: a power failure would take them all. */
+async function createFolder(folder: string): Promise<void> {
+  const first = await makeFolder(folder)
+  const top = first === undefined ? folder : dirname(first)
+  for (let each = folder; each !== top; ) {
+    each = dirname(each)
+    await syncFolder(each, fs)
   }
 }
 
