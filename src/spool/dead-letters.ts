@@ -1,8 +1,16 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { type Issue, SpoolError } from '../errors.js'
 import { isBytes } from '../webhooks/body.js'
-import { contentOf, type FileFields, fileOf, jsonOf, nameOf, receivedAtOf, roomOf } from './file-format.js'
-import type { SpoolFolder } from './folder.js'
+import {
+  contentOf,
+  type FileFields,
+  fileOf,
+  jsonOf,
+  nameOf,
+  receivedAtOf,
+  roomOf,
+  type SpoolFolder,
+} from './files.js'
 import type { SpoolReports } from './spool-options.js'
 
 /** A body that the spool keeps for a person to look at; see `DeliverySpool.deadLetters`. */

@@ -7,9 +7,8 @@ import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery.js'
 import { createDeliveryParser, type DeliveryParser, valueOfBody } from '../webhooks/parse.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import { deliveryTextOf } from './file-format.js'
-import { failWith, prepareFolder, refusePath, type SpoolFiles } from './folder.js'
-import { lockFolder, type ReleaseFolder } from './folder-lock.js'
+import { deliveryTextOf, failWith, type SpoolFiles } from './files.js'
+import { lockFolder, prepareFolder, type ReleaseFolder, refusePath } from './folder.js'
 import {
   type DeliverySpoolOptions,
   reportsOf,

@@ -1,116 +1,22 @@
-/** The folder of a spool: private, and synced after each write. */
+/**
+ * The folder of a spool: private, and open in one process at a time. The process that has the folder listens on a socket
+ * in it, and a socket that accepts a connection belongs to a process that lives: the operating system closes the socket
+ * when the process ends, however it ends. Process ids would not do, because they repeat in containers.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import * as fs from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { ConfigurationError, SpoolError } from '../errors.js'
+import { connect, createServer, type Server } from 'node:net'
+import { dirname, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigurationError } from '../errors.js'
 import { makeFolder } from '../shared/make-folder.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
-import { doneMark, type Line } from './file-format.js'
+import { lockPattern, syncFolder } from './files.js'
 
-/** What the spool needs of `node:fs/promises`. Tests pass one that fails, waits or records calls. */
-export type SpoolFiles = Pick<typeof fs, 'open' | 'readFile' | 'readdir' | 'rename' | 'statfs' | 'unlink'>
-
-/** Windows syncs no folders, and knows no modes and owners. */
+/** Windows knows no modes and owners, and no sockets in folders. */
 const isWindows = process.platform === 'win32'
-
-/** The files in the folder. */
-export class SpoolFolder {
-  readonly #path: string
-  readonly #files: SpoolFiles
-
-  constructor(path: string, files: SpoolFiles) {
-    this.#path = path
-    this.#files = files
-  }
-
-  /** What is in the folder, sorted by name. */
-  async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
-    const found = await this.#files.readdir(this.#path, { withFileTypes: true })
-    const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
-    return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
-  }
-
-  /** How many files the volume has room for; `Infinity` where the file system sets no limit. */
-  async maxFiles(): Promise<number> {
-    const { files } = await this.#files.statfs(this.#path)
-    return files > 0 ? files : Number.POSITIVE_INFINITY
-  }
-
-  /**
-   * Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays.
-   *
-   * @throws `SpoolError` with what the system says as its cause
-   */
-  async write(name: string, content: Uint8Array): Promise<void> {
-    const unfinished = `${name}.new`
-    try {
-      const handle = await this.#files.open(join(this.#path, unfinished), 'wx', 0o600)
-      try {
-        await handle.writeFile(content)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
-      // Under its name a file is always whole, so a file that is too short later was damaged.
-      await this.rename(unfinished, name)
-      await syncFolder(this.#path, this.#files)
-    } catch (cause) {
-      for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
-      failWith('Writing to the disk failed')(cause)
-    }
-  }
-
-  /** The content of a file; nothing if the file is gone, which then reads as damage. */
-  async read(name: string): Promise<Buffer> {
-    return (await this.#files.readFile(join(this.#path, name)).catch(unlessGone)) ?? Buffer.alloc(0)
-  }
-
-  /**
-   * Marks entries of a file as done, all by one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
-   * synced: a power failure may bring the entries back.
-   */
-  async markDone(name: string, lines: readonly Line[]): Promise<void> {
-    const handle = await this.#files.open(join(this.#path, name), 'r+')
-    try {
-      const offsets = lines.map(({ offset }) => offset)
-      const from = Math.min(...offsets)
-      const bytes = Buffer.alloc(Math.max(...offsets) + doneMark.length - from)
-      await handle.read(bytes, 0, bytes.length, from)
-      for (const offset of offsets) doneMark.copy(bytes, offset - from)
-      await handle.write(bytes, 0, bytes.length, from)
-    } finally {
-      await handle.close()
-    }
-  }
-
-  /** Not synced: a power failure may bring the old name back. */
-  rename(from: string, to: string): Promise<void> {
-    return this.#files.rename(join(this.#path, from), join(this.#path, to))
-  }
-
-  /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
-  remove(name: string): Promise<void> {
-    return this.#files.unlink(join(this.#path, name)).catch(unlessGone)
-  }
-
-  /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
-  keepDamaged(name: string): Promise<void> {
-    return this.rename(name, `${name}.damaged`).catch(unlessGone)
-  }
-}
-
-/** To catch with: a file that is gone is no error. */
-function unlessGone(error: unknown): undefined {
-  if (Object(error).code !== 'ENOENT') throw error
-}
-
-/** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
-export function failWith(what: string): (cause: unknown) => never {
-  return (cause) => {
-    if (cause instanceof SpoolError) throw cause
-    throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
-  }
-}
 
 /**
  * Creates the folder if it is not there.
@@ -141,7 +47,7 @@ export async function prepareFolder(folder: string): Promise<void> {
   }
 }
 
-/** Creates a folder if it is not there, and syncs its name and those above it: a power failure would take them all. */
+/** Creates a folder, and syncs the names of all that were made: a power failure would take the spool with them. */
 async function createFolder(folder: string): Promise<void> {
   const first = await makeFolder(folder)
   const top = first === undefined ? folder : dirname(first)
@@ -162,13 +68,116 @@ export function refusePath(folder: string, problem: string, cause?: unknown): ne
   )
 }
 
-/** Brings the names in a folder to the disk. */
-async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
-  if (isWindows) return
-  const handle = await files.open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
+const lockAttempts = 5
+
+/** The longest name of a socket on every system: one byte less than macOS has room for. */
+const maxSocketNameBytes = 103
+
+/** Lets another process have the folder. */
+export type ReleaseFolder = () => Promise<void>
+
+/**
+ * @throws `ConfigurationError` if the folder is open already: in another process, in whatever container, or in another
+ * part of this one
+ */
+export async function lockFolder(folder: string): Promise<ReleaseFolder> {
+  const release = await (isWindows ? lockByPipe(folder) : lockBySocket(folder))
+  return (
+    release ??
+    refusePath(
+      folder,
+      'is open already, in this process or in another one: give each spool a folder of its own, or close the other one',
+    )
+  )
+}
+
+async function lockBySocket(folder: string): Promise<ReleaseFolder | undefined> {
+  for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
+    const name = `${randomBytes(8).toString('hex')}.lock`
+    const release = await announce(folder, name)
+    // Announce first, then look: of two processes that come at the same time at least one sees the other.
+    const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
+    const living = await Promise.all(others.map((file) => isAlive(folder, file)))
+    if (release && !living.includes(true)) return release
+    await release?.()
+    // If both saw each other, a random wait lets one of them come first next time. A process that ends gets time to end.
+    if (attempt < lockAttempts) await sleep(50 + Math.random() * 200)
   }
+  return undefined
+}
+
+/** Windows has no sockets in folders. A pipe ends with its process, too, and its name exists once on the machine. */
+async function lockByPipe(folder: string): Promise<ReleaseFolder | undefined> {
+  const server = createServer((socket) => socket.destroy())
+  try {
+    server.listen(pipeName(await fs.realpath(folder)))
+    await once(server, 'listening')
+  } catch (cause) {
+    if (Object(cause).code === 'EADDRINUSE') return undefined
+    refusePath(folder, 'cannot be locked', cause)
+  }
+  return async () => void (await new Promise((resolve) => server.close(resolve)))
+}
+
+/** The name of the pipe that locks a folder. Names of folders differ in more than case on Windows. */
+export function pipeName(folder: string): string {
+  const hash = createHash('sha256').update(folder.toLowerCase()).digest('hex')
+  return `\\\\.\\pipe\\notification-subscriber-spool-${hash.slice(0, 32)}`
+}
+
+/** Listens on a socket of that name in the folder; `undefined` if another process took the socket for a dead one. */
+async function announce(folder: string, name: string): Promise<ReleaseFolder | undefined> {
+  const server = createServer((socket) => socket.destroy())
+  // Bound under another name: between binding and listening a socket looks like that of a dead process.
+  const unfinished = `${name}.new`
+  const address = socketName(folder, unfinished)
+  try {
+    server.listen(address)
+    await once(server, 'listening')
+    await fs.rename(join(folder, unfinished), join(folder, name))
+  } catch (cause) {
+    server.close()
+    if (Object(cause).code === 'ENOENT') return undefined
+    refusePath(
+      folder,
+      'cannot hold a Unix socket, by which processes see each other: use a local disk',
+      cause,
+    )
+  }
+  return () => leave(server, join(folder, name))
+}
+
+async function leave(server: Server, path: string): Promise<void> {
+  await fs.rm(path, { force: true })
+  await new Promise((resolve) => server.close(resolve))
+}
+
+/** Whether a process listens on a socket. The socket of a process that ended is removed. */
+async function isAlive(folder: string, name: string): Promise<boolean> {
+  const socket = connect(socketName(folder, name))
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch (error) {
+    const code = Object(error).code
+    if (code === 'ENOENT') return false
+    // A full queue of connections (EAGAIN) or missing rights (EACCES) say nothing: better refuse than share.
+    if (code !== 'ECONNREFUSED') return true
+    await fs.rm(join(folder, name), { force: true })
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** The address of a socket, which Node.js would cut without a word if it is too long. */
+function socketName(folder: string, name: string): string {
+  const path = join(folder, name)
+  const shorter = relative('', path)
+  const address = shorter.length < path.length ? shorter : path
+  if (Buffer.byteLength(address) > maxSocketNameBytes) {
+    const tooMany = Buffer.byteLength(address) - maxSocketNameBytes
+    refusePath(folder, `is ${tooMany} bytes too long for the name of a Unix socket in it: use a shorter path`)
+  }
+  return address
 }

@@ -16,9 +16,10 @@ import {
   parseName,
   receivedAtOf,
   roomOf,
+  type SpoolFiles,
+  SpoolFolder,
   untried,
-} from './file-format.js'
-import { type SpoolFiles, SpoolFolder } from './folder.js'
+} from './files.js'
 import type { SpoolReports } from './spool-options.js'
 
 /** What becomes one file at most, in bytes. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
-import { pipeName } from '../../src/spool/folder-lock.js'
+import { pipeName } from '../../src/spool/folder.js'
 import { idsOf, keep, mount, numbered, openSpool, recorder, spoolFolder, unmount, until } from './support.js'
 
 const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))

@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
 import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
-import { type FileFields, fileOf, lineOf, nameOf } from '../../src/spool/file-format.js'
-import type { SpoolFiles } from '../../src/spool/folder.js'
+import { type FileFields, fileOf, lineOf, nameOf, type SpoolFiles } from '../../src/spool/files.js'
 import { Random } from '../support/random.js'
 import {
   idsOf,

@@ -1,11 +1,14 @@
 /**
- * The format of the spool's files: names that say when their deliveries are due, and lines that show damage. Pure.
+ * The files of a spool: names that say when their deliveries are due, lines that show damage, and how files are written,
+ * read and marked.
  *
  * Each entry stands between two line breaks of its own, which JSON text never contains. A damaged byte therefore
  * costs one entry: the entries before and after it keep their line breaks.
  */
+import type * as fs from 'node:fs/promises'
+import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { InvalidDeliveryError } from '../errors.js'
+import { type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { refuseDeep } from '../shared/json.js'
 import { messageOf } from '../shared/text.js'
 import { invalidDelivery } from '../webhooks/parse.js'
@@ -191,4 +194,118 @@ function sumOf(content: string | Uint8Array): string {
 
 function digits(value: number, count: number): string {
   return String(value).padStart(count, '0')
+}
+
+/** What the spool needs of `node:fs/promises`. Tests pass one that fails, waits or records calls. */
+export type SpoolFiles = Pick<typeof fs, 'open' | 'readFile' | 'readdir' | 'rename' | 'statfs' | 'unlink'>
+
+/** The files in the folder. */
+export class SpoolFolder {
+  readonly #path: string
+  readonly #files: SpoolFiles
+
+  constructor(path: string, files: SpoolFiles) {
+    this.#path = path
+    this.#files = files
+  }
+
+  /** What is in the folder, sorted by name. */
+  async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
+    const found = await this.#files.readdir(this.#path, { withFileTypes: true })
+    const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
+    return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** How many files the volume has room for; `Infinity` where the file system sets no limit. */
+  async maxFiles(): Promise<number> {
+    const { files } = await this.#files.statfs(this.#path)
+    return files > 0 ? files : Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays.
+   *
+   * @throws `SpoolError` with what the system says as its cause
+   */
+  async write(name: string, content: Uint8Array): Promise<void> {
+    const unfinished = `${name}.new`
+    try {
+      const handle = await this.#files.open(join(this.#path, unfinished), 'wx', 0o600)
+      try {
+        await handle.writeFile(content)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      // Under its name a file is always whole, so a file that is too short later was damaged.
+      await this.rename(unfinished, name)
+      await syncFolder(this.#path, this.#files)
+    } catch (cause) {
+      for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
+      failWith('Writing to the disk failed')(cause)
+    }
+  }
+
+  /** The content of a file; nothing if the file is gone, which then reads as damage. */
+  async read(name: string): Promise<Buffer> {
+    return (await this.#files.readFile(join(this.#path, name)).catch(unlessGone)) ?? Buffer.alloc(0)
+  }
+
+  /**
+   * Marks entries of a file as done, all by one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
+   * synced: a power failure may bring the entries back.
+   */
+  async markDone(name: string, lines: readonly Line[]): Promise<void> {
+    const handle = await this.#files.open(join(this.#path, name), 'r+')
+    try {
+      const offsets = lines.map(({ offset }) => offset)
+      const from = Math.min(...offsets)
+      const bytes = Buffer.alloc(Math.max(...offsets) + doneMark.length - from)
+      await handle.read(bytes, 0, bytes.length, from)
+      for (const offset of offsets) doneMark.copy(bytes, offset - from)
+      await handle.write(bytes, 0, bytes.length, from)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /** Not synced: a power failure may bring the old name back. */
+  rename(from: string, to: string): Promise<void> {
+    return this.#files.rename(join(this.#path, from), join(this.#path, to))
+  }
+
+  /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
+  remove(name: string): Promise<void> {
+    return this.#files.unlink(join(this.#path, name)).catch(unlessGone)
+  }
+
+  /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
+  keepDamaged(name: string): Promise<void> {
+    return this.rename(name, `${name}.damaged`).catch(unlessGone)
+  }
+}
+
+/** To catch with: a file that is gone is no error. */
+function unlessGone(error: unknown): undefined {
+  if (Object(error).code !== 'ENOENT') throw error
+}
+
+/** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
+export function failWith(what: string): (cause: unknown) => never {
+  return (cause) => {
+    if (cause instanceof SpoolError) throw cause
+    throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
+  }
+}
+
+/** Brings the names in a folder to the disk. */
+export async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
+  // Windows syncs no folders.
+  if (process.platform === 'win32') return
+  const handle = await files.open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
