@@ -63,9 +63,10 @@ interface WaitingFile {
   removals?: GroupedWrites<Entry>
 }
 
-/** Files in the order in which they are due, and the entries of the file that was read last. */
 interface Queue {
+  /** In the order in which they are due, the next one last: `shift` on 100,000 files takes 200 µs. */
   readonly files: WaitingFile[]
+  /** Those of the file that was read last. */
   entries: Entry[]
 }
 
@@ -129,7 +130,8 @@ export class SpoolStore {
     const { ids } = this.letters
     this.#lastId = ids.at(-1) ?? 0
     const letterIds = new Set(ids)
-    for (const { name, fields } of batches) {
+    // The last one first: each file then comes to the end of its queue, where adding is cheap.
+    for (const { name, fields } of batches.reverse()) {
       const isLetter = fields.count === 1 && letterIds.has(fields.id)
       // The process before ended between writing a letter and removing its delivery, or the other way round.
       if (isLetter) await this.#folder.remove(name).catch(() => {})
@@ -153,12 +155,12 @@ export class SpoolStore {
 
   /** When the first of the entries that failed is due; `undefined` if there is none. */
   get nextDueAt(): number | undefined {
-    return this.#queues.tried.files[0]?.fields.dueAt
+    return this.#queues.tried.files.at(-1)?.fields.dueAt
   }
 
   /** When the last of the entries that failed is due; 0 if there is none. */
   get lastDueAt(): number {
-    return this.#queues.tried.files.at(-1)?.fields.dueAt ?? 0
+    return this.#queues.tried.files[0]?.fields.dueAt ?? 0
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
@@ -226,10 +228,18 @@ export class SpoolStore {
     this.#enqueue(file)
   }
 
+  /** Puts a file where it is in turn, by bisection: 100,000 files may wait. */
   #enqueue(file: WaitingFile): void {
-    const { dueAt } = file.fields
-    const { files } = this.#queues[dueAt === 0 ? 'fresh' : 'tried']
-    files.splice(files.findLastIndex(({ fields }) => fields.dueAt <= dueAt) + 1, 0, file)
+    const { files } = this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried']
+    let from = 0
+    let to = files.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      const other = files[middle]
+      if (other && isDueBefore(file.fields, other.fields)) from = middle + 1
+      else to = middle
+    }
+    files.splice(from, 0, file)
   }
 
   /**
@@ -239,9 +249,9 @@ export class SpoolStore {
   async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
     const queue = this.#queues[which]
     while (queue.entries.length === 0) {
-      const [file] = queue.files
+      const file = queue.files.at(-1)
       if (file === undefined || file.fields.dueAt > now) return undefined
-      queue.files.shift()
+      queue.files.pop()
       queue.entries = await this.#read(file, now)
     }
     return queue.entries.shift()
@@ -391,6 +401,10 @@ export class SpoolStore {
   #reportWrite(err: unknown, message: string): void {
     this.#reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
+}
+
+function isDueBefore(a: FileFields, b: FileFields): boolean {
+  return a.dueAt === b.dueAt ? a.id < b.id : a.dueAt < b.dueAt
 }
 
 /** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */
