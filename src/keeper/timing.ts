@@ -22,10 +22,10 @@ export const claimLookMs = 10_000
 /** How often the newest configuration is read. */
 export const configurationReadMs = 30_000
 /** A delivery may be the late third failure: it proves the time of its receipt less this. */
-export const deliveryLagMs = minute
+export const deliveryLagMs = 1 * minute
 
 /** How long a sweep waits for the service or the store. */
-export const sweepPatienceMs = minute
+export const sweepPatienceMs = 1 * minute
 /** How long a sweep waits for a claim: it is stale then, and one more look is needed. */
 export const claimPatienceMs = claimStaleMs + 10_000
 
