@@ -43,7 +43,7 @@ export function fromEnvironment<Client>(
   const problems = missingFrom(given)
   const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), ...rest } = options ?? {}
   try {
-    const client = make({ ...rest, ...(ca !== undefined && { ca }), ...serverAndCredentials(given) })
+    const client = make({ ...rest, ca, ...serverAndCredentials(given) })
     if (problems.length === 0) return client
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error

@@ -324,7 +324,7 @@ export class NotificationClient implements AsyncDisposable {
     const { tunnels } = this.#transport
     return {
       deadline: new Deadline({ what: method, timeoutMs, signal, progress, tunnels }),
-      retry: retry === undefined ? this.#retry : retryPolicy(retry, this.#retry),
+      retry: retryPolicy(retry, this.#retry),
     }
   }
 }

@@ -27,7 +27,7 @@ const maxNesting = 8
 export function redact(text: string, secrets: readonly string[], { cutOff = false } = {}): string {
   const shown = shownPartOf(text)
   const given = secrets.filter((secret) => secret !== '')
-  if (given.length === 0 || shown === '') return shown
+  if (given.length === 0) return shown
   const sought = [...new Set(given.flatMap(spellings))]
   const isCutOff = cutOff || shown.length < text.length
   const texts = readings(shown)

@@ -215,7 +215,7 @@ function answerOf(
     status,
     body,
     bodyComplete,
-    retryAfterMs: status < 300 ? undefined : parseRetryAfterMs(response.header('retry-after')),
+    retryAfterMs: parseRetryAfterMs(response.header('retry-after')),
     requestId: requestIdOf(response, secrets),
     purpose,
     redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),

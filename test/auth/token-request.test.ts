@@ -112,6 +112,7 @@ describe('the answer (interface 2.1)', () => {
       '<b>[redacted]</b> [redacted]',
     ],
     ['eyJ.1.2.3.4 of a JWE', '[redacted] of a JWE'],
+    ['see auth.example.com, eyJust and eyJ', 'see auth.example.com, eyJust and eyJ'],
     ['glued_toeyJhbGci.eyJqdGki.c2lneyJhbGci.eyJ', 'glued_to[redacted]'],
     ['"access_token":"line\nbreak\\\nand more"', '"access_token":"[redacted]"'],
     [

@@ -85,6 +85,8 @@ describe('fromEnv', () => {
       expect(problemsOf({ ca: 'x' }, withFile)).toEqual(['ca'])
       await writeFile(withFile.NOTIFICATION_CA_FILE, ca)
       expect(problemsOf({}, withFile)).toEqual([])
+      // The other variables keep their names beside an option `ca`.
+      expect(problemsOf({ ca }, { ...env, NOTIFICATION_DOMAIN: 'acme ' })).toEqual(['NOTIFICATION_DOMAIN'])
     } finally {
       await rm(folder, { recursive: true })
     }

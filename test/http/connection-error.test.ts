@@ -1,6 +1,7 @@
 /** design.md, "Errors": a `ConnectionError` says what happened, whether the request was sent, and what to do. */
 import { ConnectionError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { ProxyFailure } from '../../src/http/proxy.js'
 import { failedFetch, failureOf, networkError } from '../support/failure.js'
 import { fakeService } from '../support/fake-service.js'
 
@@ -93,6 +94,16 @@ describe('without a connection the request was surely not sent', () => {
         'Check the address, and the proxy if there is one. (what the network says)',
     )
   })
+})
+
+test.each([
+  ['ENOTFOUND', 'its host name does not exist. Check the variable for a typing error.'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'no connection to it could be made in time.'],
+])('a proxy that fails with %s says what to check', async (code, words) => {
+  const failure = new ProxyFailure(new URL('http://proxy.example:3128'), { cause: networkError({ code }) })
+  const error = await errorAfter(failure)
+  expect(error).toMatchObject({ requestSent: false, cause: { code } })
+  expect(error.message).toContain(`Could not get through the proxy proxy.example:3128: ${words}`)
 })
 
 describe('what was surely not sent is tried again', () => {

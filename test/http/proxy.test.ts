@@ -3,7 +3,9 @@ import { createServer } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { PendingTunnels } from '../../src/http/proxy.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
+import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
 import { listen, refusingPort } from '../support/listen.js'
@@ -74,6 +76,25 @@ describe('a proxy from the environment', () => {
   })
 })
 
+describe('tunnels that are not made yet', () => {
+  const proxy = new URL('http://user:password@proxy.example:3128')
+
+  test.each([
+    ['api.example:443', 'api.example'],
+    ['api.example:80', 'api.example'],
+    ['api.example:8443', 'api.example:8443'],
+  ])('one to %s is what a call to %s waits for, until it is made', async (target, called) => {
+    const tunnels = new PendingTunnels()
+    const answer = deferred<void>()
+    const making = tunnels.during(target, proxy, answer.promise)
+    expect(tunnels.awaitedProxy(called)).toBe('proxy.example:3128')
+    expect(tunnels.awaitedProxy('other.example')).toBeUndefined()
+    answer.resolve()
+    await making
+    expect(tunnels.awaitedProxy(called)).toBeUndefined()
+  })
+})
+
 describe('a proxy that fails', () => {
   const password = 'pr0xy-p4ssword'
   const withPassword = (url: string) => url.replace('//', `//user:${password}@`)
@@ -102,10 +123,13 @@ describe('a proxy that fails', () => {
     },
   )
 
-  test.each(['HTTPS_PROXY', 'http_proxy'])(
-    'by not being there: the error names the proxy that %s names, and not the target',
-    async (variable) => {
-      vi.stubEnv(variable, withPassword(`http://127.0.0.1:${refusingPort}`))
+  test.each([
+    ['HTTPS_PROXY', 'http'],
+    ['http_proxy', 'https'],
+  ])(
+    'by not being there: the error names the proxy that %s names by %s, and not the target',
+    async (variable, scheme) => {
+      vi.stubEnv(variable, withPassword(`${scheme}://127.0.0.1:${refusingPort}`))
       await using client = clientOf(`https://${host}`)
       const error = await failureOf(client.getAccessToken())
       expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })

@@ -104,6 +104,8 @@ describe('left as it is', () => {
     ['what is like a secret', 'secret', 'got Secret, secre and se cret'],
     ['what has escapes but no secret', 'secret', '{"a":"\\u0022\\\\","b":"%41&amp;&#65;+\\n"}'],
     ['an empty body', 'secret', ''],
+    ['blanks, for a secret of pluses', '+', 'got it all'],
+    ['everything, for a secret of nothing but escapes', '\\\\', 'got it all'],
   ])('%s', async (_name, password, echo) => {
     expect(await shown(echo, { password })).toBe(echo)
   })

@@ -101,6 +101,12 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     expect(body).toEqual({ read: 2, isLetGo: true })
   })
 
+  test('of a piece that is too long, the beginning is kept', async () => {
+    const { client } = clientAnswered(400, ['beginning ', 'x'.repeat(2 * limit)])
+    const shown = `beginning ${'x'.repeat(64 * 1024)}`.slice(0, 64 * 1024)
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: shown })
+  })
+
   test('beyond 1 MiB, a 201 is not usable', async () => {
     const { client } = clientAnswered(201, [' '.repeat(limit), '{"subscription_id":1}'])
     const error = await failureOf(client.createSubscription(subscription))
