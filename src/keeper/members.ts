@@ -3,9 +3,8 @@
  * created for its user, and leaves under the claim of its user's record.
  */
 import { createHash } from 'node:crypto'
-import * as z from 'zod'
+import { parseJson } from '../shared/json.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
-import { parseStored } from './record.js'
 
 /** `confirmed`: a roster that was believed had the name. `tentative`: only a roster that was not. */
 export type Standing = 'confirmed' | 'tentative'
@@ -13,25 +12,8 @@ export type Standing = 'confirmed' | 'tentative'
 const shardCount = 64
 /** Room for a million names in all. A longer text would block the process while it is read. */
 const maxShardLength = 2 ** 20
-const codes = { confirmed: 1, tentative: 0 } as const
 
 type Shard = ReadonlyMap<string, Standing>
-
-/** Not `z.record`, which leaves out a user who is named `__proto__`. */
-const shardSchema = z
-  .custom<Readonly<Record<string, 0 | 1>>>((shard) => {
-    const isObject = typeof shard === 'object' && shard !== null && !Array.isArray(shard)
-    return isObject && Object.values(shard).every((code) => code === 0 || code === 1)
-  })
-  .transform(
-    (shard): Shard =>
-      new Map(
-        Object.entries(shard).map(([name, code]) => [
-          name,
-          code === codes.confirmed ? 'confirmed' : 'tentative',
-        ]),
-      ),
-  )
 
 export class Members {
   readonly #store: KeeperStore
@@ -138,10 +120,16 @@ function keyOf(index: number): string {
   return `members:${index}`
 }
 
+/** @returns `undefined` for a text that is no shard */
 function parseShard(text: string): Shard | undefined {
-  return parseStored(shardSchema, text, maxShardLength)
+  const shard = text.length > maxShardLength ? undefined : parseJson(text)
+  if (typeof shard !== 'object' || shard === null || Array.isArray(shard)) return undefined
+  const entries = Object.entries(shard)
+  if (!entries.every(([, code]) => code === 0 || code === 1)) return undefined
+  return new Map(entries.map(([name, code]) => [name, code === 1 ? 'confirmed' : 'tentative']))
 }
 
 function textOf(shard: Shard): string {
-  return JSON.stringify(Object.fromEntries(Array.from(shard, ([name, standing]) => [name, codes[standing]])))
+  const entries = Array.from(shard, ([name, standing]) => [name, standing === 'confirmed' ? 1 : 0])
+  return JSON.stringify(Object.fromEntries(entries))
 }

@@ -180,9 +180,6 @@ describe('a roster that is not believed', () => {
   })
 
   test.each([
-    ['is empty', () => []],
-    ['cannot be read', () => Promise.reject(new Error('the CRM is down'))],
-    ['is no list of names', () => 'alice' as unknown as string[]],
     ['is a list with holes', () => new Array<string>(3)],
     ['cannot be read, for a reason that is no text', () => Promise.reject(Object.create(null))],
   ])('because it %s removes nobody, and those who are recorded are kept', async (_what, wrong) => {
