@@ -163,7 +163,7 @@ export class Reconciliation {
       return (await members.has(user.username)) ? this.#forget(tombstone) : { kind: 'removed' }
     }
     // Another process has removed the user meanwhile: only a roster that was asked after that counts.
-    if (user.wasMember && roster.readSince < user.textSince) {
+    if (user.wasMember && roster.readSince <= user.textSince) {
       await roster.readAgain()
       return { kind: 'claimed', dueFrom: performance.now() + claimLookMs }
     }

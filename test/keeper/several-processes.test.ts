@@ -11,8 +11,11 @@ const interval = 15 * minute
 const users = 20
 
 /** Processes that are started one after the other, and have subscribed everybody. */
-async function worldOf(processes: number, options: { readonly users?: number } = {}): Promise<World> {
-  const world = new World({ seed: 1, usernames: agents(options.users ?? users), processes })
+async function worldOf(
+  processes: number,
+  options: { readonly users?: number; readonly isStoreSynchronous?: boolean } = {},
+): Promise<World> {
+  const world = new World({ seed: 1, usernames: agents(options.users ?? users), processes, ...options })
   for (let count = 0; count < processes; count++) {
     world.start()
     await world.time.advance(20 * second)
@@ -227,6 +230,24 @@ describe('a process that is killed', () => {
     expect(world.time.nowMs - startedMs).toBeLessThan(140 * second)
     expect(problemsAtTheService(world)).toEqual([])
   })
+})
+
+test('a process that slept between question and answer of the roster subscribes nobody who was removed meanwhile', async () => {
+  const world = await worldOf(2, { users: 2, isStoreSynchronous: true })
+  const [node, sleeper] = nodesOf(world)
+  const { keeper, process } = sleeper
+  process.setFuse({ operations: 1, blows: 'after', happen: () => process.sleep() })
+  process.run(() => {
+    keeper.sweep().catch(() => {})
+  })
+  await world.time.advance(second)
+  world.wantNoLonger('agent1')
+  await world.settled(node, (keeper) => keeper.sweep())
+  process.resume()
+  await world.time.advance(minute)
+  expect(world.requests.filter(({ kind, effect }) => kind === 'create' && effect === 201)).toHaveLength(2)
+  expect(world.violations).toEqual([])
+  expect(problemsAtTheService(world)).toEqual([])
 })
 
 test('three processes that begin in the same moment send one request for each user', async () => {
