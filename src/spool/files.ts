@@ -253,10 +253,11 @@ export class SpoolFolder {
 
   /**
    * Marks entries of a file as done, all by one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
-   * synced: a power failure may bring the entries back.
+   * synced: a power failure may bring the entries back. Does nothing if the file is gone.
    */
   async markDone(name: string, lines: readonly Line[]): Promise<void> {
-    const handle = await this.#files.open(join(this.#path, name), 'r+')
+    const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone)
+    if (handle === undefined) return
     try {
       const offsets = lines.map(({ offset }) => offset)
       const from = Math.min(...offsets)

@@ -601,6 +601,18 @@ describe.concurrent('damage', () => {
     expect(damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
+  test('a file that somebody removed while its deliveries are delivered holds up none of them', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(async () => {
+      const names = (await readdir(folder.path)).filter((name) => name.endsWith('.batch'))
+      await Promise.all(names.map((name) => unlink(join(folder.path, name))))
+    })
+    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
+  })
+
   test('files that somebody else put there are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()
