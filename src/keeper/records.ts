@@ -55,9 +55,12 @@ export class Records {
    */
   async read(user: User): Promise<News> {
     const known = user.record?.isRemoved ? undefined : user.record
+    const { text: knownText } = user
     const { store } = this.#parts
     const reading = { copy: known, isExpected: known !== undefined }
     const { text, value, isDamaged } = await store.read(user.key, (text) => recordOf(user, text), reading)
+    // A reading or a writing that began later has overtaken this one.
+    if (user.text !== knownText) return noNews
     if (text !== undefined && text === user.text) {
       user.readSince = performance.now()
       return noNews
