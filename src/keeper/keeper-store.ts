@@ -120,7 +120,7 @@ export class KeeperStore {
    */
   async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
     for (let round = 1; round <= maxRounds; round++) {
-      if (await attempt()) return
+      if (await attempt()) return this.resolve(key)
       await delay(Math.random() * round * roundPauseMs)
     }
     throw this.#keyFailed(key, 'write', new Error('The value was another one at every attempt.'))

@@ -105,6 +105,15 @@ describe('a fault of one key', () => {
     expect(reported).toEqual(['STORE name:bad', 'STORE name:bad resolved'])
   })
 
+  test('that cannot be written is resolved when nothing is to be written any more', async () => {
+    const { reported, store } = storeWith({ set: new Set(['name:bad']) })
+    const write = () => store.compareAndSet('bad', undefined, 'good')
+    await expect(store.untilStored('bad', write)).rejects.toThrow(KeyFailure)
+    // Another process has written it.
+    await store.untilStored('bad', async () => true)
+    expect(reported).toEqual(['STORE name:bad', 'STORE name:bad resolved'])
+  })
+
   test('whose value is another one at every attempt is given up', async () => {
     const { store } = storeWith()
     let attempts = 0
