@@ -56,7 +56,7 @@ export interface Facts {
   readonly restorableFrom: number
   /** The option `existing`. */
   readonly replacesExisting: boolean
-  /** Whether nothing was replaced for this user within the last day. */
+  /** Whether nothing that may be somebody else's was replaced for this user within the last day. */
   readonly mayReplace: boolean
   /** Whether to prove that the subscription exists. */
   readonly wantsProof: boolean
