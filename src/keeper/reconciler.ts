@@ -1,6 +1,6 @@
 /** Reconciles users: one reconciliation of a user at a time, and what follows from how it ended. */
 import { type End, type Purpose, Reconciliation, type ReconciliationParts } from './reconciliation.js'
-import { minute, retryWaitMs } from './timing.js'
+import { callTimeoutMs, minute, retryWaitMs } from './timing.js'
 import type { Achieved, User } from './users.js'
 
 export interface Outcome extends Achieved {
@@ -77,7 +77,11 @@ export class Reconciler {
     const provenBy = user.record?.provenBy
     const laterMs = provenBy === undefined || provenBy === records.by ? 0 : this.#laterMs()
     const proofFrom = Math.max(now + 1_000, user.provenSince + sweepIntervalMs + laterMs)
-    return user.restorableFrom > now ? Math.min(proofFrom, user.restorableFrom) : proofFrom
+    const { restorableFrom } = user
+    // One request proves or restores as soon as both may be. An interval begins with a request, and the wait for the next
+    // restore with its answer: of the same length, the wait ends a little later.
+    const isRestorableSoon = now < restorableFrom && restorableFrom <= proofFrom + callTimeoutMs
+    return isRestorableSoon ? restorableFrom : proofFrom
   }
 
   #laterMs(): number {

@@ -299,4 +299,18 @@ describe('a quiet time', () => {
     await world.time.advance(2 * hour)
     expect(world.requests.length - before).toBeLessThan(30 * 4)
   })
+
+  test('costs no more after restores that were ever rarer: where both are due, one request proves or restores', async () => {
+    const world = await settledWorld({ users: 1 })
+    // The interval begins with a request, the wait for the next restore with its answer.
+    world.everyOutcome = () => ({ kind: 'slow', effectAfterMs: 100, answerAfterMs: 2 * second })
+    for (let restores = 1; restores <= 5; restores++) {
+      world.end(['agent0'])
+      while (world.gaps.length < restores) await world.time.advance(10 * second)
+    }
+    world.everyOutcome = undefined
+    const before = world.requests.length
+    await world.time.advance(hour)
+    expect(world.requests.length - before).toBe(4)
+  })
 })
