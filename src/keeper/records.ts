@@ -169,6 +169,8 @@ export class Records {
     user.setRecord(record, text, newest.own.key)
     user.readSince = now
     if (record === undefined) return noNews
+    // A delivery saves a proof, and not the look at what becomes of a claim.
+    if (record.claim !== undefined) user.isQuiet = false
 
     const provenAt = user.present?.provenAt
     const isProven = provenAt !== undefined && provenAt !== present?.provenAt

@@ -1,5 +1,6 @@
 /** One roster, several processes: each does the same work, and together they cost what one costs. */
 import { describe, expect, test } from 'vitest'
+import { answered } from './model/network-outcomes.js'
 import { problemsAtTheService, recordsOfNobody } from './model/rules/final-state.js'
 import { gapsNotReported } from './model/rules/gaps.js'
 import { agents, minute, nodeOf, second, settledWorld, useVirtualProcesses } from './model/setup.js'
@@ -353,3 +354,29 @@ test.each([0, 5])(
     }
   },
 )
+
+test('a user whose claim was left standing is active again in a process that gets all deliveries of the user', async () => {
+  const world = new World({ seed: 1, usernames: agents(1), processes: 2 })
+  world.start()
+  world.start()
+  await world.time.advance(minute)
+  const [losing, delivering] = nodesOf(world)
+  world.want('newcomer')
+  world.everyOutcome = () =>
+    world.requests.at(-1)?.username === 'agent0' ? { kind: 'reset', effectAfterMs: undefined } : answered
+  losing.process.run(() => void losing.keeper.sweep())
+  await world.time.advance(90 * second)
+  // The other one searches the store for this subscription, and comes across the claim that was left standing.
+  const [made] = world.service.activeFor('newcomer')
+  delivering.process.run(() => delivering.keeper.observe({}, { subscriptionId: made?.id ?? 0 }))
+  await world.time.advance(2 * minute)
+  const kept = () => delivering.process.run(() => delivering.keeper.subscription('agent0'))
+  expect(kept()?.state).toBe('unproven')
+  world.everyOutcome = undefined
+  const { subscriptionId = 0 } = kept() ?? {}
+  for (let passed = 0; passed <= (interval * 16) / 15; passed += minute) {
+    delivering.process.run(() => delivering.keeper.observe({}, { subscriptionId }))
+    await world.time.advance(minute)
+  }
+  expect(kept()).toMatchObject({ subscriptionId, state: 'active' })
+})
