@@ -206,7 +206,7 @@ function advice({ status, url }: Answer, error: string | undefined): string {
   if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
   if (status === 400 || status === 401 || status === 403) {
     return (
-      'Check `clientId`, `clientSecret` and `domain`; if the secret contains characters such as : / + or %, ' +
+      'Check `clientId`, `clientSecret` and `domain`; if the secret contains + or %, ' +
       "also try `credentialsEncoding: 'form-urlencoded'`."
     )
   }

@@ -12,7 +12,8 @@ import type { Terminal } from './terminal.js'
 const help = `Usage: notification-subscriber emulator [flags]
 
 Runs the notification service on this machine: HTTPS, signed tokens, real callbacks, and a page in the browser that
-shows them. Prints the lines for .env and the page's address, then one line for each event. Ctrl-C ends it.
+shows them. Prints the lines for .env, or the file that they were written into, and the page's address, then one line
+for each event. Ctrl-C ends it.
 
   --port N                    port of the service; default: any free one, with --state the port of the last start
   --host ADDRESS              address to listen on, such as 0.0.0.0 in a container; default 127.0.0.1.

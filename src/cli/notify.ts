@@ -77,7 +77,7 @@ async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
     )
   }
   if (pageUrl !== undefined) return loopbackUrl(pageUrl)
-  const folder = await StateFolder.open(state ?? '')
+  const folder = await StateFolder.existing(state ?? '')
   const found = await folder.pageUrl()
   if (found !== undefined) return loopbackUrl(found)
   throw new UsageError(

@@ -48,7 +48,15 @@ export class StateFolder {
     } catch (error) {
       throw new UsageError(`--state names a folder that cannot be made: ${messageOf(error)}`)
     }
-    const { mode, uid } = await stat(folder)
+    return StateFolder.existing(folder)
+  }
+
+  /** @throws `UsageError` for a folder that is not there, or that other users can read */
+  static async existing(path: string): Promise<StateFolder> {
+    const folder = resolve(path)
+    const { mode, uid } = await stat(folder).catch((error: unknown) => {
+      throw new UsageError(`--state names a folder that cannot be read: ${messageOf(error)}`)
+    })
     // Windows has other permissions, and no numbers for users.
     if (process.platform !== 'win32' && ((mode & 0o077) !== 0 || uid !== process.getuid?.())) {
       throw new UsageError(

@@ -92,7 +92,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * has more than 1,000 levels, `ClosedError` after `close`: the receiver hands them to its `onError`
    */
   readonly keep = async (_notification: unknown, context: { readonly delivery: object }): Promise<void> => {
-    await this.#beforeClose(() => this.#parts.store.add(deliveryTextOf(context.delivery)))
+    await this.#beforeClose(() => this.#parts.store.add(deliveryTextOf(Object(context).delivery)))
     this.#parts.deliverer.wakeUp()
   }
 

@@ -353,16 +353,12 @@ export class SpoolStore {
 
   /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
   async retry(id: number, text: string): Promise<boolean> {
-    // With its id: if the process dies before the letter is removed, the next one finds both, and keeps the letter.
+    // With its id: if the letter cannot be removed, or the process dies before, the next start finds both files, and keeps
+    // the letter. A second try writes the same file again.
     const { name, fields, content } = fileOf('batch', id, [text])
-    try {
-      const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
-      if (isRemoved) this.#add(name, fields)
-      return isRemoved
-    } catch (error) {
-      await this.#folder.remove(name).catch(() => {})
-      throw error
-    }
+    const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
+    if (isRemoved) this.#add(name, fields)
+    return isRemoved
   }
 
   #setWaiting(file: WaitingFile, waiting: number): void {

@@ -367,14 +367,14 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       this.#logLoss(
         'warn',
         { event: 'handler.type-not-delivered', type, delivered },
-        'A handler is registered for a type that is never delivered: register it for the types in `delivered`',
+        'A handler is registered for a type that is never delivered: register it for the types that the field `delivered` lists',
       )
     } else if (known.kind === 'misspelt') {
       const { nearest } = known
       this.#logLoss(
         'warn',
         { event: 'handler.type-misspelt', type, nearest },
-        'A handler is registered for a type that is not documented: did you mean `nearest`?',
+        'A handler is registered for a type that is not documented: the field `nearest` has the closest one that is',
       )
     } else if (known.kind === 'undocumented') {
       this.#log(

@@ -203,9 +203,9 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
       [
         "The authorization server answered 201 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
         "The authorization server answered 302 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "The authorization server answered 400 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "The authorization server answered 401 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "The authorization server answered 403 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains characters such as : / + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 400 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 401 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "The authorization server answered 403 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
         "The authorization server answered 404 to the token request. Check \`authUrl\` and \`domain\`: there is no token endpoint at https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token.",
         "The authorization server answered 418 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
         "The authorization server answered 429 to the token request. The server is busy or out of order: try again later.",

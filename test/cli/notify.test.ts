@@ -1,4 +1,6 @@
+import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { notifyCommand } from '../../src/cli/notify.js'
@@ -56,6 +58,13 @@ describe('notification-subscriber notify', () => {
       type: 'brandNew',
       payload: { a: 1 },
     })
+  })
+
+  test('creates no folder for a mistake in --state', async () => {
+    await using folder = await temporaryFolder()
+    const state = join(folder.path, 'mispelt')
+    expect((await call(notifyCommand, ['--state', state, ...lowEnergy])).code).toBe(2)
+    await expect(stat(state)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
   test('a callback that fails is exit code 1, and the end of the subscription is named', async () => {

@@ -201,6 +201,15 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toEqual([])
   })
 
+  test('`keep` without a delivery is refused with the same sentence', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    for (const context of [undefined, {}, { delivery: undefined }]) {
+      await expect(spool.keep({}, context as never)).rejects.toThrow(InvalidDeliveryError)
+    }
+    expect(spool.size).toBe(0)
+  })
+
   test('are gone when they are discarded, also while they are read; an unknown id gives false', async () => {
     await using folder = await spoolFolder()
     await using spool = await openSpool({ path: folder.path, deliver: () => {} })

@@ -35,7 +35,8 @@ check=... to the callback URL, so that no other subscription is touched.
 
   --lifecycle                subscribe and unsubscribe for real; needs --username and --callback-url
   --username U               the user: take one of your own for tests
-  --report FILE              write the findings into this file, as JSON without secrets, names and addresses`
+  --report FILE              write the findings into this file, as JSON: no secret, no name, no address but the
+                             service's`
 
 export const checkCommand: Command = { help, run }
 
