@@ -280,8 +280,6 @@ export class Reconciliation {
     const claimedAt = presentInstant()
     const claim = await records.claim(user, withIntent(this.#record, call, newest.own), call)
     this.#hasClaimed = true
-    // If the record is a tombstone next time, another process has removed the user since.
-    user.wasMember = true
     const isAnew = call.kind === 'recreate' || (call.kind === 'create' && !isRecorded(this.#record, call))
     if (isAnew) await newest.refresh()
     if (newest.isSuperseded) {

@@ -308,6 +308,27 @@ test('a user that another process has removed is not subscribed again by a roste
   expect(sent.filter(({ kind }) => kind !== 'unsubscribe')).toEqual([])
 })
 
+test('a late delivery of a user whom another process has removed subscribes nobody', async () => {
+  const world = await worldOf(2, { users: 1 })
+  // Both enter the name, one subscribes the user, and the other one reads that.
+  world.want('newcomer')
+  const begunMs = world.time.nowMs
+  for (const { keeper, process } of world.nodes) process.run(() => void keeper.sweep())
+  await world.time.advance(minute + interval / 2)
+  const [created] = world.requestsSince(begunMs).filter(({ username }) => username === 'newcomer')
+  const isCreator = ({ process }: Node) => process === created?.process
+  const [one, other] = nodesOf(world).sort((a, b) => Number(isCreator(b)) - Number(isCreator(a)))
+  expect(other.keeper.subscription('newcomer')?.subscriptionId).toBe(created?.created)
+  world.wantNoLonger('newcomer')
+  const report = await world.settled(one, (keeper) => keeper.sweep())
+  expect(report).toMatchObject({ removed: 1, failed: [] })
+  const removedMs = world.time.nowMs
+  other.process.run(() => other.keeper.observe({}, { subscriptionId: created?.created ?? 0 }))
+  await world.time.advance(minute)
+  const sent = world.requestsSince(removedMs).filter(({ username }) => username === 'newcomer')
+  expect(sent).toEqual([])
+})
+
 test('a proof by a process whose clock is ahead puts off no proof of the others', async () => {
   const world = new World({ seed: 1, usernames: agents(5), processes: 2 })
   const ahead = world.start(world.configuration, false)
