@@ -103,7 +103,7 @@ export class KeeperStore {
           if (isRepeat && (await this.#guarded.get(name)) === value) return true
           return this.#guarded.compareAndSet(name, expected, value, ttlMs)
         })
-    this.#keyWorks(key, 'write')
+    if (isStored) this.#keyWorks(key, 'write')
     return isStored
   }
 
@@ -139,6 +139,11 @@ export class KeeperStore {
     } catch {
       this.#nextCheckFrom = performance.now() + storeTimeoutMs
     }
+  }
+
+  /** Whether the key could not be read or written, and nothing has shown since that it works. */
+  hasFailed(key: string): boolean {
+    return this.#failedKeys.has(key)
   }
 
   /** Nothing has to be read or written under the key any more, or all of it could be. */

@@ -30,9 +30,9 @@ export class Members {
     const unreadable = new Set<number>()
     await eachShard(async (index) => {
       try {
-        const { shard, isDamaged } = await this.#read(index)
+        const { shard, needsWriting } = await this.#read(index)
         for (const [name, standing] of shard) standings.set(name, standing)
-        if (isDamaged) await this.#change(index, () => {})
+        if (needsWriting) await this.#change(index, () => {})
       } catch (error) {
         if (!(error instanceof KeyFailure)) throw error
         unreadable.add(index)
@@ -78,21 +78,23 @@ export class Members {
     return (await this.#read(shardOf(username))).shard.has(username)
   }
 
-  async #read(index: number): Promise<{ shard: Shard; text: string | undefined; isDamaged: boolean }> {
-    const stored = await this.#store.read(keyOf(index), parseShard, { copy: this.#shards[index] })
+  async #read(index: number): Promise<{ shard: Shard; text: string | undefined; needsWriting: boolean }> {
+    const key = keyOf(index)
+    const stored = await this.#store.read(key, parseShard, { copy: this.#shards[index] })
     const { text, value: shard = new Map(), isDamaged } = stored
     this.#shards[index] = shard
-    return { shard, text, isDamaged }
+    // Only writing shows that a key works which could not be written. Perhaps no name will enter or leave for long.
+    return { shard, text, needsWriting: isDamaged || this.#store.hasFailed(key) }
   }
 
   async #change(index: number, change: (shard: Map<string, Standing>) => void): Promise<void> {
     const key = keyOf(index)
     await this.#store.untilStored(key, async () => {
-      const { shard, text, isDamaged } = await this.#read(index)
+      const { shard, text, needsWriting } = await this.#read(index)
       const changed = new Map(shard)
       change(changed)
       const news = textOf(changed)
-      if (!isDamaged && news === textOf(shard)) return true
+      if (!needsWriting && news === textOf(shard)) return true
       if (!(await this.#store.compareAndSet(key, text, news))) return false
       this.#shards[index] = changed
       await this.#store.verify(key)

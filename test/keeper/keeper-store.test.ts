@@ -114,6 +114,14 @@ describe('a fault of one key', () => {
     expect(reported).toEqual(['STORE name:bad', 'STORE name:bad resolved'])
   })
 
+  test('that cannot be written is not resolved because it holds another value', async () => {
+    const { map, reported, store } = storeWith({ set: new Set(['name:bad']) })
+    await expect(store.compareAndSet('bad', undefined, 'good')).rejects.toThrow(KeyFailure)
+    map.set('name:bad', 'good of another process')
+    expect(await store.compareAndSet('bad', undefined, 'good')).toBe(false)
+    expect(reported).toEqual(['STORE name:bad'])
+  })
+
   test('whose value is another one at every attempt is given up', async () => {
     const { store } = storeWith()
     let attempts = 0

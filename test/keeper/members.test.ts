@@ -2,6 +2,10 @@
 import { SubscriptionConflictError } from 'notification-subscriber'
 import { type KeeperClient, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { describe, expect, test } from 'vitest'
+import { KeeperStore, KeyFailure } from '../../src/keeper/keeper-store.js'
+import { Members } from '../../src/keeper/members.js'
+import { Problems } from '../../src/keeper/reporter.js'
+import type { KeyValueStore } from '../../src/stores/key-value-store.js'
 
 const callbackUrl = 'https://app.example.com/notifications'
 const conflict = new SubscriptionConflictError('exists', {
@@ -54,6 +58,43 @@ describe('a user who has left the roster', () => {
       expect([...subscribed.keys()]).toEqual(['alice'])
     },
   )
+})
+
+describe('a shard that cannot be written', () => {
+  function brokenShards() {
+    const map = new Map<string, string>()
+    const faults = { isReadOnly: true }
+    const reported: string[] = []
+    const problems = new Problems(({ code, resolved }) => {
+      reported.push(resolved ? `${code} resolved` : code)
+    })
+    const store: KeyValueStore = {
+      get: (key) => map.get(key),
+      set(key, value) {
+        if (faults.isReadOnly && key.includes(':members:')) throw new Error('broken')
+        map.set(key, value)
+      },
+      delete: (key) => map.delete(key),
+    }
+    const others = new Members(new KeeperStore(map, 'test', problems))
+    return { faults, reported, others, members: new Members(new KeeperStore(store, 'test', problems)) }
+  }
+
+  test('is resolved when it works again, though another process has entered the name', async () => {
+    const { faults, members, others, reported } = brokenShards()
+    await expect(members.enter('alice')).rejects.toThrow(KeyFailure)
+    await others.enter('alice')
+    faults.isReadOnly = false
+    await members.readAll()
+    expect(reported).toEqual(['STORE', 'STORE resolved'])
+  })
+
+  test('stays reported while it can be read', async () => {
+    const { members, reported } = brokenShards()
+    await expect(members.enter('alice')).rejects.toThrow(KeyFailure)
+    for (let reads = 0; reads < 2; reads++) await members.readAll()
+    expect(reported).toEqual(['STORE'])
+  })
 })
 
 // A sweep tries each of them three times, and waits in between.
