@@ -337,7 +337,11 @@ export class Reconciliation {
       reporter.log('debug', { event: 'subscription.created', ...fields }, 'A user was subscribed')
     }
     if (report.isRestored) this.achieved.isRestored = true
-    if (report.gap !== undefined) reporter.reportGap(report.gap)
+    if (report.gap !== undefined) {
+      // The gap of a lost store is the same one.
+      user.beforeLoss = undefined
+      reporter.reportGap(report.gap)
+    }
     if (report.end !== undefined) incidents.foundEnd(user.username, report.end === 'first')
   }
 

@@ -67,7 +67,7 @@ export class Records {
     }
     if (known === undefined) return this.#take(user, text, value)
     if (isDamaged || value === undefined) return this.#putBack(user, known, text)
-    if (value.born !== known.born) this.#noteNewStore(user, known, value)
+    if (value.born !== known.born) this.#noteNewStore(user, known)
     // A claim in an older copy may be of a call that is in flight now.
     else if (value.version < known.version && value.claim === undefined) {
       return this.#putBack(user, known, text)
@@ -158,6 +158,7 @@ export class Records {
     if (!(await store.compareAndSet(user.key, expected, text, ttlMs))) throw new RecordChanged()
     users.trackIds(user, user.record, next)
     user.setRecord(next, text, newest.own.key)
+    this.#reportGapOfLoss(user)
   }
 
   #take(user: User, text: string | undefined, record: UserRecord | undefined): News {
@@ -168,6 +169,7 @@ export class Records {
     const { present, readSince } = user
     user.setRecord(record, text, newest.own.key)
     user.readSince = now
+    this.#reportGapOfLoss(user)
     if (record === undefined) return noNews
     // A delivery saves a proof, and not the look at what becomes of a claim.
     if (record.claim !== undefined) user.isQuiet = false
@@ -208,18 +210,22 @@ export class Records {
     return noNews
   }
 
-  /** The store was lost, and another process met the user anew. Only this process can know whether there was a gap. */
-  #noteNewStore({ username }: User, known: UserRecord, record: UserRecord): void {
-    const { newest, reporter, store } = this.#parts
-    store.reportLoss()
-    const before = stateOf(known, newest.own.key)
-    const present = stateOf(record, newest.own.key)
-    if (before?.id === undefined || !isThere(present) || before.id === present.id) return
+  /** The store was lost, and another process met the user anew. */
+  #noteNewStore(user: User, known: UserRecord): void {
+    this.#parts.store.reportLoss()
+    user.beforeLoss ??= stateOf(known, this.#parts.newest.own.key)
+  }
+
+  /** Only a process that knows what the lost store said can know that there was a gap. */
+  #reportGapOfLoss(user: User): void {
+    const { beforeLoss, present, record, username } = user
+    if (isThere(present) || record?.isRemoved) user.beforeLoss = undefined
+    if (beforeLoss?.id === undefined || !isThere(present) || beforeLoss.id === present.id) return
     const now = Date.now()
-    reporter.reportGap({
+    this.#parts.reporter.reportGap({
       username,
       subscriptionId: present.id,
-      lastProvenAt: pastStamp(before.provenAt, now),
+      lastProvenAt: pastStamp(beforeLoss.provenAt, now),
       restoredAt: Math.max(present.provenAt ?? 0, now),
       cause: 'replaced',
     })

@@ -1,5 +1,6 @@
 /** A store that lost what was in it, wholly or in part: it is written again, and nobody is subscribed twice. */
 import { describe, expect, test } from 'vitest'
+import type { NetworkOutcome } from './model/network-outcomes.js'
 import { problemsAtTheService } from './model/rules/final-state.js'
 import { gapsNotReported } from './model/rules/gaps.js'
 import {
@@ -130,6 +131,55 @@ test.each([100, 500, 2_000])(
     expect(gapsNotReported(world)).toEqual([])
   },
 )
+
+describe('a user whom a new process meets anew in an emptied store, after an end', () => {
+  /** @param outcome - of the new process's create, whose claim stands in the store */
+  async function emptied(outcome: NetworkOutcome): Promise<{ world: World; knowing: Node; other: Node }> {
+    const world = await settledWorld({ users: 1, processes: 2 })
+    const knowing = nodeOf(world)
+    world.end(agents(1))
+    world.store.forget()
+    world.nextOutcomes.push(outcome)
+    const other = world.start()
+    while (world.store.record('agent0')?.claim === undefined) await world.time.advance(1)
+    return { world, knowing, other }
+  }
+
+  function expectOneGap({ gaps }: World, by: Node): void {
+    expect(gaps.map(({ process, what }) => [process, what.cause])).toEqual([[by.process, 'replaced']])
+  }
+
+  test('is in a gap, though the create takes so long that the process which knows of it meets its claim', async () => {
+    const { world, knowing } = await emptied({ kind: 'slow', effectAfterMs: 100, answerAfterMs: 3_000 })
+    await world.settled(knowing, (keeper) => keeper.sweep())
+    await world.time.advance(interval)
+    expectOneGap(world, knowing)
+    expect(gapsNotReported(world)).toEqual([])
+  })
+
+  test('is in a gap, though the create is refused, and the process which knows of it makes its own', async () => {
+    const { world, knowing, other } = await emptied({ kind: 'status', status: 422 })
+    while (world.store.record('agent0')?.claim !== undefined) await world.time.advance(1)
+    world.kill(other)
+    await world.settled(knowing, (keeper) => keeper.sweep())
+    expectOneGap(world, knowing)
+    expect(gapsNotReported(world)).toEqual([])
+  })
+
+  test('is in one gap, though the process which knows of it takes over an unknown outcome', async () => {
+    const { world, knowing, other } = await emptied({
+      kind: 'slow',
+      effectAfterMs: 100,
+      answerAfterMs: 3_000,
+    })
+    await world.time.advance(second)
+    world.kill(other)
+    await world.settled(knowing, (keeper) => keeper.sweep())
+    await world.time.advance(interval)
+    expectOneGap(world, knowing)
+    expect(gapsNotReported(world)).toEqual([])
+  })
+})
 
 test('a lost configuration is announced again by the process that runs, and not by an older one', async () => {
   const world = await settledWorld({ users: 2 })
