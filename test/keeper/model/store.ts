@@ -54,7 +54,8 @@ interface Loss {
 
 /** What one process knows from the store. */
 class Sight {
-  readonly writes = new Map<string, ConfirmedWrite>()
+  /** The oldest first. */
+  readonly writes = new Map<string, ConfirmedWrite[]>()
   readonly ids = new Set<number>()
   /** The users of whom it read something before it wrote anything. */
   readonly met = new Map<string, 'read' | 'written'>()
@@ -222,7 +223,12 @@ export class ModelStore {
 
   /** The last write of a process to a user's record that was confirmed to it. */
   lastWrite(process: VirtualProcess, username: string): ConfirmedWrite | undefined {
-    return this.#sightOf(process).writes.get(username)
+    return this.writes(process, username).at(-1)
+  }
+
+  /** All writes of a process to a user's record that were confirmed to it, the oldest first. */
+  writes(process: VirtualProcess, username: string): readonly ConfirmedWrite[] {
+    return this.#sightOf(process).writes.get(username) ?? []
   }
 
   /** Whether the last thing that a process heard from the store is that it fails. */
@@ -306,8 +312,10 @@ export class ModelStore {
     const record = recordIn(text)
     const askedMs = this.#time.nowMs
     return (isStored: unknown) => {
-      if (record !== undefined && isStored === true)
-        sight.writes.set(record.username, { text, record, askedMs })
+      if (record === undefined || isStored !== true) return
+      const writes = sight.writes.get(record.username) ?? []
+      sight.writes.set(record.username, writes)
+      writes.push({ text, record, askedMs })
     }
   }
 

@@ -5,7 +5,7 @@ export interface StoredRecord {
   readonly username: string
   readonly subscriptions: readonly { readonly id?: number; readonly isOutcomeUnknown?: boolean }[]
   /** Written before each request: which call is about to be sent. */
-  readonly claim?: { readonly by: string; readonly call: string }
+  readonly claim?: { readonly by: string; readonly nonce: string; readonly call: string }
   readonly isRemoved?: boolean
 }
 

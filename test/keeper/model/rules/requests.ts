@@ -11,12 +11,15 @@
 import type { SentRequest } from '../client.js'
 import { latestEffectMs } from '../network-outcomes.js'
 import { isRemovedFor } from '../rosters.js'
+import type { ModelStore } from '../store.js'
 import type { VirtualProcess } from '../virtual-process.js'
 import { haveSameClock, seconds, type World } from '../world.js'
 
 /** A request follows its claim within this time, or is claimed again. */
 export const claimFreshMs = 10_000
 const callTimeoutMs = 30_000
+/** A claim that has not changed for so long was left behind. */
+const claimStaleMs = 120_000
 const dayMs = 86_400_000
 
 export class RequestRules {
@@ -181,7 +184,7 @@ export class RequestRules {
     // Only so a parameter can be dropped.
     const present = { ...input?.parameters, ...input?.headers }
     if (Object.keys(replaced.parameters).some((name) => !(name in present))) return
-    const isOurs = this.#byUser.get(username)?.some((each) => each !== request && isUnknown(each))
+    const isOurs = this.#byUser.get(username)?.some((each) => each !== request && isUnknown(store, each))
     const lastMs = this.#replacedMs.get(username) ?? Number.NEGATIVE_INFINITY
     this.#replacedMs.set(username, time.nowMs)
     if (isOurs || !haveSameClock(this.#world) || time.nowMs - lastMs >= dayMs) return
@@ -193,10 +196,28 @@ export class RequestRules {
 
 /**
  * Whether a create may have left a subscription whose id no keeper knows: the client gave up waiting for the answer, or
- * the sender died before it could write the id.
+ * the sender died, or the store failed, before the id was written. By rules 2 and 9 of the design, what is then in the
+ * way may be replaced at any time.
  */
-function isUnknown({ kind, atMs, answeredAtMs, process }: SentRequest): boolean {
+function isUnknown(store: ModelStore, request: SentRequest): boolean {
+  const { kind, atMs, answeredAtMs } = request
   if (kind !== 'create' && kind !== 'recreate') return false
   if (answeredAtMs === undefined || answeredAtMs - atMs > callTimeoutMs) return true
-  return process.diedAtMs < answeredAtMs + 1_000
+  return !isAnswerStored(store, request, answeredAtMs)
+}
+
+/** Whether the sender took the claim of a request away, or put its next one in its place, because of the answer. */
+function isAnswerStored(
+  store: ModelStore,
+  { process, username = '', atMs }: SentRequest,
+  answeredAtMs: number,
+): boolean {
+  const writes = store.writes(process, username)
+  const claim = writes.findLast(({ askedMs }) => askedMs <= atMs)?.record.claim
+  return writes.some(
+    ({ askedMs, record }) =>
+      askedMs >= answeredAtMs &&
+      askedMs < atMs + claimStaleMs - claimFreshMs &&
+      record.claim?.nonce !== claim?.nonce,
+  )
 }
