@@ -113,7 +113,6 @@ export class SpoolStore {
 
   /** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
   async #readNames(): Promise<void> {
-    this.#maxFiles = Math.floor((await this.#folder.maxFiles()) * shareOfFiles)
     const batches: { readonly name: string; readonly fields: FileFields }[] = []
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // The process has other work while it opens a folder of 100,000 files.
@@ -139,6 +138,7 @@ export class SpoolStore {
     }
     const single = batches.filter(({ fields }) => fields.count === 1)
     this.#movedBefore = new Set([...ids, ...single.map(({ fields }) => fields.id)])
+    this.#maxFiles = Math.floor((await this.#folder.maxFiles()) * shareOfFiles)
   }
 
   /** How many entries wait; before all files are read also those that were done when an earlier process ended. */
