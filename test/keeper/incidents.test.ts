@@ -5,6 +5,7 @@ import { sequences } from '../support/random-runs.js'
 import type { NetworkOutcome } from './model/network-outcomes.js'
 import { problemsAtTheService } from './model/rules/final-state.js'
 import { agents, codes, hour, minute, second, settledWorld, useVirtualProcesses } from './model/setup.js'
+import { recordIn } from './model/stored-records.js'
 import { epochMs } from './model/virtual-process.js'
 import { defaultConfiguration, World } from './model/world.js'
 
@@ -29,11 +30,14 @@ async function endsAreRepairedInTime({ users, pace, hasParameters, ...given }: E
   const { maxRequestsPerSecond } = pace
   await world.time.advance(2 * minute + (users * 2_000) / maxRequestsPerSecond)
   await world.time.advance(given.intervalsBefore * 15 * minute)
+  const unharmed = new Set(names)
   if (given.isAfterCrash) {
     for (const node of [...world.nodes]) world.kill(node)
+    // A claim that a crash leaves behind stands for two minutes, however fast the others are repaired.
+    const isClaimed = (name: string) => recordIn(world.store.text(name) ?? '')?.claim !== undefined
+    for (const name of names.filter(isClaimed)) unharmed.delete(name)
     world.start()
   }
-  const unharmed = new Set(names)
   const waves: { names: string[]; atMs: number }[] = []
   for (const { share, thenMs } of given.ends) {
     // Each user once: who is restored for the second time without a delivery in between has to wait.
