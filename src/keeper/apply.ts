@@ -81,7 +81,7 @@ function afterCreated(record: UserRecord, call: Call, id: number, context: Conte
   const { types, callbackUrl } = before ?? spec
   const state = { types, callbackUrl, generation, parameterNames: names, id, provenAt: times.sentAt }
   const noted = noteReplacing(withState(record, state), call, times)
-  if (!isPresent(call.key, facts)) return { record: noted }
+  if (!isPresent(call.key, facts)) return { record: noted, report: lateReport(record, call, context) }
 
   const { interruption, ...created } = noted
   const proven = { record: created, learnt: { ...learnt, isProven: true }, isProof: true }
@@ -109,6 +109,15 @@ function afterCreated(record: UserRecord, call: Call, id: number, context: Conte
   }
   const report = { isRestored: true, gap: gapOf('ended', provenAt), end: endOf(record) }
   return { ...proven, record: restored, report }
+}
+
+/** What a create without an answer may have made had ended before its successor was there, or never existed. */
+function lateReport(record: UserRecord, call: Call, { facts, times }: Context): Report {
+  const before = stateOf(record, call.key)
+  const successor = stateOf(record, facts.key)
+  const wasUnknown = before?.isOutcomeUnknown === true && before.id === undefined
+  if (call.kind !== 'create' || !wasUnknown || !facts.isWanted || successor?.id === undefined) return {}
+  return { gap: gapBetween(record.username, undefined, successor.id, 'replaced', times) }
 }
 
 /** A plain create was answered 409: something stands there. */

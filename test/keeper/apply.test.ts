@@ -50,6 +50,18 @@ describe('a create that is answered with an id', () => {
     expect(state?.isOutcomeUnknown).toBeUndefined()
   })
 
+  test('of an earlier configuration, without an answer, ends such a gap of its successor', () => {
+    const { id: _, provenAt: __, ...unnamed } = { ...known, ...moved }
+    const old = { ...unnamed, isOutcomeUnknown: true } as const
+    const call: Call = { kind: 'create', key: specKey(moved) }
+    expect(applied(recordOf(old, known), call, created).report).toEqual({
+      gap: gap('replaced', undefined, 5),
+    })
+    // Without a successor, or as the old one was there until now, nothing is known to be missing.
+    expect(applied(recordOf(old), call, created).report).toEqual({})
+    expect(applied(recordOf(old, known), { ...recreate, key: call.key }, created).report).toEqual({})
+  })
+
   test('after an unsubscribe that made room ends the gap that this began', () => {
     const { record, report } = applied(
       { ...recordOf(), interruption: { lastProvenAt: 400 } },
