@@ -59,6 +59,8 @@ class Sight {
   readonly ids = new Set<number>()
   /** The users of whom it read something before it wrote anything. */
   readonly met = new Map<string, 'read' | 'written'>()
+  /** When it wrote or read that a user is removed: it lets go of what it knew. */
+  readonly letGoMs = new Map<string, number>()
   isLastAnswerFailure = false
 }
 
@@ -246,6 +248,11 @@ export class ModelStore {
     return this.#sightOf(process).met.get(username) === 'read'
   }
 
+  /** When a process wrote or read last that a user is removed. */
+  letGoMs(process: VirtualProcess, username: string): number {
+    return this.#sightOf(process).letGoMs.get(username) ?? Number.NEGATIVE_INFINITY
+  }
+
   /** Whether a subscription's id was in the store once, of one that has always worked and kept what it had. */
   hasAlwaysKept(id: number): boolean {
     return !this.#hasFailed && !this.hasLost && this.#idsHeld.has(id)
@@ -271,7 +278,7 @@ export class ModelStore {
       get: (key) =>
         this.#perform(process, key, () => {
           const value = this.#read(key)
-          if (value !== undefined) noteRead(sight, value)
+          if (value !== undefined) noteRead(sight, value, this.#time.nowMs)
           return value
         }),
       set: (key, value, ttlMs) =>
@@ -279,7 +286,7 @@ export class ModelStore {
           process,
           key,
           () => {
-            noteWrite(sight, value)
+            noteWrite(sight, value, this.#time.nowMs)
             return this.#write(key, value, ttlMs)
           },
           this.#confirmation(sight, value),
@@ -298,7 +305,7 @@ export class ModelStore {
           process,
           key,
           () => {
-            noteWrite(sight, value)
+            noteWrite(sight, value, this.#time.nowMs)
             const present = this.#mode === 'forgetting' ? undefined : this.#present(key)
             return present === expected && this.#write(key, value, ttlMs)
           },
@@ -403,16 +410,23 @@ export class ModelStore {
   }
 }
 
-function noteRead(sight: Sight, value: string): void {
+function letGo({ letGoMs, met }: Sight, username: string, nowMs: number): void {
+  met.delete(username)
+  letGoMs.set(username, nowMs)
+}
+
+function noteRead(sight: Sight, value: string, nowMs: number): void {
   const record = recordIn(value)
   if (record === undefined) return
   for (const id of idsIn(value)) sight.ids.add(id)
-  if (!sight.met.has(record.username)) sight.met.set(record.username, 'read')
+  if (record.isRemoved) letGo(sight, record.username, nowMs)
+  else if (!sight.met.has(record.username)) sight.met.set(record.username, 'read')
 }
 
-function noteWrite({ met }: Sight, value: string): void {
+function noteWrite(sight: Sight, value: string, nowMs: number): void {
   const record = recordIn(value)
-  if (record !== undefined && !met.has(record.username)) met.set(record.username, 'written')
+  if (record?.isRemoved) letGo(sight, record.username, nowMs)
+  else if (record !== undefined && !sight.met.has(record.username)) sight.met.set(record.username, 'written')
 }
 
 const never = new Promise<never>(() => {})

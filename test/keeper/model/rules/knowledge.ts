@@ -71,12 +71,18 @@ export class Knowledge {
     return this.#unmet.get(process)?.has(username) === true
   }
 
-  /** Whether a process has read of a user, or had asked the service for a subscription before a time. */
+  /**
+   * Whether a process has read of a user, or had asked the service for a subscription before a time. A process lets go
+   * of what it knew of a user who was removed.
+   */
   knows(process: VirtualProcess, username: string, beforeMs = Number.POSITIVE_INFINITY): boolean {
     const { requests, store } = this.#world
+    const afterMs = store.letGoMs(process, username)
     return (
       store.hasShown(process, username) ||
-      requests.some((each) => each.process === process && each.username === username && each.atMs < beforeMs)
+      requests
+        .filter(({ atMs }) => atMs > afterMs && atMs < beforeMs)
+        .some((each) => each.process === process && each.username === username)
     )
   }
 
