@@ -141,7 +141,7 @@ function resolveConflicts(world: World): boolean {
   )
   const users = inConflict.filter((username) => world.store.hasLost && world.rules.mayConflict(username))
   for (const { id } of users.flatMap((username) => world.service.activeFor(username).filter(isKept)))
-    world.service.unsubscribe(id, 'somebody else')
+    world.endByOperator(id)
   return users.length > 0
 }
 
@@ -151,7 +151,7 @@ function endStrays(world: World): boolean {
   const strays = world.service
     .active()
     .filter((each) => isKept(each) && !world.isAsConfigured(each) && !world.store.holdsId(each.id))
-  for (const { id } of strays) world.service.unsubscribe(id, 'somebody else')
+  for (const { id } of strays) world.endByOperator(id)
   return strays.length > 0
 }
 

@@ -111,6 +111,7 @@ export class World implements Network {
   /** What was observed. */
   readonly deliveries: { readonly atMs: number; readonly username: string | undefined }[] = []
   readonly gaps: Reported<KeeperGap>[] = []
+  readonly endedByOperator = new Set<number>()
   readonly problems: Reported<KeeperProblem>[] = []
   readonly logged: string[] = []
   /** What must never happen, and did. */
@@ -278,9 +279,14 @@ export class World implements Network {
         this.knowledge.isLost(subscription) ||
         this.knowledge.isOrphan(subscription.id) ||
         lostIds.has(subscription.id)
-      if (isUnknown && !this.isAsConfigured(subscription))
-        this.service.unsubscribe(subscription.id, 'somebody else')
+      if (isUnknown && !this.isAsConfigured(subscription)) this.endByOperator(subscription.id)
     }
+  }
+
+  /** An operator ends what a `STRAY` or a `CONFLICT` names. */
+  endByOperator(id: number): void {
+    this.endedByOperator.add(id)
+    this.service.unsubscribe(id, 'somebody else')
   }
 
   observe(subscriptionId: number, afterMs: number): void {

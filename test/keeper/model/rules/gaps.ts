@@ -83,13 +83,14 @@ function takenUntilMs(world: World, username: string, toMs: number): number {
 
 /**
  * Whether the process that closed a gap could not know that there had been a subscription before: nobody knew any more,
- * or it began with an empty store, and whoever knew is dead.
+ * or it began with an empty store, and whoever knew is dead; or an operator ended an unknown one, as a problem asked.
  */
 function isLost(world: World, username: string, { idBefore, madeAtMs, toMs, by }: Interval): boolean {
   const wasLost = world.knowledge.lost.some(
     (each) => each.username === username && each.atMs >= madeAtMs && each.atMs <= toMs,
   )
   if (wasLost || by === undefined) return wasLost
+  if (world.endedByOperator.has(idBefore)) return true
   if (isUntold(world, by)) return true
   const { knowledge } = world
   if (knowledge.knows(by.process, username, by.atMs) || !knowledge.hasNeverMet(by.process, username))
