@@ -56,7 +56,7 @@ export interface Facts {
   readonly restorableFrom: number
   /** The option `existing`. */
   readonly replacesExisting: boolean
-  /** Whether nothing that may be somebody else's was replaced for this user within the last day. */
+  /** Whether the day's one replacement of a subscription that may be somebody else's is still left for this user. */
   readonly mayReplace: boolean
   /** Whether to prove that the subscription exists. */
   readonly wantsProof: boolean
