@@ -296,6 +296,26 @@ describe.concurrent('a disk that fails', () => {
     await expect(lettersOf(spool)).rejects.toBeInstanceOf(SpoolError)
   })
 
+  test('after a dead letter that is put back was removed: the next start delivers it', async () => {
+    await using folder = await spoolFolder()
+    const files: SpoolFiles = {
+      ...filesWith({}),
+      unlink: async (path) => {
+        await fs.unlink(path)
+        throw systemError('EIO')
+      },
+    }
+    const first = await openSpoolOn({ path: folder.path, deliver: () => {} }, files)
+    await first.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(1) }))
+    const [{ id } = { id: 0 }] = await lettersOf(first)
+    await expect(first.retry(id)).rejects.toBeInstanceOf(SpoolError)
+    await first.close()
+    const { deliver, delivered } = recorder()
+    await using _second = await openSpool({ path: folder.path, deliver })
+    await until(() => delivered.length === 1)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
   test('while a dead letter is put back or discarded makes a SpoolError: the letter stays, and nothing is put back', async () => {
     await using folder = await spoolFolder()
     let isBroken = false
