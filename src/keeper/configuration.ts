@@ -122,6 +122,8 @@ export class NewestConfiguration {
   #rotated: readonly Configuration[] = []
   #isSuperseded = false
   #refreshing: Promise<void> | undefined
+  /** When the store was last known to hold a configuration; monotonic. */
+  #seenSince = Number.NEGATIVE_INFINITY
 
   constructor(
     own: Configuration,
@@ -162,6 +164,9 @@ export class NewestConfiguration {
   refresh(): Promise<void> {
     this.#refreshing ??= this.#store
       .untilStored(storeKey, () => this.#tryRefresh())
+      .then(() => {
+        this.#seenSince = performance.now()
+      })
       .finally(() => {
         this.#refreshing = undefined
       })
@@ -196,7 +201,7 @@ export class NewestConfiguration {
     const next = mayAnnounce ? await successorOf(own, stored, announced) : announced
     if (!(await this.#store.compareAndSet(storeKey, text, JSON.stringify(next)))) return false
     await this.#store.verify(storeKey)
-    if (stored === undefined && announced !== undefined) this.#store.reportLoss()
+    if (stored === undefined && announced !== undefined) this.#store.reportLoss(this.#seenSince)
     if (mayAnnounce) this.#follow(own, next)
     return own === this.#own
   }

@@ -27,8 +27,8 @@ const checkKey = 'check'
 /** How often a value that several processes change is tried, and the longest pause after the first attempt. */
 const maxRounds = 10
 const roundPauseMs = 20
-/** The same loss shows at many keys: it is reported once in this time. */
-const lossPauseMs = 600_000
+/** Losses within this time are one: while a store fails over, it may lose what it has just confirmed. */
+const oneLossMs = 60_000
 
 /** For stores without `compareAndSet`: the writes of one process, one after the other. */
 const queues = new WeakMap<KeyValueStore, Promise<unknown>>()
@@ -42,6 +42,7 @@ export class KeeperStore {
   #isFailing = false
   #checking: Promise<void> | undefined
   #nextCheckFrom = 0
+  /** When the last loss was reported; monotonic. */
   #lossSince = Number.NEGATIVE_INFINITY
 
   constructor(store: KeyValueStore, name: string, problems: Problems) {
@@ -151,11 +152,16 @@ export class KeeperStore {
     if (this.#failedKeys.delete(key)) this.#problems.resolve('STORE', key)
   }
 
-  /** What this process had read from the store is no longer there. */
-  reportLoss(): void {
-    const now = performance.now()
-    if (now - this.#lossSince > lossPauseMs) this.#problems.reportOnce('STORE', lossMessage)
-    this.#lossSince = now
+  /**
+   * What this process had read from the store is no longer there. The same loss shows at many keys, and at some of them
+   * late: what was last seen before a loss was reported belongs to that loss.
+   *
+   * @param seenSince - when it was there for certain; monotonic
+   */
+  reportLoss(seenSince: number): void {
+    if (seenSince < this.#lossSince + oneLossMs) return
+    this.#lossSince = performance.now()
+    this.#problems.reportOnce('STORE', lossMessage)
   }
 
   #get(key: string): Promise<string | undefined> {

@@ -116,6 +116,7 @@ export class Reconciliation {
   async #prepare(): Promise<End | undefined> {
     const { incidents, newest, records, store } = this.#parts
     const user = this.#user
+    const { seenSince } = user
     const news = await records.read(user)
     const isAhead = () => (user.record?.generation ?? 0) > newest.generation
     // Another process writes the configuration before any record.
@@ -134,7 +135,7 @@ export class Reconciliation {
     // The process that left the claim may have taken the name out.
     if (isLeft && claim.call === 'forget') user.isMember = false
     if (record !== undefined && isAhead()) {
-      store.reportLoss()
+      store.reportLoss(seenSince)
       record = withUnknownGeneration(record)
     }
     if (record?.isRemoved) {

@@ -62,7 +62,7 @@ export class Records {
     // A reading or a writing that began later has overtaken this one.
     if (user.text !== knownText) return noNews
     if (text !== undefined && text === user.text) {
-      user.readSince = performance.now()
+      user.seenSince = performance.now()
       return noNews
     }
     if (known === undefined) return this.#take(user, text, value)
@@ -166,9 +166,8 @@ export class Records {
     const before = user.record
     const now = performance.now()
     users.trackIds(user, before, record)
-    const { present, readSince } = user
+    const { present, seenSince } = user
     user.setRecord(record, text, newest.own.key)
-    user.readSince = now
     this.#reportGapOfLoss(user)
     if (record === undefined) return noNews
     // A delivery saves a proof, and not the look at what becomes of a claim.
@@ -180,7 +179,7 @@ export class Records {
       const ageMs = Date.now() - provenAt
       // Sent since this process looked last. Only the wall clock knows how long ago.
       const bySight =
-        before !== undefined && before.claim === undefined ? readSince : Number.NEGATIVE_INFINITY
+        before !== undefined && before.claim === undefined ? seenSince : Number.NEGATIVE_INFINITY
       const byClock = ageMs >= 0 ? now - ageMs : Number.NEGATIVE_INFINITY
       user.provenSince = Math.max(user.provenSince, bySight, byClock)
       this.recover(user)
@@ -204,15 +203,16 @@ export class Records {
 
   /** What this process knows is no longer there: it is written again, and the next proof goes by id. */
   async #putBack(user: User, known: UserRecord, present: string | undefined): Promise<News> {
+    const { seenSince } = user
     await this.#write(user, { ...known, probes: probesPerIdProof - 1 }, { expected: present })
     await this.#parts.store.verify(user.key)
-    this.#parts.store.reportLoss()
+    this.#parts.store.reportLoss(seenSince)
     return noNews
   }
 
   /** The store was lost, and another process met the user anew. */
   #noteNewStore(user: User, known: UserRecord): void {
-    this.#parts.store.reportLoss()
+    this.#parts.store.reportLoss(user.seenSince)
     user.beforeLoss ??= stateOf(known, this.#parts.newest.own.key)
   }
 

@@ -42,8 +42,8 @@ export class User {
   beforeLoss: SubscriptionState | undefined
   /** When the record was first seen as it is: a claim in it is at least as old. Monotonic. */
   textSince = never
-  /** When the record was read last; monotonic. */
-  readSince = never
+  /** When the record was read or written last; monotonic. */
+  seenSince = never
   /** Claims of this process under which nothing was sent. */
   unsentClaims: Set<string> | undefined
 
@@ -79,6 +79,7 @@ export class User {
     this.text = text
     this.present = stateOf(record, key)
     this.textSince = performance.now()
+    this.seenSince = this.textSince
     // If the record is a tombstone next time, another process has removed the user since.
     if (record !== undefined && !record.isRemoved) this.wasMember = true
   }

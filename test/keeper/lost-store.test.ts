@@ -195,9 +195,32 @@ test('a lost configuration is announced again by the process that runs, and not 
   expect(problemsAtTheService(world)).toEqual([])
 })
 
-test('a loss is reported once, and resolved in the same moment', async () => {
-  const world = await settledWorld({ users: 20 })
-  world.store.forget()
-  await world.time.advance(interval)
-  expect(codes(world)).toEqual(['STORE', 'STORE resolved'])
+describe('a loss is reported once, and resolved in the same moment', () => {
+  const once = ['STORE', 'STORE resolved']
+
+  test('though it shows at every record', async () => {
+    const world = await settledWorld({ users: 20 })
+    world.store.forget()
+    await world.time.advance(interval)
+    expect(codes(world)).toEqual(once)
+  })
+
+  test('though deliveries put off the look at the records', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.store.forget()
+    await world.time.advance(7 * minute)
+    for (const name of agents(3)) world.callback(name)
+    await world.time.advance(2 * interval)
+    for (const name of agents(3)) expect(world.store.record(name)).toBeDefined()
+    expect(codes(world)).toEqual(once)
+  })
+
+  test('and the next one, a few minutes later, once more', async () => {
+    const world = await settledWorld({ users: 3 })
+    world.store.forget()
+    await world.time.advance(2 * minute)
+    world.store.forget()
+    await world.time.advance(2 * interval)
+    expect(codes(world)).toEqual([...once, ...once])
+  })
 })
