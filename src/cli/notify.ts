@@ -125,10 +125,13 @@ const refusalSchema = z.object({
 
 /** Enough for a callback of each of 50,000 subscriptions. */
 const maxAnswerBytes = 16 * 1024 * 1024
+/** An emulator answers when its callbacks are done, and gives each up after 5 seconds. */
+const answerTimeoutMs = 60_000
 const shownIssues = 5
 
 async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
   const { request } = await import('undici')
+  const signal = AbortSignal.timeout(answerTimeoutMs)
   let status: number
   let body: unknown
   try {
@@ -136,12 +139,19 @@ async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: pageUrl.origin },
       body: JSON.stringify(notification),
+      signal,
     })
     status = response.statusCode
     const { bytes, isComplete } = await readUpTo(maxAnswerBytes, response.body)
     if (!isComplete) throw new Error('the answer is too long for one of an emulator')
     body = JSON.parse(Buffer.from(bytes).toString('utf8'))
   } catch (error) {
+    if (signal.aborted) {
+      throw new UsageError(
+        `${pageUrl.origin} did not answer within ${answerTimeoutMs / 1_000} s: is this the page of an emulator? ` +
+          'If so, look there for the callbacks that were slow',
+      )
+    }
     const reason = messageOf(error) || String(Object(error).code ?? 'no reason given')
     throw new UsageError(`No emulator answers at ${pageUrl.origin}: ${reason}. Is the emulator running?`)
   }

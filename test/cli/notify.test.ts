@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { notifyCommand } from '../../src/cli/notify.js'
 import { StateFolder } from '../../src/cli/state-folder.js'
 import { created, Receiver } from '../emulator/support.js'
@@ -126,6 +126,21 @@ describe('notification-subscriber notify', () => {
     server.close()
     server.closeAllConnections()
     expect([code, stderr]).toEqual([2, expect.stringContaining('too long')])
+  })
+
+  test.each([
+    ['accepts the connection and never answers', () => {}],
+    ['never ends its answer', (_: unknown, response: ServerResponse) => response.write(' ')],
+  ])('a program that %s is given up', async (_, answer) => {
+    const server = createServer(answer)
+    const pageUrl = `http://127.0.0.1:${await listen(server)}/x/`
+    const soon = AbortSignal.timeout(200)
+    const limit = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(soon)
+    const { code, stderr } = await call(notifyCommand, [...lowEnergy, '--page-url', pageUrl])
+    limit.mockRestore()
+    server.close()
+    server.closeAllConnections()
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/did not answer within 60 s: is this the page/)])
   })
 
   test('the address of an earlier start, and one that is no page, are refused', async () => {
