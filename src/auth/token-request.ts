@@ -197,12 +197,12 @@ function tokenRequestError(answer: Answer): TokenRequestError {
   const errorDescription = shown(sent?.error_description)
   const words = excerpt([error, errorDescription].filter(Boolean).join(': '), 300)
   return new TokenRequestError(
-    `The authorization server answered ${status} to the token request${words && ` (${words})`}. ${advice(answer, error)}`,
+    `Could not get an access token: ${url} answered ${status}${words && ` (${words})`}. ${advice(answer, error)}`,
     { status, url, requestId, error, errorDescription, retryAfterMs },
   )
 }
 
-function advice({ status, url }: Answer, error: string | undefined): string {
+function advice({ status }: Answer, error: string | undefined): string {
   if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
   if (status === 400 || status === 401 || status === 403) {
     return (
@@ -210,7 +210,7 @@ function advice({ status, url }: Answer, error: string | undefined): string {
       "also try `credentialsEncoding: 'form-urlencoded'`."
     )
   }
-  if (status === 404) return `Check \`authUrl\` and \`domain\`: there is no token endpoint at ${url}.`
+  if (status === 404) return 'Check `authUrl` and `domain`: there is no token endpoint.'
   if (status === 429 || status >= 500) return 'The server is busy or out of order: try again later.'
   return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
 }

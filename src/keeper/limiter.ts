@@ -2,6 +2,7 @@
  * Lets no more requests be in flight, and no more leave in a second, than are allowed; and the circuit breaker, which
  * lets one request at a time test a service that fails.
  */
+import { excerpt, wholeMessageOf } from '../shared/text.js'
 import type { Failure, FailureKind } from './call.js'
 import type { Problems } from './reporter.js'
 import { delay, retryWaitMs } from './timing.js'
@@ -170,7 +171,8 @@ export class CircuitBreaker {
     this.#closedSince = Number.POSITIVE_INFINITY
     if (this.#reported !== undefined && this.#reported !== kind) this.#resolve()
     this.#reported = kind
-    this.#problems.begin(codes[kind], messages[kind], { error })
+    const cause = excerpt(wholeMessageOf(error), 500)
+    this.#problems.begin(codes[kind], `${messages[kind]} The last error: ${cause}`, { error })
   }
 
   #resolve(): void {
@@ -187,6 +189,6 @@ const messages: Readonly<Record<OutageKind, string>> = {
   SERVICE:
     'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
   REFUSED:
-    'The service refused the last requests of all users that were tried: `error` holds what it says. ' +
+    'The service refused the last requests of all users that were tried. ' +
     'One call at a time goes on testing.',
 }

@@ -15,6 +15,7 @@ import type { Answer } from '../http/send.js'
 import { withoutQuery } from '../shared/http-syntax.js'
 import { parseJson } from '../shared/json.js'
 import { isSuccess, isTurnedAway } from '../shared/status.js'
+import { excerpt } from '../shared/text.js'
 import { formatIssues, validate } from '../shared/validation.js'
 import { type CreateSubscriptionInput, compileOnce } from './schemas.js'
 
@@ -122,33 +123,44 @@ export function apiError(
   answer: Answer,
   { mayHaveTakenEffect = false }: { mayHaveTakenEffect?: boolean } = {},
 ): ApiError {
-  const { purpose, status } = answer
+  const { purpose, status, url } = answer
+  const details = detailsOf(answer)
+  const words = wordsIn(details.body)
   const mayHave = mayHaveTakenEffect ? ' The call may still have taken effect; repeating it is safe.' : ''
   return new ApiError(
-    `Could not ${purpose}: the service answered ${status}. ${advice(answer)}${mayHave}`,
-    detailsOf(answer),
+    `Could not ${purpose}: ${url} answered ${status}${words && ` (${words})`}. ${advice(answer)}${mayHave}`,
+    details,
   )
 }
 
-function advice({ status, retryAfterMs, url }: Answer): string {
+/** What the service says about a refusal, on one line. Nothing of a page, which begins with markup. */
+function wordsIn(body: string): string {
+  return isPage(body) ? '' : excerpt(body.trim(), 300)
+}
+
+function isPage(body: string): boolean {
+  return body.trimStart().startsWith('<')
+}
+
+function advice({ status, retryAfterMs }: Answer): string {
   if (status >= 300 && status <= 399) return 'Redirects are not followed: set `baseUrl` to the final address.'
   if (status === 401)
     return 'It does not accept the credentials: check `auth`, and that access was activated.'
   if (status === 403)
     return 'The credentials are valid but do not permit this: ask the operator of the service for access.'
-  if (status === 404) return `Check \`baseUrl\`: there is no subscription service at ${url}.`
+  if (status === 404) return 'Check `baseUrl`: there is no subscription service.'
   if (isTurnedAway(status)) {
     const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
     return `It is busy: try again ${when}.`
   }
   if (status >= 500) return 'It failed: try again later.'
-  return 'Its explanation is in error.body.'
+  return 'The whole answer is in error.body.'
 }
 
 /** @throws `ResponseValidationError` for a page of HTML or XML, which cannot come from the service */
 function refuseForeignPage(answer: Answer): void {
   const { body, purpose, requestId, status, url } = answer
-  if (!body.trimStart().startsWith('<')) return
+  if (!isPage(body)) return
   const issues = [{ path: [], message: 'is a page of HTML or XML' }]
   throw new ResponseValidationError(
     `Could not ${purpose}: ${url} answered ${status} with a page of HTML or XML, which is not from the service, ` +

@@ -8,6 +8,9 @@ import type { RequestHeaders } from './headers.js'
 /** How long a body may take to arrive, in milliseconds, so that a sender that stops half way is given up. */
 export const bodyTimeoutMs = 10_000
 
+/** What to do if something else has read the body. */
+export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
+
 /** A body, or why there is none to use. `Body` is bytes where they were read here. */
 export type BodyRead<Body = unknown> =
   | { readonly kind: 'body'; readonly body: Body }

@@ -7,6 +7,7 @@ import {
   failedBody,
   isBytes,
   lateBody,
+  routeAdvice,
   unreadableBody,
 } from './body.js'
 import type { PayloadSchemas } from './delivery.js'
@@ -170,7 +171,8 @@ function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
     const wasRead = request.readableDidRead || request.readableEnded
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (!wasRead && isEmpty(body)) return undefined
-    if (body === undefined) return unreadableBody('was read before, which left nothing in req.body', body)
+    if (body === undefined)
+      return unreadableBody(`was read before the receiver, and req.body is missing: ${routeAdvice}`, body)
     return { kind: 'body', body }
   } catch (thrown) {
     // On some platforms `request.body` is a getter that parses, and throws.

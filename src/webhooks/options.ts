@@ -121,7 +121,8 @@ export interface RefusedCallback {
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateReceiverOptions(options: unknown): void {
-  check(optionsSchema(), options, 'The delivery receiver')
+  // Without options at all, what is missing is named, too.
+  check(optionsSchema(), options ?? {}, 'The delivery receiver')
 }
 
 /** @throws `ConfigurationError` about an argument that is not of a type */
@@ -184,7 +185,7 @@ function optionsSchema() {
       const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['secrets'], message })
       if (secrets === undefined && !allowUnauthenticated) {
         refuse(
-          'is missing: give the accepted values, or set `allowUnauthenticated: true` to accept callbacks from anyone',
+          'is missing: set `secrets: { token: "…" }`, or `allowUnauthenticated: true` to accept callbacks from anyone',
         )
       }
       if (secrets !== undefined && allowUnauthenticated) {

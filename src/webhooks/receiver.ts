@@ -330,7 +330,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   async #reportInvalid({ error, logFields }: InvalidBody): Promise<void> {
     const { onInvalid } = this.#options
     const log = onInvalid ? this.#log : this.#logLoss
-    const loss = onInvalid ? '' : `. It is lost: ${adviceFor(error)}.`
+    const loss = onInvalid ? '' : '. It is lost: give the receiver onInvalid to keep the body'
     const reason = formatIssues(error.issues)
     log('error', { event: 'delivery.invalid', reason, ...logFields }, `Not a notification delivery${loss}`)
     if (onInvalid === undefined) return
@@ -439,12 +439,6 @@ function invalid(error: InvalidDeliveryError): InvalidBody {
 function answerWith(status: CallbackAnswer['status']): CallbackAnswer {
   // A 405 must name the allowed methods (RFC 9110 section 15.5.6).
   return { status, headers: status === 405 ? { allow: 'POST' } : {} }
-}
-
-function adviceFor({ body }: InvalidDeliveryError): string {
-  return body === undefined
-    ? 'put the route before every body parser (docs/receiver.md)'
-    : 'give the receiver onInvalid to keep the body'
 }
 
 /** Whether a request only looks whether the route exists, as load balancers, monitors and browsers do. */

@@ -1,7 +1,7 @@
 /** A callback route for servers that answer web-standard requests. */
 import * as z from 'zod'
 import { callSafely } from '../shared/calls.js'
-import { type BodyRead, decoded, failedBody, readWebStream, unreadableBody } from './body.js'
+import { type BodyRead, decoded, failedBody, readWebStream, routeAdvice, unreadableBody } from './body.js'
 import type { PayloadSchemas } from './delivery.js'
 import { RequestHeaders } from './headers.js'
 import { validateRouteOptions } from './options.js'
@@ -78,7 +78,7 @@ async function readWebRequest(
   maxBytes: number,
 ): Promise<BodyRead> {
   try {
-    if (request.bodyUsed) return unreadableBody('was read before', undefined)
+    if (request.bodyUsed) return unreadableBody(`was read before the receiver: ${routeAdvice}`, undefined)
     return await decoded(await readWebStream(request.body, maxBytes), headers, maxBytes)
   } catch (thrown) {
     return failedBody(thrown, undefined)

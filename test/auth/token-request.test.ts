@@ -184,7 +184,8 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
     const error = await failureOf(service.client().getAccessToken())
     expect((error as Error).message).toBe(
-      'The authorization server answered 400 to the token request (invalid_scope). ' +
+      'Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token ' +
+        'answered 400 (invalid_scope). ' +
         'Check `scope`: it is unknown there, or not granted to this client.',
     )
   })
@@ -201,17 +202,17 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     }
     expect(messages).toMatchInlineSnapshot(`
       [
-        "The authorization server answered 201 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "The authorization server answered 302 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "The authorization server answered 400 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "The authorization server answered 401 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "The authorization server answered 403 to the token request. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "The authorization server answered 404 to the token request. Check \`authUrl\` and \`domain\`: there is no token endpoint at https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token.",
-        "The authorization server answered 418 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "The authorization server answered 429 to the token request. The server is busy or out of order: try again later.",
-        "The authorization server answered 499 to the token request. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "The authorization server answered 500 to the token request. The server is busy or out of order: try again later.",
-        "The authorization server answered 503 to the token request. The server is busy or out of order: try again later.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 201. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 302. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 400. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 401. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 403. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 404. Check \`authUrl\` and \`domain\`: there is no token endpoint.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 418. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 429. The server is busy or out of order: try again later.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 499. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 500. The server is busy or out of order: try again later.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 503. The server is busy or out of order: try again later.",
       ]
     `)
   })
@@ -220,7 +221,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     [{ error: 'invalid_client' }, ' (invalid_client). '],
     [{ error_description: 'Who are you?' }, ' (Who are you?). '],
     [{ error: 'invalid_client', error_description: 'Who are you?' }, ' (invalid_client: Who are you?). '],
-    [{ error: 7, error_description: ['Who'] }, ' to the token request. '],
+    [{ error: 7, error_description: ['Who'] }, ' answered 400. '],
   ])("the server's words are part of the message: %j", async (body, words) => {
     const service = fakeService()
     service.onToken = () => Response.json(body, { status: 400 })

@@ -131,7 +131,7 @@ describe('the phase `token`', () => {
       cause: { code: 'TOKEN_REQUEST', status: 503, error: 'slow_down', url: tokenUrl },
     })
     expect(error.message).toContain(
-      'The last attempt before that failed: The authorization server answered 503',
+      `The last attempt before that failed: Could not get an access token: ${tokenUrl} answered 503`,
     )
   })
 

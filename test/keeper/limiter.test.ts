@@ -90,6 +90,19 @@ describe('the circuit', () => {
     expect(circuit.isOpen).toBe(true)
   })
 
+  test('says what the last test failed with', () => {
+    const problems = new Problems(() => {})
+    const circuit = new CircuitBreaker(problems, () => 1)
+    const lastMessages = ['api.example.com refused the connection.', 'api.example.com answered 503.'].map(
+      (message) => {
+        circuit.beginTest('alice')
+        circuit.failed('alice', { kind: 'SERVICE', error: new Error(message) })
+        return problems.list()[0]?.message.split('The last error: ')[1]
+      },
+    )
+    expect(lastMessages).toEqual(['api.example.com refused the connection.', 'api.example.com answered 503.'])
+  })
+
   test('is opened by as many as there are, where those are fewer', () => {
     const { circuit } = breaker(1)
     circuit.failed('alice', failure)

@@ -227,8 +227,8 @@ test('messages about the options of a receiver and of a parser', async () => {
       "a type that is none": "The delivery receiver cannot work: \`type\` must be text.",
       "a web route with what is no receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
       "limits": "The delivery receiver cannot work: \`ackTimeoutMs\` must be at least 0; \`maxBodyBytes\` must be at least 1.",
-      "no options": "The delivery receiver cannot work: an object is needed, not undefined.",
-      "no secrets": "The delivery receiver cannot work: \`secrets\` is missing: give the accepted values, or set \`allowUnauthenticated: true\` to accept callbacks from anyone.",
+      "no options": "The delivery receiver cannot work: \`secrets\` is missing: set \`secrets: { token: "…" }\`, or \`allowUnauthenticated: true\` to accept callbacks from anyone.",
+      "no secrets": "The delivery receiver cannot work: \`secrets\` is missing: set \`secrets: { token: "…" }\`, or \`allowUnauthenticated: true\` to accept callbacks from anyone.",
       "options of the wrong kind": "The delivery receiver cannot work: \`payloads\` must be an object of zod schemas by notification type; \`onInvalid\` must be a function, not text; \`ackTimeoutMs\` must be a number, not text; \`logger\` must be a logger with debug, info, warn and error, or false.",
       "secrets, and none needed": "The delivery receiver cannot work: \`secrets\` cannot be given together with \`allowUnauthenticated: true\`: leave one out.",
     }

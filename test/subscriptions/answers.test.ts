@@ -11,6 +11,7 @@ import { failureOf } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 
 const url = `${baseUrl}/api/subscriptions`
+const secret = 'correct-horse-battery'
 
 let service: FakeService
 beforeEach(() => {
@@ -239,20 +240,40 @@ describe('other answers', () => {
     }
     expect(messages).toMatchInlineSnapshot(`
       [
-        "Could not create the subscription: the service answered 199. Its explanation is in error.body.",
-        "Could not create the subscription: the service answered 300. Redirects are not followed: set \`baseUrl\` to the final address.",
-        "Could not create the subscription: the service answered 302. Redirects are not followed: set \`baseUrl\` to the final address.",
-        "Could not create the subscription: the service answered 399. Redirects are not followed: set \`baseUrl\` to the final address.",
-        "Could not create the subscription: the service answered 400. Its explanation is in error.body.",
-        "Could not create the subscription: the service answered 401. It does not accept the credentials: check \`auth\`, and that access was activated.",
-        "Could not create the subscription: the service answered 403. The credentials are valid but do not permit this: ask the operator of the service for access.",
-        "Could not create the subscription: the service answered 404. Check \`baseUrl\`: there is no subscription service at https://notifications.example.com/api/subscriptions.",
-        "Could not create the subscription: the service answered 418. Its explanation is in error.body.",
-        "Could not create the subscription: the service answered 429. It is busy: try again later.",
-        "Could not create the subscription: the service answered 501. It failed: try again later.",
-        "Could not create the subscription: the service answered 503. It is busy: try again later.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 199 (the body). The whole answer is in error.body.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 300 (the body). Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 302 (the body). Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 399 (the body). Redirects are not followed: set \`baseUrl\` to the final address.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 400 (the body). The whole answer is in error.body.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 401 (the body). It does not accept the credentials: check \`auth\`, and that access was activated.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 403 (the body). The credentials are valid but do not permit this: ask the operator of the service for access.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 404 (the body). Check \`baseUrl\`: there is no subscription service.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 418 (the body). The whole answer is in error.body.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 429 (the body). It is busy: try again later.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 501 (the body). It failed: try again later.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 503 (the body). It is busy: try again later.",
       ]
     `)
+  })
+
+  test.each([
+    [
+      '{"error":"invalid_request","message":"callback_url is not reachable"}',
+      ' ({"error":"invalid_request","message":"callback_url is not reachable"})',
+    ],
+    ['\r\n callback_url:\tnot reachable \n', ' (callback_url: not reachable)'],
+    ['x'.repeat(1_000), ` (${'x'.repeat(300)}…)`],
+    [`no user has the password ${secret}`, ' ([redacted: it repeats a secret of the request])'],
+    [' <html>Bad Request</html>', ''],
+    ['', ''],
+  ])('the message has what the service says, on one line: %j', async (body, shown) => {
+    answer(() => new Response(body, { status: 400 }))
+    const error = await failureOf(
+      client({ auth: { username: 'u', password: secret } }).createSubscription(subscription),
+    )
+    expect((error as Error).message).toBe(
+      `Could not create the subscription: ${url} answered 400${shown}. The whole answer is in error.body.`,
+    )
   })
 
   test('Retry-After is read in seconds', async () => {
@@ -260,7 +281,7 @@ describe('other answers', () => {
     const error = await failureOf(client().createSubscription(subscription))
     expect(error).toMatchObject({ retryAfterMs: 7_000 })
     expect((error as Error).message).toBe(
-      'Could not create the subscription: the service answered 429. It is busy: try again in 7 s.',
+      `Could not create the subscription: ${url} answered 429. It is busy: try again in 7 s.`,
     )
   })
 
@@ -276,7 +297,7 @@ describe('other answers', () => {
     expect((error as Error).message).toBe(
       'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
         'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
-        `(Could not create the subscription: the service answered ${status}. It failed: try again later.)`,
+        `(Could not create the subscription: ${url} answered ${status}. It failed: try again later.)`,
     )
   })
 })
@@ -377,7 +398,7 @@ describe('an answer that is neither', () => {
           status: 400,
           body: 'no',
           message:
-            `Could not ${attempt}: the service answered 400. Its explanation is in error.body.` +
+            `Could not ${attempt}: ${url}/7 answered 400 (no). The whole answer is in error.body.` +
             (lost ? ' The call may still have taken effect; repeating it is safe.' : ''),
         })
       }

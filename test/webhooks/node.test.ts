@@ -306,7 +306,10 @@ describe('after a body parser', () => {
   )
 
   test.each<[unknown, string]>([
-    [undefined, 'the body was read before, which left nothing in req.body'],
+    [
+      undefined,
+      'the body was read before the receiver, and req.body is missing: put the route before every body parser (docs/receiver.md)',
+    ],
     [null, 'an object is needed, not null'],
     [5, 'an object is needed, not a number'],
     [[], 'an object is needed, not a list'],

@@ -106,7 +106,10 @@ describe('toWebHandler', () => {
     locked.body?.getReader()
     expect((await handler(read)).status).toBe(204)
     expect((await handler(locked)).status).toBe(204)
-    expect(problems()).toEqual(['the body was read before', expect.stringContaining('locked')])
+    expect(problems()).toEqual([
+      'the body was read before the receiver: put the route before every body parser (docs/receiver.md)',
+      expect.stringContaining('locked'),
+    ])
   })
 
   test('where there is no DecompressionStream a compressed body goes to onInvalid', async () => {
