@@ -56,6 +56,6 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
   const measure = await parts[name]?.()
   if (measure) rows.push(...(await measure(settings)))
 }
-const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, medians of ${rounds} rounds`
+const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ${rounds} rounds`
 console.log(`${asText(rows)}\n\n${machine}`)
 if (options.publish) await publish(rows, machine)

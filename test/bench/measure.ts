@@ -1,4 +1,4 @@
-/** How everything here is measured: side by side, in turns, with medians. */
+/** How everything here is measured: side by side, in turns. */
 
 export interface Settings {
   /** How often everything is measured. */
@@ -48,16 +48,20 @@ export function median(figures: Figures): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2
 }
 
-/** A ratio of what was measured in the same round, and how far it went in any of them. */
+/** The ratio of the middle round, and how far it went in any of them. */
 export interface Ratio {
   readonly median: number
   readonly min: number
   readonly max: number
+  /** The round whose ratio is the median; of an even number of rounds the lower one of the two. */
+  readonly round: number
 }
 
 export function ratioOf(ours: Figures, peers: Figures): Ratio {
   const ratios = ours.map((figure, round) => figure / (peers[round] ?? Number.NaN))
-  return { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) }
+  const sorted = ratios.toSorted((a, b) => a - b)
+  const median = sorted[(sorted.length - 1) >> 1] ?? Number.NaN
+  return { median, min: Math.min(...ratios), max: Math.max(...ratios), round: ratios.indexOf(median) }
 }
 
 /** What a number of calls took. */

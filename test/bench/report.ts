@@ -3,7 +3,6 @@ import {
   type Cost,
   callsPerSecond,
   cpuNanosecondsPerCall,
-  median,
   nanosecondsPerCall,
   type Ratio,
   ratioOf,
@@ -16,7 +15,7 @@ export interface Row {
   readonly peer: string
   readonly ratio: string
   /** How many times as fast as the peer ours is, of a comparison. */
-  readonly timesAsFast?: Ratio
+  readonly timesAsFast?: Omit<Ratio, 'round'>
 }
 
 /** A unit that figures are shown in. */
@@ -51,8 +50,8 @@ export const cpuPerCall: Aspect<Cost> = {
 }
 
 /**
- * One row for each peer: what of `ours` and of it was measured in the same rounds. The first aspect is
- * compared, the others are only shown.
+ * One row for each peer: both figures of the round whose ratio is the median. The first aspect is compared, the others
+ * are only shown.
  */
 export function comparisons<Peer extends string, T>(
   what: string,
@@ -60,20 +59,21 @@ export function comparisons<Peer extends string, T>(
   peers: readonly Peer[],
   [compared, ...shown]: readonly [Aspect<T>, ...Aspect<T>[]],
 ): Row[] {
-  const figures = (measurements: readonly T[]) =>
-    [compared, ...shown]
-      .map(({ figureOf, unit, name = '' }) => `${unit(median(measurements.map(figureOf)))}${name}`)
-      .join(', ')
+  const figures = (measurement: T | undefined) =>
+    measurement === undefined
+      ? ''
+      : [compared, ...shown]
+          .map(({ figureOf, unit, name = '' }) => `${unit(figureOf(measurement))}${name}`)
+          .join(', ')
   return peers.map((peer) => {
     const ratio = ratioOf(measured.ours.map(compared.figureOf), measured[peer].map(compared.figureOf))
+    const { round, median, min, max } = ratio
     return {
       what,
-      ours: figures(measured.ours),
-      peer: `${peer} ${figures(measured[peer])}`,
-      ratio: `${significant(ratio.median)} (${significant(ratio.min)}..${significant(ratio.max)})`,
-      timesAsFast: compared.isTime
-        ? { median: 1 / ratio.median, min: 1 / ratio.max, max: 1 / ratio.min }
-        : ratio,
+      ours: figures(measured.ours[round]),
+      peer: `${peer} ${figures(measured[peer][round])}`,
+      ratio: `${significant(median)} (${significant(min)}..${significant(max)})`,
+      timesAsFast: compared.isTime ? { median: 1 / median, min: 1 / max, max: 1 / min } : ratio,
     }
   })
 }
