@@ -344,6 +344,22 @@ test('a proof by a process whose clock is ahead puts off no proof of the others'
   expect(problemsAtTheService(world)).toEqual([])
 })
 
+test('a restore by a process whose clock is ahead puts off the next restore no longer than one here', async () => {
+  const world = new World({ seed: 1, usernames: agents(1), processes: 2 })
+  const ahead = world.start(world.configuration, false)
+  ahead.process.jumpWallClock(180 * minute)
+  await world.settled(ahead, (keeper) => keeper.sweep())
+  world.end(agents(1))
+  await world.settled(ahead, (keeper) => keeper.sweep())
+  world.kill(ahead)
+  const heir = world.start()
+  await world.time.advance(minute)
+  world.end(agents(1))
+  await world.time.advance(minute)
+  await world.settled(heir, (keeper) => keeper.sweep())
+  expect(problemsAtTheService(world)).toEqual([])
+})
+
 test.each([0, 5])(
   'a delivery %i minutes after another process has restored is proof in both',
   async (later) => {
