@@ -9,8 +9,8 @@ export const takesInsecureLoopback = Symbol.for('notification-subscriber.takes-i
 
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** A `${…}` or `{{…}}` that was never replaced; the URL parser writes a brace in a path as `%7B`. */
-const template = /(?:\$(?:\{|%7B)|(?:\{|%7B){2})(?:(?!\}|%7D).)*(?:\}|%7D){0,2}/i
+/** A `${…}` or `{{…}}` that was never replaced, without a query; the URL parser writes a brace in a path as `%7B`. */
+const template = /(?:\$(?:\{|%7B)|(?:\{|%7B){2})(?:(?!\}|%7D)[^?#])*(?:\}|%7D){0,2}/i
 
 /** `{word}` or `<word>` in host or path. Only unescaped: a parsed `URL` has `%7B`, and is accepted. */
 const placeholder = /^[^?#]*?(\{[\w.-]+\}|<[\w.-]+>)/
@@ -63,6 +63,8 @@ function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
 
 /** Problems that the URL parser would hide: it drops, replaces or misreads such characters without an error. */
 function problemOfText(text: string): string | undefined {
+  // Looked for first, because the other problems show parts of the text.
+  if (hasUserInfo(text)) return 'must not contain a user name or password: addresses are shown in errors'
   const match = template.exec(text)
   const unfilled = match?.[0] ?? placeholder.exec(text)?.[1]
   if (match !== null && text.slice(0, match.index).includes('?')) {
@@ -89,10 +91,19 @@ function problemOfText(text: string): string | undefined {
   return undefined
 }
 
+/** Whether there is an `@` between the scheme and the path, also in a text that is no URL. */
+function hasUserInfo(text: string): boolean {
+  const [scheme = ''] = /^[^/\\?#]*?:[/\\]*/.exec(text) ?? []
+  return (
+    text
+      .slice(scheme.length)
+      .split(/[/\\?#]/, 1)[0]
+      ?.includes('@') === true
+  )
+}
+
 function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefined {
-  const { protocol, hostname, username, password } = url
-  if (username !== '' || password !== '')
-    return 'must not contain a user name or password: addresses are shown in errors'
+  const { protocol, hostname } = url
   if (protocol !== 'https:' && protocol !== 'http:') return 'must be an https: URL'
   const hostProblem = problemOfHost(hostname)
   if (hostProblem !== undefined || protocol === 'https:') return hostProblem
