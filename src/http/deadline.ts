@@ -142,13 +142,16 @@ export class Deadline {
     })
   }
 
-  /** Runs `work` with a real AbortSignal. Waits until the deadline at most, also for `work` that ignores the signal. */
-  async withSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` with an AbortController that aborts with this deadline. Waits until then at most, also for `work` that
+   * ignores the signal.
+   */
+  async withController<T>(work: (controller: AbortController) => Promise<T>): Promise<T> {
     const controller = new AbortController()
     const onAbort = () => controller.abort(this.reason)
     this.onAbort(onAbort)
     try {
-      return await this.waitFor(work(controller.signal))
+      return await this.waitFor(work(controller))
     } finally {
       this.removeListener(onAbort)
     }

@@ -44,18 +44,18 @@ export class FetchTransport implements Transport {
     // Called as a function and not as a method: a browser's `fetch` refuses any `this` but its window.
     const fetch = this.#fetch
     try {
-      return await deadline.withSignal(async (signal) => {
+      return await deadline.withController(async (controller) => {
         const response = await fetch(address.url, {
           method,
           headers,
           ...(body !== undefined && { body }),
-          signal,
+          signal: controller.signal,
           redirect: 'manual',
         })
         return {
           status: response.status,
           header: (name) => response.headers?.get(name) ?? undefined,
-          ...(await readBody(response.status, chunksOf(response))),
+          ...(await readBody(response.status, chunksOf(response), controller)),
         }
       })
     } catch (error) {

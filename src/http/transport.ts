@@ -2,6 +2,7 @@
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { withoutEndingSlashes } from '../shared/http-syntax.js'
 import { isSuccess } from '../shared/status.js'
+import { settlesWithin } from '../shared/time-limit.js'
 import type { Deadline, Progress, Tunnels } from './deadline.js'
 
 /** Where a request goes, parsed once: in the parts that undici, fetch, errors and logs ask for. */
@@ -31,7 +32,7 @@ export interface HttpResponse {
   header(name: string): string | undefined
   /** The body as text, cut off at {@link maxBodyBytes}. */
   readonly body: string
-  /** False when the body is longer than {@link maxBodyBytes}, or an error answer's body broke off. */
+  /** False when the body is longer than {@link maxBodyBytes}, or an error answer's body broke off or took too long. */
   readonly bodyComplete: boolean
 }
 
@@ -92,25 +93,36 @@ export function isBodyNeeded(status: number): boolean {
   return isSuccess(status)
 }
 
-/** Reads a body from a stream; see {@link BodyText} and {@link isBodyNeeded}. */
+/** How long a body that is not needed may take to arrive, in milliseconds. */
+export const unneededBodyMs = 2_000
+
+/**
+ * Reads a body from a stream; see {@link BodyText} and {@link isBodyNeeded}.
+ *
+ * @param controller - aborts the exchange: called if the rest of the body is left unread
+ */
 export async function readBody(
   status: number,
   chunks: AsyncIterable<Uint8Array>,
+  controller: AbortController,
 ): Promise<Pick<HttpResponse, 'body' | 'bodyComplete'>> {
-  const iterator = chunks[Symbol.asyncIterator]()
   const text = new BodyText()
-  try {
-    for (;;) {
-      const { done, value } = await iterator.next()
-      if (done) return { body: text.toString(), bodyComplete: true }
-      if (text.add(value)) continue
-      // Not awaited: if the sender hangs, waiting would only delay the answer.
-      iterator.return?.().catch(() => {})
-      return { body: text.toString(), bodyComplete: false }
-    }
-  } catch (error) {
-    if (isBodyNeeded(status)) throw error
-    return { body: text.toString(), bodyComplete: false }
+  const reading = readInto(text, chunks)
+  const bodyComplete = isBodyNeeded(status)
+    ? await reading
+    : (await settlesWithin(unneededBodyMs, reading)) && (await reading.catch(() => false))
+  if (!bodyComplete) controller.abort()
+  return { body: text.toString(), bodyComplete }
+}
+
+/** @returns whether the text holds the whole body */
+async function readInto(text: BodyText, chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  for (;;) {
+    const { done, value } = await iterator.next()
+    if (done) return true
+    // Not by `for await`, which would wait for a sender that hangs.
+    if (!text.add(value)) return false
   }
 }
 

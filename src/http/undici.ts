@@ -14,6 +14,7 @@ import {
   isBodyNeeded,
   readBody,
   type Transport,
+  unneededBodyMs,
 } from './transport.js'
 
 /**
@@ -211,12 +212,13 @@ async function sendByRequest(
   // This dispatcher does not show whether it has a connection: a request that was handed over may have been sent.
   progress.phase = 'answer'
   try {
-    return await deadline.withSignal(async (signal) => {
+    return await deadline.withController(async (controller) => {
+      const { signal } = controller
       const answer = await dispatcher.request({ origin, path, method, headers, body: body ?? null, signal })
       return {
         status: answer.statusCode,
         header: (name) => [answer.headers[name]].flat()[0],
-        ...(await readBody(answer.statusCode, answer.body)),
+        ...(await readBody(answer.statusCode, answer.body, controller)),
       }
     })
   } catch (error) {
@@ -243,6 +245,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #onAbort = () => this.#breakOff()
   #abort: ((reason: Error) => void) | undefined
   #hasEnded = false
+  #bodyTimer: NodeJS.Timeout | undefined
   #status = 0
   #rawHeaders: readonly unknown[] = []
 
@@ -271,15 +274,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status >= 200) {
       this.#status = status
       this.#rawHeaders = rawHeaders
+      if (!isBodyNeeded(status)) this.#bodyTimer = setTimeout(() => this.#cutOff(), unneededBodyMs)
     }
     return true
   }
 
   onData(piece: Uint8Array): boolean {
-    if (!this.#hasEnded && !this.#text.add(piece)) {
-      this.#answer(false)
-      this.#abort?.(abandoned())
-    }
+    if (!this.#hasEnded && !this.#text.add(piece)) this.#cutOff()
     return true
   }
 
@@ -305,6 +306,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve({ status: this.#status, header, body: this.#text.toString(), bodyComplete })
   }
 
+  /** Answers with what there is of the body. */
+  #cutOff(): void {
+    this.#answer(false)
+    this.#abort?.(abandoned())
+  }
+
   #breakOff(): void {
     if (this.#end()) this.#reject(this.#deadline.reason)
     this.#abort?.(abandoned())
@@ -313,6 +320,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #end(): boolean {
     if (this.#hasEnded) return false
     this.#hasEnded = true
+    clearTimeout(this.#bodyTimer)
     this.#deadline.removeListener(this.#onAbort)
     return true
   }

@@ -1,36 +1,39 @@
-/** design.md, "Requests": bodies are read up to 1 MiB; a body that breaks off spoils a success only. */
+/** Bodies are read up to 1 MiB; a body that breaks off, or does not end, spoils a success only. */
 import { type NotificationClientOptions, ResponseValidationError } from 'notification-subscriber'
 import { Dispatcher } from 'undici'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
 
 const limit = 1024 * 1024
 const auth = { getAccessToken: () => 'token' }
 
+const hangs = Symbol('hangs')
+
 interface Answer {
   readonly status: number
-  /** The pieces of the body. An error breaks it off. */
-  readonly chunks: readonly (Uint8Array | string | Error)[]
+  /** The pieces of the body. An error breaks it off, and nothing follows after `hangs`. */
+  readonly chunks: readonly (Uint8Array | string | Error | typeof hangs)[]
   /** How many pieces were read, the end included, and whether the sender was let go before the end. */
   readonly body: { read: number; isLetGo: boolean }
 }
 
-function nextOf({ chunks, body }: Answer): Uint8Array | undefined {
+function nextOf({ chunks, body }: Answer): Uint8Array | typeof hangs | undefined {
   const chunk = chunks[body.read++]
   if (chunk instanceof Error) throw chunk
   return typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk
 }
 
-function streamOf(answer: Answer): AsyncIterable<Uint8Array> {
+/** @param signal - lets the sender go, as a real `fetch` does */
+function streamOf(answer: Answer, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+  signal?.addEventListener('abort', () => {
+    answer.body.isLetGo = true
+  })
   const iterator: AsyncIterator<Uint8Array> = {
     async next() {
       const value = nextOf(answer)
+      if (value === hangs) return new Promise(() => {})
       return value === undefined ? { done: true, value } : { done: false, value }
-    },
-    async return() {
-      answer.body.isLetGo = true
-      throw new Error('the connection is gone')
     },
   }
   return { [Symbol.asyncIterator]: () => iterator }
@@ -53,6 +56,7 @@ class Answering extends Dispatcher {
     handler.onHeaders?.(status, [], () => {}, '')
     try {
       for (let chunk = nextOf(this.#answer); chunk !== undefined; chunk = nextOf(this.#answer)) {
+        if (chunk === hangs) return true
         handler.onData?.(Buffer.from(chunk))
         if (body.isLetGo) return true
       }
@@ -66,16 +70,20 @@ class Answering extends Dispatcher {
 
 const transports: Record<string, (answer: Answer) => Partial<NotificationClientOptions>> = {
   fetch: (answer) => ({
-    fetch: async () => ({
+    fetch: async (_url, { signal }) => ({
       status: answer.status,
-      body: streamOf(answer),
+      body: streamOf(answer, signal),
       text: () => expect.fail('the body is a stream'),
     }),
   }),
   'a dispatcher of our undici': (answer) => ({ dispatcher: new Answering(answer) }),
   'a dispatcher of another make': (answer) => ({
     dispatcher: {
-      request: async () => ({ statusCode: answer.status, headers: {}, body: streamOf(answer) }),
+      request: async ({ signal }) => ({
+        statusCode: answer.status,
+        headers: {},
+        body: streamOf(answer, signal),
+      }),
     },
   }),
 }
@@ -136,6 +144,32 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
       })
     },
   )
+
+  describe('a body that does not end', () => {
+    function withFakeTimers() {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      onTestFinished(() => void vi.useRealTimers())
+    }
+
+    test.each([300, 400, 500])('after %i is cut off after 2 s: the status is the answer', async (status) => {
+      withFakeTimers()
+      const { client, body } = clientAnswered(status, ['what arrived', hangs])
+      const failure = failureOf(client.unsubscribe(1))
+      await vi.advanceTimersByTimeAsync(1_999)
+      expect(body.isLetGo).toBe(false)
+      await vi.advanceTimersByTimeAsync(1)
+      expect(await failure).toMatchObject({ code: 'API', status, body: 'what arrived' })
+      expect(body.isLetGo).toBe(true)
+    })
+
+    test('after a success is waited for', async () => {
+      withFakeTimers()
+      const { client } = clientAnswered(201, ['{"subscr', hangs])
+      const failure = failureOf(client.createSubscription(subscription))
+      await vi.advanceTimersByTimeAsync(30_000)
+      expect(await failure).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { phase: 'answer' } })
+    })
+  })
 
   test('characters may be split between chunks', async () => {
     const umlaut = new TextEncoder().encode('ü')
