@@ -61,6 +61,7 @@ const others = [
   'keep-roster-redis.mts',
   'metrics-prometheus.mts',
   'receive.mts',
+  'service.mts',
   'spool-and-work.mts',
   'spool-to-bullmq-worker.mts',
   'spool-to-bullmq.mts',
@@ -170,6 +171,55 @@ describe('examples that listen until Ctrl-C', () => {
     expectNextStep(example)
   })
 
+  test('service.mts keeps its roster, works on a delivery, and reports its health', async () => {
+    await using example = await startServer('service.mts', { SPOOL_PATH: './spool-of-service' })
+    expect(example.lines[0]).toBe('200 of 200 users are subscribed.')
+    await example.line(/^Notification lowEnergyAgentOpened: .*"username":"agent-7"/)
+    expect(await example.get('/healthz')).toEqual({
+      status: 200,
+      text: '{"counts":{"active":200,"unproven":0,"conflict":0,"failing":0},"problems":[],"waiting":0}',
+    })
+    expect(await example.get('/')).toMatchObject({ status: 404 })
+    expect(await example.post('/notifications', { ...delivery, headers: {} })).toBe(401)
+    expect(await example.interrupt()).toBe(0)
+    expectNextStep(example)
+  })
+
+  test('service.mts takes the service from the environment, and keeps the subscriptions in Redis', async () => {
+    await using redis = await RedisServer.start()
+    await using emulator = await startEmulator()
+    const variables = {
+      ...(await environmentOf(emulator)),
+      CALLBACK_URL: 'https://app.example.com/notifications',
+      CALLBACK_TOKEN: token,
+      REDIS_URL: redis.url,
+      SPOOL_PATH: './spool-of-service',
+    }
+    const ids = () => emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
+    const idsByStart: (readonly number[])[] = []
+    for (let start = 0; start < 2; start++) {
+      await using example = await startServer('service.mts', variables)
+      expect(await example.interrupt()).toBe(0)
+      idsByStart.push(ids())
+    }
+    expect(idsByStart[0]).toHaveLength(200)
+    expect(idsByStart[1]).toEqual(idsByStart[0])
+  })
+
+  test.each(['CALLBACK_URL', 'CALLBACK_TOKEN', 'REDIS_URL'])('service.mts asks for %s', async (missing) => {
+    await using emulator = await startEmulator()
+    const variables = {
+      ...(await environmentOf(emulator)),
+      CALLBACK_URL: 'https://app.example.com/notifications',
+      CALLBACK_TOKEN: token,
+      REDIS_URL: 'redis://127.0.0.1:1',
+      [missing]: '',
+    }
+    await using example = project.start('service.mts', variables)
+    expect(await example.ended).toBe(1)
+    expect(example.errors.join('\n')).toContain(`${missing} is missing`)
+  })
+
   test('spool-to-bullmq.mts and its worker hand a delivery through Redis', async () => {
     await using redis = await RedisServer.start()
     const variables = { REDIS_URL: redis.url, CALLBACK_TOKEN: token, SPOOL_PATH: './spool-of-bullmq' }
@@ -252,6 +302,10 @@ async function startServer(file: string, variables: Readonly<Record<string, stri
     async post(path: string, { body, headers }: { body: string; headers: Record<string, string> }) {
       const init = { method: 'POST', body, headers: { connection: 'close', ...headers } }
       return (await fetch(origin + path, init)).status
+    },
+    async get(path: string) {
+      const response = await fetch(origin + path, { headers: { connection: 'close' } })
+      return { status: response.status, text: await response.text() }
     },
     async scrape() {
       const response = await fetch(`${origin}/metrics`, { headers: { connection: 'close' } })

@@ -1,0 +1,92 @@
+/**
+ * A whole service: keeps a roster of users subscribed, and loses no notification that was answered. With the account in
+ * NOTIFICATION_BASE_URL and the variables beside it (docs/client.md, Environment variables), else on the emulator.
+ *
+ *     npm install notification-subscriber ioredis tsx
+ *     npx tsx service.mts
+ *
+ * In production it also needs CALLBACK_URL, CALLBACK_TOKEN and REDIS_URL, and a proxy in front that terminates TLS.
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { Redis } from 'ioredis'
+import { type Delivery, DeliveryReceiver, NotificationClient, toNodeHandler } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
+import { redisStore } from 'notification-subscriber/redis'
+import { DeliverySpool } from 'notification-subscriber/spool'
+
+const { NOTIFICATION_BASE_URL, PORT: port = '3000', SPOOL_PATH: path = './spool' } = process.env
+const emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ allowInsecureLoopback: true })
+const client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv()
+const callbackUrl = setting('CALLBACK_URL', `http://127.0.0.1:${port}/notifications`)
+const token = setting('CALLBACK_TOKEN', 'a-long-random-value')
+const redisUrl = setting('REDIS_URL', '')
+
+/** To replace: the users whose notifications are wanted, asked for once in 15 minutes. */
+async function usernames(): Promise<string[]> {
+  return Array.from({ length: 200 }, (_, index) => `agent-${index + 1}`)
+}
+
+/** To replace: the work. If it throws, it is repeated. It may come twice for one `notification.id`. */
+async function work({ notification }: Delivery): Promise<void> {
+  console.log(`Notification ${notification.type}: ${JSON.stringify(notification.payload)}`)
+}
+
+// The receiver answers when the spool has a delivery on the disk, and the spool calls `work` until it succeeds.
+const spool = await DeliverySpool.open({ path, deliver: work })
+const redis = redisUrl ? new Redis(redisUrl) : undefined
+redis?.on('error', ({ message }) => console.error(`Redis: ${message}`))
+const keeper = new SubscriptionKeeper({
+  client,
+  name: 'service',
+  store: redis ? redisStore(redis) : new Map(), // other stores: docs/stores.md
+  usernames,
+  notificationTypes: ['behavioral', 'call-score'],
+  callbackUrl,
+  parameters: { token },
+})
+const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.keepInvalid })
+  .onAny(spool.keep)
+  .onAny(keeper.observe)
+
+const handleCallback = toNodeHandler(receiver)
+const server = createServer((request, response) => {
+  if (request.url === '/notifications') handleCallback(request, response)
+  else if (request.url === '/healthz') {
+    // To alert on: a restart of this process mends none of these problems.
+    const { counts, problems } = keeper.status()
+    const shown = { counts, problems: problems.map(({ message }) => message), waiting: spool.size }
+    response.writeHead(problems.length === 0 ? 200 : 503, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(shown))
+  } else response.writeHead(404).end()
+}).listen(Number(port), emulator && '127.0.0.1') // in production on every address
+await once(server, 'listening')
+
+process.once('SIGINT', stop).once('SIGTERM', stop)
+keeper.start()
+const { wanted, failed } = await keeper.sweep()
+console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
+await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
+console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/healthz`)
+
+/** Subscriptions stay, and what waits in the spool is left to the next start. */
+async function stop(): Promise<void> {
+  await keeper.stop()
+  await new Promise((done) => server.close(done))
+  await receiver.drain()
+  await spool.close()
+  await client.close()
+  redis?.disconnect()
+  await emulator?.close()
+  console.log(
+    'Stopped. Next: put in your own roster and work; metrics and alerts are in docs/observability.md',
+  )
+}
+
+/** A variable of the environment, which only the emulator can do without. */
+function setting(name: string, onEmulator: string): string {
+  const value = process.env[name]
+  if (!value && emulator === undefined) throw new Error(`${name} is missing: see the top of this file`)
+  return value || onEmulator
+}
