@@ -44,6 +44,12 @@ describe('the tables of the pages', () => {
     expect(missingFrom('docs/emulator.md', [...options, 'page.port'])).toEqual([])
   })
 
+  test('name every member of the emulator', () => {
+    const members = membersOf('src/emulator/emulator.ts', 'Emulator')
+    expect(members).toEqual(expect.arrayContaining(['ca', 'notify', 'subscriptions']))
+    expect(missingFrom('docs/emulator.md', members)).toEqual([])
+  })
+
   test('name every option of the spool', () => {
     const options = propertiesOf('src/spool/spool-options.ts', 'DeliverySpoolOptions')
     expect(missingFrom('docs/spool.md', options)).toEqual([])
@@ -130,10 +136,27 @@ function missingFrom(page: string, names: readonly string[]): string[] {
 
 /** The names of the properties of an interface in the sources. */
 function propertiesOf(file: string, name: string): string[] {
+  const { members } = declarationIn(file, name, ts.isInterfaceDeclaration)
+  return members.map((member) => member.name?.getText() ?? '')
+}
+
+/** The names of the public members of a class in the sources, without those that are internal or symbols. */
+function membersOf(file: string, name: string): string[] {
+  const { members } = declarationIn(file, name, ts.isClassDeclaration)
+  const isPublic = (member: ts.ClassElement) =>
+    member.name !== undefined &&
+    ts.isIdentifier(member.name) &&
+    !ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal')
+  return [...new Set(members.filter(isPublic).map((member) => member.name?.getText() ?? ''))]
+}
+
+function declarationIn<Declaration extends ts.InterfaceDeclaration | ts.ClassDeclaration>(
+  file: string,
+  name: string,
+  isKind: (node: ts.Node) => node is Declaration,
+): Declaration {
   const source = ts.createSourceFile(file, textOf(file), ts.ScriptTarget.Latest, true)
-  const declaration = source.statements
-    .filter(ts.isInterfaceDeclaration)
-    .find((each) => each.name.text === name)
-  if (declaration === undefined) throw new Error(`${file} has no interface ${name}`)
-  return declaration.members.map((member) => member.name?.getText() ?? '')
+  const declaration = source.statements.filter(isKind).find((each) => each.name?.text === name)
+  if (declaration === undefined) throw new Error(`${file} has no ${name}`)
+  return declaration
 }
