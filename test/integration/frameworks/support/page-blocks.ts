@@ -1,4 +1,4 @@
-/** Runs the code blocks of docs/receiver.md to the letter: what people copy is what is tested. */
+/** Runs the code blocks with routes to the letter: what people copy is what is tested. */
 import ts from 'typescript'
 import { type CodeBlock, markdownBlocks } from '../../../documentation/code-blocks.js'
 
@@ -21,11 +21,12 @@ const moduleNames: Readonly<Record<string, keyof typeof modules>> = {
   'notification-subscriber/delivery.schema.json': 'schema',
 }
 
-/** The block of docs/receiver.md under a heading; with a number for one that is not the first: `… (2)`. */
+const blocks = ['docs/receiver.md', 'docs/runtimes.md'].flatMap(markdownBlocks)
+
+/** The block under a heading; with a number for one that is not the first: `… (2)`. */
 export function pageBlock(heading: string): CodeBlock {
-  const name = `docs/receiver.md: ${heading}`
-  const block = markdownBlocks('docs/receiver.md').find((each) => each.name === name)
-  if (block === undefined) throw new Error(`There is no code block ${name}`)
+  const block = blocks.find(({ name }) => name.endsWith(`: ${heading}`))
+  if (block === undefined) throw new Error(`There is no code block ${heading}`)
   return block
 }
 
