@@ -50,6 +50,21 @@ export interface EmulatorOptions {
   /** Port to listen on. Default: 0, any free one. */
   readonly port?: number | undefined
   /**
+   * Address to listen on, for which the certificate is made, too. `0.0.0.0` or `::` for all addresses, e.g. in a
+   * container: then every host in the network can reach the emulator. Default: `'127.0.0.1'`.
+   */
+  readonly host?: string | undefined
+  /**
+   * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
+   * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
+   */
+  readonly tls?: KeyAndCertificate | undefined
+  /**
+   * Certificate in PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. Together with `tls`.
+   * Default: made at the start.
+   */
+  readonly ca?: string | undefined
+  /**
    * Also serves a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, with
    * `true` on any free port (docs/emulator.md, The page). Default: `false`.
    */
@@ -65,21 +80,6 @@ export interface EmulatorOptions {
         readonly environment?: Readonly<Record<string, string>> | undefined
       }
     | undefined
-  /**
-   * Address to listen on, for which the certificate is made, too. `0.0.0.0` or `::` for all addresses, e.g. in a
-   * container: then every host in the network can reach the emulator. Default: `'127.0.0.1'`.
-   */
-  readonly host?: string | undefined
-  /**
-   * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
-   * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
-   */
-  readonly tls?: KeyAndCertificate | undefined
-  /**
-   * Certificate in PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. Together with `tls`.
-   * Default: made at the start.
-   */
-  readonly ca?: string | undefined
 }
 
 /** Every option with its value. */

@@ -104,8 +104,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /**
    * Goes over the roster once, at full rate: afterwards everybody who is wanted is subscribed, but for the users in
-   * `failed` of the report. Works in every process. Calls with equal options share a sweep that has not begun yet. After
-   * a crash of a process it may take 130 seconds longer. Users who fail are no rejection.
+   * `failed` of the report. Works in every process. Calls with equal options share a sweep that has not begun yet. A sweep
+   * waits a minute for a service or a store that is down, and 130 seconds for users of a process that crashed. Users who
+   * fail are no rejection.
    *
    * @throws `InvalidRequestError` for options that it does not know; the reason of `signal`, which ends this wait and not
    * the sweep

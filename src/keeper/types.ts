@@ -48,7 +48,7 @@ export interface SubscriptionKeeperOptions {
    * Default: a line to the logger, or to `console.error` if there is none.
    */
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
-  /** In what time each user is looked at once, in milliseconds. Default: 900,000 (15 minutes). */
+  /** In what time each user is checked once, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
   /**
    * Requests of this process per second, on average; up to `concurrency` more in one second. `Infinity` for no limit.
@@ -62,7 +62,7 @@ export interface SubscriptionKeeperOptions {
    * its id is not known, or leave it alone and report a `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
-  /** A roster that lacks a larger share than this of more than ten recorded users removes nobody. Default: 0.5. */
+  /** A roster that lacks a larger share (0 to 1) of more than ten recorded users removes nobody. Default: 0.5. */
   readonly maxRemovedShare?: number | undefined
   /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined

@@ -13,15 +13,16 @@ import { validate } from '../shared/validation.js'
 
 /**
  * Values by name, which come back as headers of the same name on every callback (docs/service.md, Resources). Names
- * that differ in case only are the same name.
+ * that differ in case only are the same name. Parameters and headers together are at most 100, with at most 8 KiB of names
+ * and values in UTF-8 (docs/client.md, What can go wrong).
  */
 export type AssociatedValues = Readonly<Record<string, string>>
 
 /** A subscription to create: every notification of any listed type, about any listed user (docs/service.md, Delivery). */
 export interface CreateSubscriptionInput {
-  /** One or more of `behavioral`, `call-score`, `conversation-ai`. */
+  /** One or more of `behavioral`, `call-score`, `conversation-ai`, each once. */
   readonly notificationTypes: readonly NotificationType[]
-  /** The usernames of the users (agents) whose notifications are wanted, at least one. */
+  /** The usernames of the users (agents) whose notifications are wanted: at least one, each once, without a comma. */
   readonly usernames: readonly string[]
   /**
    * Where the service sends its notifications, `https:`. A text must be spelled as `URL` spells it, without a fragment,
