@@ -173,8 +173,8 @@ export class Reconciliation {
   }
 
   #isProofDue({ isProven }: News): boolean {
-    const { newest, sweepIntervalMs } = this.#parts
-    const { dueFrom, present, provenId, provenSince } = this.#user
+    const { sweepIntervalMs } = this.#parts
+    const { dueFrom, provenSince } = this.#user
     switch (this.#purpose.kind) {
       case 'test':
         return true
@@ -184,11 +184,8 @@ export class Reconciliation {
         return provenSince < this.#purpose.provenSince
       default: {
         const now = performance.now()
-        const id = present?.id
-        // A store that is older than reality is found out by the first proof of each record, by id.
-        const isUnmet = newest.own.names.length > 0 && id !== undefined && id !== provenId
         const isProvenByOther = isProven && provenSince + sweepIntervalMs > now
-        return dueFrom <= now && (isUnmet || !isProvenByOther)
+        return dueFrom <= now && !isProvenByOther
       }
     }
   }

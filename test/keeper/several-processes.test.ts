@@ -44,6 +44,21 @@ describe.each([1, 2, 3])('%i processes', (processes) => {
     expect(world.violations).toEqual([])
   })
 
+  test('cost the same after one of them has restored everybody: the others take over its proofs', async () => {
+    const world = await worldOf(processes, { users: 5 })
+    world.end(agents(5))
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    // What ended starts one more sweep, of those who were proven before.
+    await world.time.advance(2 * minute)
+    const before = world.requests.length
+    await world.time.advance(2 * interval)
+    expect(world.requests.length - before).toBeLessThanOrEqual(2 * 5)
+    expect(problemsAtTheService(world)).toEqual([])
+    for (const { keeper, process } of world.nodes) {
+      expect(process.run(() => keeper.status()).counts).toMatchObject({ active: 5, unproven: 0 })
+    }
+  })
+
   test('cost nothing while deliveries arrive at any of them', async () => {
     const world = await worldOf(processes)
     const deliver = async (times: number) => {
