@@ -17,10 +17,13 @@ export class Reconciler {
   /** Reconciles a user that is not being reconciled. Never rejects. */
   reconcile(user: User, purpose: Purpose): Promise<Outcome> {
     const reconciliation = new Reconciliation(this.#parts, user, purpose)
+    user.isDueAgain = false
     const reconciling = reconciliation
       .run()
       .then((end) => {
         this.#conclude(user, end)
+        // What has come up meanwhile may have come too late for this reconciliation.
+        if (user.isDueAgain && end.kind !== 'failed') user.makeDue()
         return { end, ...reconciliation.achieved }
       })
       .finally(() => {

@@ -59,6 +59,8 @@ export class User {
 
   /** When the user is to be reconciled next; monotonic. */
   dueFrom = performance.now()
+  /** Whether something to do has come up since the reconciliation in progress began. */
+  isDueAgain = false
   /** Whether nothing is to be done but the next proof, which a delivery saves. */
   isQuiet = false
   /** Attempts in a row that failed. */
@@ -116,9 +118,10 @@ export class User {
   }
 
   /** There is something to do besides the next proof. */
-  makeDue(from = performance.now()): void {
+  makeDue(): void {
     this.isQuiet = false
-    this.dueFrom = Math.min(this.dueFrom, from)
+    this.isDueAgain = true
+    this.dueFrom = Math.min(this.dueFrom, performance.now())
   }
 }
 

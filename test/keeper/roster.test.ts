@@ -180,3 +180,29 @@ describe('a roster that was asked for earlier, and answers later,', () => {
     await staysSubscribed(world)
   })
 })
+
+test('a user that leaves the roster while a proof of it is being written down is unsubscribed at once', async () => {
+  let answer: ((names: string[]) => void) | undefined
+  let isSlow = false
+  const usernames = () =>
+    isSlow
+      ? new Promise<string[]>((resolve) => {
+          answer = resolve
+        })
+      : agents(2)
+  const world = await settledWorld({ users: 2, keeper: { usernames } })
+  await world.time.advance(14 * minute - 5 * second)
+  isSlow = true
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await world.time.advance(1)
+  }
+  const isClaimed = () => world.store.record('agent1')?.claim !== undefined
+  // The roster is asked once per interval, and just then the last user is proven.
+  await until(() => answer !== undefined)
+  await until(() => isClaimed())
+  await until(() => !isClaimed())
+  answer?.(['agent0'])
+  await world.time.advance(5 * second)
+  expect(world.service.activeFor('agent1')).toEqual([])
+  expect(world.service.activeFor('agent0')).toHaveLength(1)
+})
