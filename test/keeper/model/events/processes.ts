@@ -112,11 +112,14 @@ const configurations: readonly Configuration[] = [
 /** Starts a process in place of one that has died, if it is missed. */
 export function restart(world: World, afterMs: number): void {
   world.time.schedule(afterMs, () => {
-    if (world.haveFaultsEnded) return
-    const { nodes, options } = world
-    const room = options.hasCompareAndSet === true || nodes.length === 0
-    if (room && currentNodes(world).length < (options.processes ?? 1)) world.start()
+    if (!world.haveFaultsEnded) replaceMissing(world)
   })
+}
+
+function replaceMissing(world: World): void {
+  const { nodes, options } = world
+  const room = options.hasCompareAndSet === true || nodes.length === 0
+  if (room && currentNodes(world).length < (options.processes ?? 1)) world.start()
 }
 
 function stop(world: World, node: Node, restartAfterMs: number): void {
@@ -125,7 +128,9 @@ function stop(world: World, node: Node, restartAfterMs: number): void {
     node.keeper.stop().then(
       () => {
         world.kill(node)
-        restart(world, restartAfterMs)
+        // When the faults ended, a process that was still about to stop was not missed.
+        if (world.haveFaultsEnded) replaceMissing(world)
+        else restart(world, restartAfterMs)
       },
       () => world.violate(node.process, 'stop rejected'),
     )
