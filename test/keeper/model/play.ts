@@ -26,7 +26,7 @@ import { currentNodes } from './rules/knowledge.js'
 import { endsWithoutSuspicion, needlessReports, unresolvedProblems } from './rules/problem-reports.js'
 import { longestRestoreWaitMs, mayWait, restoresTooSoon } from './rules/restores.js'
 import { events, type Scenario } from './scenarios.js'
-import { isKept } from './service.js'
+import { isKept, type ModelSubscription } from './service.js'
 import { storyOf } from './story.js'
 import { defaultConfiguration, haveSameClock, type Node, seconds, World } from './world.js'
 
@@ -150,9 +150,22 @@ function endStrays(world: World): boolean {
   if (!world.store.hasLost) return false
   const strays = world.service
     .active()
-    .filter((each) => isKept(each) && !world.isAsConfigured(each) && !world.store.holdsId(each.id))
+    .filter((each) => isKept(each) && !world.store.holdsId(each.id))
+    .filter((each) => !world.isAsConfigured(each) || isOfLeaver(world, each))
   for (const { id } of strays) world.endByOperator(id)
   return strays.length > 0
+}
+
+/** Whether its user left the roster while it was in the way as a `CONFLICT`: so its id cannot have been found out. */
+function isOfLeaver({ problems, wanted }: World, { usernames, createdAtMs }: ModelSubscription): boolean {
+  return usernames.every(
+    (username) =>
+      !wanted.has(username) &&
+      problems.some(
+        ({ atMs, what }) =>
+          what.code === 'CONFLICT' && what.usernames?.includes(username) && atMs >= createdAtMs,
+      ),
+  )
 }
 
 function intervalOf(world: World): number {
