@@ -82,9 +82,9 @@ function traceChannel(
 ): void {
   const tracer = trace.getTracer('notification-subscriber')
   const spans = new WeakMap<object, Span>()
-  const channel = tracingChannel<unknown, Record<string, unknown>>(`notification-subscriber:${channelName}`)
+  const channel = tracingChannel(`notification-subscriber:${channelName}`)
   channel.start.bindStore(storage, (message) => {
-    const { name, links = [] } = describe(message)
+    const { name, links = [] } = describe({ ...message })
     const span = tracer.startSpan(name, { links })
     spans.set(message, span)
     return trace.setSpan(context.active(), span)
