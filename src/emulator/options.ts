@@ -149,10 +149,7 @@ const optionsSchema = z
     allowInsecureLoopback: z.boolean().default(false),
     port: z.int().min(0).max(65_535).default(0),
     page: z.union([z.boolean(), pageSchema], 'must be true, false or { port, environment }').default(false),
-    host: z
-      .string()
-      .refine((host) => isIP(host) !== 0 || hostName.test(host), 'must be an IP address or a host name')
-      .default('127.0.0.1'),
+    host: z.string().refine(canBeInUrl, 'must be an IP address or a host name').default('127.0.0.1'),
     tls: tlsSchema.optional(),
     ca: certificate.optional(),
   })
@@ -177,6 +174,11 @@ export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOption
     (issues, text) =>
       new ConfigurationError(`The emulator cannot start with these options: ${text}.`, { issues }),
   )
+}
+
+/** An IPv6 address with a zone, such as `fe80::1%eth0`, cannot be in a URL. */
+function canBeInUrl(host: string): boolean {
+  return (isIP(host) !== 0 && !host.includes('%')) || hostName.test(host)
 }
 
 function randomSecret(): string {

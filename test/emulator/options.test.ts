@@ -53,6 +53,7 @@ describe('the options of startEmulator', () => {
     [{ port: -1 }, '`port` must be at least 0'],
     [{ host: 'https://x' }, '`host` must be an IP address or a host name'],
     [{ host: '' }, '`host` must be an IP address or a host name'],
+    [{ host: '::1%lo' }, '`host` must be an IP address or a host name'],
     [{ ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
     [{ ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
     [{ tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
