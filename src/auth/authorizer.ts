@@ -79,7 +79,7 @@ class ClientCredentialsAuthorizer implements TokenAuthorizer {
     const endpoint = new TokenEndpoint(auth, { transport, log })
     const { clientId, scope = '', tokenCache } = auth
     // Two clients share a token only if they would request the same one.
-    const key = `notification-subscriber ${endpoint.address.url} ${clientId} ${scope}`
+    const key = `notification-subscriber ${JSON.stringify([endpoint.address.url, clientId, scope])}`
     const shared = tokenCache && new SharedToken(tokenCache, key, log)
     this.tokenSource = new TokenSource({ endpoint, retry, timeoutMs, shared, log })
   }

@@ -52,7 +52,7 @@ describe('tokenCache', () => {
     const expiresAtMs = Date.now() + 3_600_000
     expect([...store.entries]).toEqual([
       [
-        'notification-subscriber https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token subscriber ',
+        'notification-subscriber ["https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token","subscriber",""]',
         {
           expiresAt: expiresAtMs,
           value: JSON.stringify({ accessToken: 'token-1', lifetimeMs: 3_600_000, expiresAtMs }),
@@ -60,6 +60,14 @@ describe('tokenCache', () => {
       ],
     ])
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('clients whose ids and scopes differ share no token, also if both hold spaces', async () => {
+    const service = fakeService()
+    const store = keyValueStore()
+    await clientWith(service, store, { clientId: 'a', scope: 'b c' }).getAccessToken()
+    await clientWith(service, store, { clientId: 'a b', scope: 'c' }).getAccessToken()
+    expect(service.tokenRequests).toHaveLength(2)
   })
 
   test('an adopted token is used to its end and never past it', async () => {
