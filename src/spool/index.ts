@@ -12,7 +12,7 @@ export {
   SpoolError,
 } from '../errors.js'
 export type { Logger } from '../logger.js'
-export type { Delivery, PayloadSchemas } from '../webhooks/delivery.js'
+export type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 export type { DeadLetter } from './dead-letters.js'
 export { DeliverySpool } from './delivery-spool.js'
 export type { DeliveryAttempt, DeliverySpoolOptions, SpoolDamage, StuckDelivery } from './spool-options.js'

@@ -6,7 +6,7 @@ import { type Log, type Logger, logOf, lossLogOf, sparseLossLogOf } from '../log
 import { callSafely } from '../shared/calls.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { loggerSchema, validate } from '../shared/validation.js'
-import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/delivery.js'
+import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 
 /** What a `DeliverySpool` needs: `path` and `deliver`, the rest has defaults. */
 export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> {

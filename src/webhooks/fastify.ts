@@ -1,9 +1,9 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
-import type { PayloadSchemas } from './delivery.js'
 import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
 import { validateRouteOptions } from './options.js'
 import type { DeliveryReceiver } from './receiver.js'
+import type { PayloadSchemas } from './schemas.js'
 
 /** Options of {@link toFastifyPlugin}. */
 export interface FastifyPluginOptions {

@@ -5,7 +5,7 @@ import {
   notificationTypes,
 } from '../notification-types.js'
 import { nearestName } from '../shared/text.js'
-import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './delivery.js'
+import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 
 /** The second argument of a handler. */
 export interface DeliveryContext<Payloads extends PayloadSchemas = NoPayloadSchemas> {

@@ -11,12 +11,6 @@ export {
   type NotificationType,
   notificationTypes,
 } from '../notification-types.js'
-export type {
-  Delivery,
-  LowEnergyAgentOpenedPayload,
-  Notification,
-  PayloadSchemas,
-} from './delivery.js'
 export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
 export { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
@@ -31,6 +25,14 @@ export {
 } from './parse.js'
 export { type CallbackAnswer, type CallbackRequest, DeliveryReceiver } from './receiver.js'
 export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } from './sample.js'
-export { deliverySchema, lowEnergyAgentOpenedPayloadSchema, notificationSchema } from './schemas.js'
+export {
+  type Delivery,
+  deliverySchema,
+  type LowEnergyAgentOpenedPayload,
+  lowEnergyAgentOpenedPayloadSchema,
+  type Notification,
+  notificationSchema,
+  type PayloadSchemas,
+} from './schemas.js'
 export { verifySecrets } from './verify.js'
 export { toWebHandler, type WebHandlerOptions } from './web.js'

@@ -10,9 +10,9 @@ import {
   routeAdvice,
   unreadableBody,
 } from './body.js'
-import type { PayloadSchemas } from './delivery.js'
 import { RequestHeaders } from './headers.js'
 import { type CallbackAnswer, coreOf, type DeliveryReceiver, type ReceiverCore } from './receiver.js'
+import type { PayloadSchemas } from './schemas.js'
 
 /**
  * The parts of a request that the handler uses: an `IncomingMessage` of `node:http` and `node:https`, an

@@ -4,9 +4,9 @@ import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../er
 import type { Logger } from '../logger.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { formatIssues, loggerSchema, validate } from '../shared/validation.js'
-import type { NoPayloadSchemas, Notification, PayloadSchemas } from './delivery.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './parse.js'
+import type { NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 import { secretsIssues } from './verify.js'
 
 /** What a `DeliveryReceiver` needs: either `secrets` or `allowUnauthenticated: true`, the rest has defaults. */

@@ -5,8 +5,14 @@ import { parseJsonText } from '../shared/json.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages, validate } from '../shared/validation.js'
 import { isBytes } from './body.js'
-import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './delivery.js'
-import { anyDeliverySchema, documentedType, lowEnergyAgentOpenedPayloadSchema } from './schemas.js'
+import {
+  anyDeliverySchema,
+  type Delivery,
+  documentedType,
+  lowEnergyAgentOpenedPayloadSchema,
+  type NoPayloadSchemas,
+  type PayloadSchemas,
+} from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {

@@ -5,7 +5,6 @@ import { callSafely, inFlight } from '../shared/calls.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import { formatIssues } from '../shared/validation.js'
 import { type BodyRead, type UnreadableBody, withinLimit } from './body.js'
-import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './delivery.js'
 import {
   classifyHandlerType,
   type DeliveryContext,
@@ -28,6 +27,7 @@ import {
   invalidDelivery,
   unreadableDelivery,
 } from './parse.js'
+import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 import { type Authenticator, authenticator } from './verify.js'
 
 /** A callback as {@link DeliveryReceiver.handle} takes it. */

@@ -3,11 +3,10 @@ import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import type { DocumentedNotificationType } from '../notification-types.js'
 import { validate } from '../shared/validation.js'
-import type { LowEnergyAgentOpenedPayload, Notification } from './delivery.js'
 import type { DeliveryContext } from './handlers.js'
 import { RequestHeaders } from './headers.js'
 import { parseDelivery, unreadableDelivery } from './parse.js'
-import { documentedType } from './schemas.js'
+import { documentedType, type LowEnergyAgentOpenedPayload, type Notification } from './schemas.js'
 
 /** What {@link sampleDelivery} replaces in the sample. */
 export interface SampleDeliveryOverrides<Type extends string = string> {

@@ -2,10 +2,10 @@
 import * as z from 'zod'
 import { callSafely } from '../shared/calls.js'
 import { type BodyRead, decoded, failedBody, readWebStream, routeAdvice, unreadableBody } from './body.js'
-import type { PayloadSchemas } from './delivery.js'
 import { RequestHeaders } from './headers.js'
 import { validateRouteOptions } from './options.js'
 import { coreOf, type DeliveryReceiver } from './receiver.js'
+import type { PayloadSchemas } from './schemas.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
