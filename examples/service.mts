@@ -56,9 +56,10 @@ const server = createServer((request, response) => {
   else if (request.url === '/healthz') {
     // To alert on: a restart of this process mends none of these problems.
     const { counts, problems } = keeper.status()
-    const shown = { counts, problems: problems.map(({ message }) => message), waiting: spool.size }
-    response.writeHead(problems.length === 0 ? 200 : 503, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(shown))
+    const isHealthy = counts.failing + counts.conflict + problems.length === 0
+    const shown = problems.map(({ code, message }) => ({ code, message }))
+    response.writeHead(isHealthy ? 200 : 503, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ counts, problems: shown, waiting: spool.size }))
   } else response.writeHead(404).end()
 }).listen(Number(port), emulator && '127.0.0.1') // in production on every address
 await once(server, 'listening')
