@@ -113,10 +113,8 @@ function afterCreated(record: UserRecord, call: Call, id: number, context: Conte
 
 /** What a create without an answer may have made had ended before its successor was there, or never existed. */
 function lateReport(record: UserRecord, call: Call, { facts, times }: Context): Report {
-  const before = stateOf(record, call.key)
   const successor = stateOf(record, facts.key)
-  const wasUnknown = before?.isOutcomeUnknown === true && before.id === undefined
-  if (call.kind !== 'create' || !wasUnknown || !facts.isWanted || successor?.id === undefined) return {}
+  if (call.kind !== 'create' || !facts.isWanted || successor?.id === undefined) return {}
   return { gap: gapBetween(record.username, undefined, successor.id, 'replaced', times) }
 }
 
@@ -124,7 +122,7 @@ function lateReport(record: UserRecord, call: Call, { facts, times }: Context): 
 function afterConflict(record: UserRecord, key: string, context: Context): Changes {
   const learnt = { ...context.learnt, taken: union(context.learnt.taken, [key]) }
   const state = stateOf(record, key)
-  return isSettled(state) ? proof(record, state, key, { ...context, learnt }) : { learnt }
+  return isSettled(state) ? proof(record, state, { ...context, learnt }) : { learnt }
 }
 
 /** A recreate was answered 409. It would have replaced an identical subscription, so nothing of ours exists. */
@@ -135,8 +133,7 @@ function afterOverlap(record: UserRecord, call: Call, { learnt, times }: Context
   const state = stateOf(record, key)
   if (state === undefined) return { record: tried, learnt: overlapped }
   const { isOutcomeUnknown: _, ...known } = state
-  const gone = known.id === undefined ? known : { ...known, isGone: true as const }
-  return { record: withState(tried, gone), learnt: overlapped }
+  return { record: withState(tried, { ...known, isGone: true }), learnt: overlapped }
 }
 
 function afterUpdate(record: UserRecord, key: string, answer: Answer, context: Context): Changes {
@@ -148,7 +145,7 @@ function afterUpdate(record: UserRecord, key: string, answer: Answer, context: C
   }
   const { isGone: _, isOutcomeUnknown: __, isEnding: ___, ...present } = state
   const parameterNames = union(present.parameterNames, facts.names)
-  return proof(record, { ...present, parameterNames, generation: facts.generation }, key, context)
+  return proof(record, { ...present, parameterNames, generation: facts.generation }, context)
 }
 
 function afterUnsubscribe(
@@ -174,14 +171,9 @@ function afterUnsubscribe(
   return { record: ended, learnt, report: { gap, end: endOf(record) } }
 }
 
-function proof(
-  record: UserRecord,
-  state: SubscriptionState,
-  key: string,
-  { facts, learnt, times }: Context,
-): Changes {
+/** `decide` asks for a proof of the wanted subscription alone. */
+function proof(record: UserRecord, state: SubscriptionState, { learnt, times }: Context): Changes {
   const proven = withState(record, { ...state, provenAt: times.sentAt })
-  if (!isPresent(key, facts)) return { record: proven, learnt }
   return { record: proven, learnt: { ...learnt, isProven: true }, isProof: true }
 }
 

@@ -70,8 +70,8 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (facts.isWanted) {
     const step = keep(record, learnt, facts)
     if (step.kind === 'conflict') {
-      // A create of ours that was never answered may be what stands in the way.
-      const hidden = record.subscriptions.find((state) => state.id === undefined && isInTheWay(state, facts))
+      // A create of ours that was never answered may be what stands in the way: what has an id has been ended before.
+      const hidden = record.subscriptions.find((state) => isInTheWay(state, facts))
       if (hidden !== undefined) return end(hidden, learnt, facts)
     }
     if (step.kind !== 'done') return step

@@ -156,7 +156,7 @@ describe('an update', () => {
 describe('an unsubscribe', () => {
   test('of a user who is wanted no longer leaves nothing', () => {
     const { record, report } = applied(recordOf(known), unsubscribe, { kind: 'ok' }, { isWanted: false })
-    expect(record.subscriptions).toEqual([])
+    expect(record).toEqual({ ...recordOf(), born: record.born })
     expect(report).toEqual({})
   })
 
@@ -189,6 +189,7 @@ describe('an unsubscribe', () => {
       gap: gap('ended', 200, 5),
       end: 'first',
     })
+    expect(applied(recordOf(old), call, { kind: 'not-found' }).report).toEqual({})
   })
 })
 

@@ -92,6 +92,12 @@ describe('a wanted user', () => {
       recreateOwn,
     ],
     ['whose subscription is gone is restored', [gone], {}, create],
+    [
+      'whose subscription is gone is restored from the moment on that may be',
+      [gone],
+      { facts: { restorableFrom: facts.now } },
+      create,
+    ],
     ['whose subscription is gone waits for the restore', [gone], { facts: later }, wait],
     ['whose id may be right after all is updated', [gone], { learnt: taken }, update],
     [
@@ -145,6 +151,24 @@ describe('a wanted user', () => {
       [{ ...known, ...wider, id: 4 }],
       {},
       { kind: 'call', call: { kind: 'unsubscribe', key: specKey(wider), id: 4 } },
+    ],
+    [
+      'in whose way an unanswered create of its own may stand is subscribed first',
+      [{ ...unknownUnnamed, ...wider }],
+      {},
+      create,
+    ],
+    [
+      'in conflict leaves alone an unanswered create of its own that is in nobody’s way',
+      [{ ...unknownUnnamed, ...moved }],
+      { learnt: having({ taken: [key], overlapped: [key] }) },
+      conflict,
+    ],
+    [
+      'in whose way an unanswered create of its own stands replaces that, to learn the id',
+      [{ ...unknownUnnamed, ...wider }],
+      { learnt: having({ taken: [key, specKey(wider)], overlapped: [key] }) },
+      { kind: 'call', call: { kind: 'recreate', key: specKey(wider), isOwn: true } },
     ],
     [
       'in whose way an unanswered create of its own may stand settles that',

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type Claim,
+  differsNotably,
+  earlierStamp,
+  laterStamp,
   newRecord,
   overlaps,
   parseRecord,
@@ -7,12 +11,17 @@ import {
   type UserRecord,
   withDelivery,
   withIntent,
+  withState,
   withUnknownGeneration,
   withUnknownOutcome,
 } from '../../src/keeper/record.js'
-import { key, known, recordOf, spec } from './fixtures.js'
+import { key, known, moved, recordOf, spec } from './fixtures.js'
 
 const record = recordOf(known)
+
+function claimOf(call: Claim['call']): Claim {
+  return { by: 'one', nonce: 'one-1', call, spec: key }
+}
 
 describe('the text of a record', () => {
   test('is read back as it was written', () => {
@@ -25,7 +34,7 @@ describe('the text of a record', () => {
       failures: 2,
       interruption: { lastProvenAt: 5 },
       provenBy: 'one',
-      claim: { by: 'one', nonce: 'one-1', call: 'update', spec: key },
+      claim: claimOf('update'),
     }
     expect(parseRecord(JSON.stringify(full))).toEqual(full)
   })
@@ -69,16 +78,25 @@ describe('the intent of a call', () => {
 })
 
 describe('a claim that was left behind means of', () => {
-  const left = (call: 'create' | 'recreate' | 'update' | 'unsubscribe' | 'forget') =>
-    withUnknownOutcome({ ...record, claim: { by: 'one', nonce: 'one-1', call, spec: key } })
+  const left = (call: Claim['call']) => withUnknownOutcome({ ...record, claim: claimOf(call) })
 
   test.each(['create', 'recreate'] as const)('a %s that another one may exist', (call) => {
     expect(left(call)).toEqual({ ...record, subscriptions: [{ ...known, isOutcomeUnknown: true }] })
   })
 
   test('a recreate that it may have replaced somebody else’s subscription', () => {
-    const claim = { by: 'one', nonce: 'one-1', call: 'recreate', spec: key, replacesAt: 9 } as const
+    const claim = { ...claimOf('recreate'), replacesAt: 9 }
     expect(withUnknownOutcome({ ...record, claim }).replacedAt).toBe(9)
+  })
+
+  test('a recreate of the keeper’s own that the day’s replacement is as it was', () => {
+    const own = { ...record, claim: claimOf('recreate'), replacedAt: 3 }
+    expect(withUnknownOutcome(own).replacedAt).toBe(3)
+  })
+
+  test('a subscription that the record no longer has nothing', () => {
+    const claim = { ...claimOf('create'), spec: 'another' }
+    expect(withUnknownOutcome({ ...record, claim })).toMatchObject({ subscriptions: [known] })
   })
 
   test('an update that its parameters are not known', () => {
@@ -114,6 +132,10 @@ describe('a delivery', () => {
     })
   })
 
+  test('of a subscription that the record does not have proves nothing', () => {
+    expect(withDelivery(gone, 'another', { provenAt: 600, deliveryAt: 700 })).toBe(gone)
+  })
+
   test('does not make a later proof earlier', () => {
     const { subscriptions } = withDelivery(record, key, { provenAt: 400, deliveryAt: 700 })
     expect(subscriptions).toEqual([known])
@@ -123,4 +145,51 @@ describe('a delivery', () => {
 test('a record after a tombstone goes on with its lineage and its version', () => {
   const { born, version } = newRecord('alice', { ...record, version: 12, isRemoved: true })
   expect({ born, version }).toEqual({ born: record.born, version: 12 })
+})
+
+test('one subscription takes the place of the one of its spec, and of no other', () => {
+  const other = { ...known, ...moved }
+  const changed = { ...known, id: 6 }
+  expect(withState(recordOf(known, other), changed).subscriptions).toEqual([changed, other])
+  expect(withState(recordOf(other), known).subscriptions).toEqual([other, known])
+})
+
+describe('the store is told', () => {
+  const isTold = (next: UserRecord, stored: UserRecord | undefined) =>
+    differsNotably(next, stored, { key, provenMs: 100 })
+  const at = (provenAt: number | undefined) => recordOf({ ...known, provenAt })
+
+  test.each<[string, UserRecord, UserRecord | undefined, boolean]>([
+    ['of a new user', record, undefined, true],
+    ['of a user who is met again', record, { ...record, isRemoved: true }, true],
+    ['nothing of a user without subscriptions', recordOf(), undefined, false],
+    ['nothing if nothing is new', record, record, false],
+    ['that a claim has ended', record, { ...record, claim: claimOf('update') }, true],
+    ['that a delivery ends the waits', record, { ...record, restoresSinceDelivery: 1 }, true],
+    ['that a subscription was ended', record, recordOf(known, { ...known, ...moved }), true],
+    ['that a subscription is gone', recordOf({ ...known, isGone: true }), record, true],
+    ['of a proof that is much later', at(600), at(500), true],
+    ['nothing of a proof that is a little later', at(599), at(500), false],
+    ['of the first proof', at(600), at(undefined), true],
+    [
+      'nothing of a subscription that neither has',
+      recordOf({ ...known, ...moved }),
+      recordOf({ ...known, ...moved }),
+      false,
+    ],
+  ])('%s', (_name, next, stored, expected) => {
+    expect(isTold(next, stored)).toBe(expected)
+  })
+})
+
+test('of two stamps that both count, the earlier and the later; of one, it is later than none', () => {
+  expect([
+    earlierStamp(1, 2),
+    earlierStamp(2, 1),
+    earlierStamp(1, undefined),
+    earlierStamp(undefined, 1),
+  ]).toEqual([1, 1, undefined, undefined])
+  expect([laterStamp(1, 2), laterStamp(2, 1), laterStamp(1, undefined), laterStamp(undefined, 1)]).toEqual([
+    2, 2, 1, 1,
+  ])
 })
