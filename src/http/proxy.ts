@@ -29,9 +29,20 @@ function proxyAddressProblem(address: string): string | undefined {
   if (scheme !== 'http' && scheme !== 'https') {
     return `names a \`${scheme}:\` proxy, which cannot be used: name an HTTP proxy, or give the client a \`dispatcher\` of your own`
   }
-  return URL.canParse(address)
+  if (!URL.canParse(address)) return 'must be the URL of a proxy, such as `http://proxy.example.com:3128`'
+  const { username, password } = new URL(address)
+  return canBeDecoded(`${username}:${password}`)
     ? undefined
-    : 'must be the URL of a proxy, such as `http://proxy.example.com:3128`'
+    : 'has a `%` in its user name or password that begins no escape: write it as `%25`'
+}
+
+function canBeDecoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */

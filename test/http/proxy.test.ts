@@ -203,6 +203,7 @@ describe('a proxy that fails', () => {
     ['socks5://user:pr0xy-password@proxy:1080', 'names a `socks5:` proxy, which cannot be used'],
     ['ftp://user:pr0xy-password@proxy:21', 'names a `ftp:` proxy, which cannot be used'],
     ['http://user:pr0xy-password@pro xy', 'must be the URL of a proxy'],
+    ['http://user:pr0xy-password%@proxy', 'has a `%` in its user name or password that begins no escape'],
   ])(
     'by having an address that is none, %j: the configuration is wrong, and its password stays hidden',
     async (address, problem) => {
