@@ -26,7 +26,11 @@ const isWindows = process.platform === 'win32'
  */
 export async function prepareFolder(folder: string): Promise<void> {
   const refuse = (problem: string) => (cause?: unknown) => refusePath(folder, problem, cause)
-  await createFolder(folder).catch(refuse('cannot be created'))
+  await createFolder(folder).catch((cause) => {
+    const isFile = Object(cause).code === 'EEXIST'
+    const problem = isFile ? 'is a file' : 'cannot be created'
+    refusePath(folder, `${problem}: use a path below a folder that this process may write`, cause)
+  })
   const { mode, uid } = await fs.stat(folder).catch(refuse('cannot be read'))
   if (!isWindows && (mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8)

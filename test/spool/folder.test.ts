@@ -1,9 +1,13 @@
-import { execFileSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
-import { keep, mount, numbered, openSpool, spoolFolder } from './support.js'
+import { pipeName } from '../../src/spool/folder.js'
+import { idsOf, keep, mount, numbered, openSpool, recorder, spoolFolder, unmount, until } from './support.js'
 
 const never = () => new Promise<never>(() => {})
 
@@ -67,13 +71,13 @@ describe('the folder', () => {
     await keep(spool, numbered(1))
   })
 
-  test('that cannot be created is refused with what the system says', async () => {
+  test('that cannot be created is refused with what the system says, and what to do', async () => {
     await using folder = await spoolFolder()
     await writeFile(folder.path, 'a file')
     const below = await refusalOf(join(folder.path, 'below'))
     expect(below.message).toMatch(/cannot be created.*ENOTDIR/)
     expect(below.cause).toMatchObject({ code: 'ENOTDIR' })
-    expect((await refusalOf(folder.path)).message).toMatch(/cannot be created.*EEXIST/)
+    expect((await refusalOf(folder.path)).message).toMatch(/ is a file: use a path .*EEXIST/)
   })
 
   test('below one that is there and takes no folders is refused, and `open` does not try for ever', async () => {
@@ -99,3 +103,181 @@ describe('the folder', () => {
     )
   })
 })
+
+const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))
+const refusal = /is open already, in this process or in another one/
+
+/** A process that has a spool open, or was refused: `said` is what it printed first. */
+class Holder implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #said: Promise<string>
+
+  constructor(path: string, wrapper: readonly string[] = []) {
+    const [command, ...args] = [...wrapper, process.execPath, '--import', 'tsx', program, path]
+    this.#child = spawn(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.#said = once(this.#child.stdout ?? this.#child, 'data').then(([chunk]) => String(chunk).trim())
+  }
+
+  said(): Promise<string> {
+    return this.#said
+  }
+
+  stop(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const exited = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await exited
+  }
+}
+
+describe('one process at a time has a spool open', () => {
+  test('a second open in the same process is refused with a sentence, and after a close there is room again', async () => {
+    await using folder = await spoolFolder()
+    const first = await openSpool({ path: folder.path, deliver: () => {} })
+    const error = await openSpool({ path: folder.path, deliver: () => {} }).catch((reason) => reason)
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(error.message).toMatch(refusal)
+    expect(error.message).toContain(folder.path)
+    expect(error.issues).toMatchObject([{ path: ['path'] }])
+    // The first one is as good as before.
+    await keep(first, numbered(1))
+    await first.close()
+    await using _second = await openSpool({ path: folder.path, deliver: () => {} })
+  })
+
+  test('a symbolic link to the folder, and a bind mount of it, are the same folder', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    const link = `${folder.path}-link`
+    await symlink(folder.path, link)
+    await expect(openSpool({ path: link, deliver: () => {} })).rejects.toThrow(refusal)
+    const other = `${folder.path}-mount`
+    await mkdir(other, { mode: 0o700 })
+    if (mount(other, ['--bind', folder.path])) {
+      await expect(openSpool({ path: other, deliver: () => {} }))
+        .rejects.toThrow(refusal)
+        .finally(() => unmount(other))
+    }
+    await spool.close()
+    await using _linked = await openSpool({ path: link, deliver: () => {} })
+  })
+
+  test('of several that open it at the same time at most one gets it, and the next attempt succeeds', async () => {
+    await using folder = await spoolFolder()
+    for (let round = 0; round < 3; round += 1) {
+      const opened = await Promise.allSettled(
+        Array.from({ length: 4 }, () => openSpool({ path: folder.path, deliver: () => {} })),
+      )
+      const spools = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+      expect(spools.length).toBeLessThanOrEqual(1)
+      for (const { reason } of opened.filter((result) => result.status === 'rejected')) {
+        expect(reason.message).toMatch(refusal)
+      }
+      await Promise.all(spools.map((spool) => spool.close()))
+    }
+    await using _spool = await openSpool({ path: folder.path, deliver: () => {} })
+  })
+
+  test('another process is refused while it lives, also while it stands still, and not when it was killed', async () => {
+    await using folder = await spoolFolder()
+    {
+      await using holder = new Holder(folder.path)
+      expect(await holder.said()).toBe('open')
+      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      holder.stop()
+      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+    }
+    const { deliver, delivered } = recorder()
+    await using spool = await openSpool({ path: folder.path, deliver })
+    await until(() => spool.size === 0)
+    // What it had kept before it was killed.
+    expect(idsOf(delivered)).toEqual(['nheld'])
+    await using late = new Holder(folder.path)
+    expect(await late.said()).toMatch(refusal)
+  })
+
+  test.each([
+    ['process ids', ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']],
+    ['process ids and network', ['unshare', '--pid', '--net', '--fork', '--kill-child', '--mount-proc']],
+  ])('containers with %s of their own see each other', async (_what, wrapper) => {
+    const [command = '', ...args] = [...wrapper, 'true']
+    try {
+      execFileSync(command, args, { stdio: 'ignore' })
+    } catch {
+      console.warn('Not checked: this user may make no namespaces (unshare needs root).')
+      return
+    }
+    await using folder = await spoolFolder()
+    {
+      await using holder = new Holder(folder.path, wrapper)
+      expect(await holder.said()).toBe('open')
+      await using other = new Holder(folder.path, wrapper)
+      expect(await other.said()).toMatch(refusal)
+      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+    }
+    // The process in the container ends a moment after the command that made the container.
+    await using _spool = await openEventually(folder.path)
+  })
+
+  test('a worker thread is refused while the main thread has it, and the other way round', async () => {
+    await using folder = await spoolFolder()
+    const inWorker = async () => {
+      // Threads know nothing of the loader that the main thread has for TypeScript.
+      const code = `import('tsx/esm/api').then(({ register }) => {
+        register()
+        return import(require('node:worker_threads').workerData)
+      })`
+      const worker = new Worker(code, { eval: true, workerData: program, argv: [folder.path], stdout: true })
+      const [said] = await once(worker.stdout, 'data')
+      return { said: String(said).trim(), worker }
+    }
+    const spool = await openSpool({ path: folder.path, deliver: () => {} })
+    const refused = await inWorker()
+    expect(refused.said).toMatch(refusal)
+    await spool.close()
+    const { said, worker } = await inWorker()
+    expect(said).toBe('open')
+    await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+    await Promise.all([worker.terminate(), refused.worker.terminate()])
+    await using _again = await openEventually(folder.path)
+  })
+
+  test('leaves nothing behind: no socket of those that were refused, and none of those that died', async () => {
+    await using folder = await spoolFolder()
+    {
+      await using holder = new Holder(folder.path)
+      await holder.said()
+      await openSpool({ path: folder.path, deliver: () => {} }).catch(() => {})
+    }
+    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    const names = await readdir(folder.path)
+    expect(names.filter((name) => !name.endsWith('.batch'))).toEqual([])
+  })
+
+  test('a file that is no socket is not taken for a living process', async () => {
+    await using folder = await spoolFolder()
+    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await writeFile(join(folder.path, '0123456789abcdef.lock'), '')
+    await using _spool = await openSpool({ path: folder.path, deliver: () => {} })
+  })
+})
+
+test('on Windows a pipe is the lock, whose name says which folder', () => {
+  expect(pipeName('C:\\spool')).toMatch(/^\\\\\.\\pipe\\notification-subscriber-spool-[0-9a-f]{32}$/)
+  expect(pipeName('C:\\spool')).toBe(pipeName('c:\\Spool'))
+  expect(pipeName('C:\\spool')).not.toBe(pipeName('C:\\spool2'))
+})
+
+async function openEventually(path: string) {
+  for (;;) {
+    try {
+      return await openSpool({ path, deliver: () => {} })
+    } catch (error) {
+      if (!(error instanceof ConfigurationError && refusal.test(error.message))) throw error
+    }
+  }
+}
