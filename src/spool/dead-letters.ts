@@ -125,7 +125,7 @@ export class DeadLetters {
     this.track(fields)
   }
 
-  /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws what the disk says */
+  /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws `SpoolError` */
   async read(id: number): Promise<DeadLetter | undefined> {
     const fields = this.#letters.get(id)
     if (fields === undefined) return undefined

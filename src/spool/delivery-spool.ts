@@ -7,7 +7,7 @@ import { createDeliveryParser, type DeliveryParser, valueOfBody } from '../webho
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import { deliveryTextOf, failWith, type SpoolFiles } from './files.js'
+import { deliveryTextOf, type SpoolFiles } from './files.js'
 import { lockFolder, prepareFolder, type ReleaseFolder, refusePath } from './folder.js'
 import {
   type DeliverySpoolOptions,
@@ -100,8 +100,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * Keeps a body that is no delivery as a dead letter; resolves when the body is on the disk. For the receiver's
    * `onInvalid`, bound to its spool. Up to 16 MiB of such bodies are kept: the oldest are dropped first.
    *
-   * @throws `SpoolError` if the body could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
-   * `ClosedError` after `close`
+   * @throws `SpoolError` if the body could not be kept, or the oldest one not be dropped, `InvalidDeliveryError` if the
+   * body cannot be written as JSON, `ClosedError` after `close`
    */
   readonly keepInvalid = async (error: InvalidDeliveryError): Promise<void> => {
     const { body, bodyText, issues } = error
@@ -128,7 +128,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     const { letters } = this.#parts.store
     for (const id of letters.ids) {
       this.#requireOpen()
-      const letter = await letters.read(id).catch(failRead)
+      const letter = await letters.read(id)
       if (letter !== undefined) yield letter
     }
   }
@@ -143,10 +143,10 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   async retry(id: number): Promise<boolean> {
     const { store, parser, deliverer } = this.#parts
     return this.#beforeClose(async () => {
-      const letter = await store.letters.read(id).catch(failRead)
+      const letter = await store.letters.read(id)
       if (letter === undefined) return false
       parser.parse(letter.body)
-      const isBack = await store.retry(id, deliveryTextOf(valueOfBody(letter.body))).catch(failWrite)
+      const isBack = await store.retry(id, deliveryTextOf(valueOfBody(letter.body)))
       deliverer.wakeUp()
       return isBack
     })
@@ -159,7 +159,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
    */
   discard(id: number): Promise<boolean> {
-    return this.#beforeClose(() => this.#parts.store.letters.remove(id).catch(failWrite))
+    return this.#beforeClose(() => this.#parts.store.letters.remove(id))
   }
 
   /**
@@ -245,6 +245,3 @@ export async function openParts<Payloads extends PayloadSchemas>(
     throw error
   }
 }
-
-const failRead = failWith('Reading the disk failed')
-const failWrite = failWith('Writing to the disk failed')

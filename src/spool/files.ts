@@ -199,7 +199,7 @@ function digits(value: number, count: number): string {
 /** What the spool needs of `node:fs/promises`. Tests pass one that fails, waits or records calls. */
 export type SpoolFiles = Pick<typeof fs, 'open' | 'readFile' | 'readdir' | 'rename' | 'statfs' | 'unlink'>
 
-/** The files in the folder. */
+/** The files in the folder. What cannot be written or removed is a `SpoolError` with what the system says as its cause. */
 export class SpoolFolder {
   readonly #path: string
   readonly #files: SpoolFiles
@@ -222,11 +222,7 @@ export class SpoolFolder {
     return files > 0 ? files : Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays.
-   *
-   * @throws `SpoolError` with what the system says as its cause
-   */
+  /** Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays. */
   async write(name: string, content: Uint8Array): Promise<void> {
     const unfinished = `${name}.new`
     try {
@@ -242,13 +238,14 @@ export class SpoolFolder {
       await syncFolder(this.#path, this.#files)
     } catch (cause) {
       for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
-      failWith('Writing to the disk failed')(cause)
+      failWrite(cause)
     }
   }
 
   /** The content of a file; nothing if the file is gone, which then reads as damage. */
   async read(name: string): Promise<Buffer> {
-    return (await this.#files.readFile(join(this.#path, name)).catch(unlessGone)) ?? Buffer.alloc(0)
+    const content = await this.#files.readFile(join(this.#path, name)).catch(unlessGone(failRead))
+    return content ?? Buffer.alloc(0)
   }
 
   /**
@@ -256,7 +253,7 @@ export class SpoolFolder {
    * synced: a power failure may bring the entries back. Does nothing if the file is gone.
    */
   async markDone(name: string, lines: readonly Line[]): Promise<void> {
-    const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone)
+    const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone(failWrite))
     if (handle === undefined) return
     try {
       const offsets = lines.map(({ offset }) => offset)
@@ -272,31 +269,35 @@ export class SpoolFolder {
 
   /** Not synced: a power failure may bring the old name back. */
   rename(from: string, to: string): Promise<void> {
-    return this.#files.rename(join(this.#path, from), join(this.#path, to))
+    return this.#files.rename(join(this.#path, from), join(this.#path, to)).catch(failWrite)
   }
 
   /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
   remove(name: string): Promise<void> {
-    return this.#files.unlink(join(this.#path, name)).catch(unlessGone)
+    return this.#files.unlink(join(this.#path, name)).catch(unlessGone(failWrite))
   }
 
   /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
   keepDamaged(name: string): Promise<void> {
-    return this.rename(name, `${name}.damaged`).catch(unlessGone)
+    const path = join(this.#path, name)
+    return this.#files.rename(path, `${path}.damaged`).catch(unlessGone(failWrite))
   }
 }
 
-/** To catch with: a file that is gone is no error. */
-function unlessGone(error: unknown): undefined {
-  if (Object(error).code !== 'ENOENT') throw error
-}
+const failRead = failWith('Reading the disk failed')
+const failWrite = failWith('Writing to the disk failed')
 
 /** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
-export function failWith(what: string): (cause: unknown) => never {
+function failWith(what: string): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof SpoolError) throw cause
     throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
   }
+}
+
+/** To catch with: a file that is gone is no error. */
+function unlessGone(fail: (cause: unknown) => never): (cause: unknown) => undefined {
+  return (cause) => (Object(cause).code === 'ENOENT' ? undefined : fail(cause))
 }
 
 /** Brings the names in a folder to the disk. */

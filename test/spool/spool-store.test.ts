@@ -349,6 +349,30 @@ describe.concurrent('a disk that fails', () => {
     await expect(lettersOf(spool)).rejects.toBeInstanceOf(SpoolError)
   })
 
+  test('while an old body makes room for a new one makes a SpoolError, and the new one is kept', async () => {
+    await using folder = await spoolFolder()
+    let isBroken = false
+    const files = filesWith({
+      before: (operation) => {
+        if (isBroken && operation === 'unlink') throw systemError('EIO')
+      },
+    })
+    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {} }, files)
+    const keepLarge = (body: string) =>
+      spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: body.repeat(10 * 2 ** 20) }))
+    await keepLarge('a')
+    isBroken = true
+    await expect(keepLarge('b')).rejects.toMatchObject({
+      code: 'SPOOL',
+      reason: 'disk',
+      cause: { code: 'EIO' },
+    })
+    expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['a', 'b'])
+    isBroken = false
+    await keepLarge('c')
+    expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['c'])
+  })
+
   test('after a dead letter that is put back was removed: the next start delivers it', async () => {
     await using folder = await spoolFolder()
     const files: SpoolFiles = {
