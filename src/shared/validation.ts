@@ -73,7 +73,7 @@ const kinds: Readonly<Record<string, string>> = {
   bigint: 'a bigint',
   boolean: 'a boolean',
   object: 'an object',
-  record: 'an object',
+  record: 'a plain object',
   array: 'a list',
   function: 'a function',
   symbol: 'a symbol',
