@@ -223,6 +223,12 @@ describe('when an answer says nothing', () => {
 })
 
 describe('interrupted', () => {
+  const signals = [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const
+
   test.each(names.slice(0, -1).map((name, index) => [name, index] as const))(
     'after "%s": nothing is left behind',
     async (name, index) => {
@@ -234,11 +240,11 @@ describe('interrupted', () => {
       const running = await start(['check', '--json', ...flags], { env: fixture.environment() })
       await running.line(new RegExp(`"name":"${name}"`))
       // npx passes on the signal of the terminal: it arrives twice.
-      const signal = index % 2 === 0 ? 'SIGINT' : 'SIGTERM'
+      const [signal, exitCode] = signals[index % signals.length] ?? signals[0]
       running.child.kill(signal)
       setTimeout(() => running.child.kill(signal), 50)
       const { code, stdout, stderr } = await running.finished
-      expect([code, stderr]).toEqual([index % 2 === 0 ? 130 : 143, ''])
+      expect([code, stderr]).toEqual([exitCode, ''])
       expect(JSON.parse(stdout.split('\n').at(-1) ?? '')).toMatchObject({
         event: 'result',
         interrupted: true,
