@@ -159,7 +159,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
    */
   discard(id: number): Promise<boolean> {
-    return this.#beforeClose(() => this.#parts.store.letters.remove(id))
+    return this.#beforeClose(() => this.#parts.store.discard(id))
   }
 
   /**

@@ -94,6 +94,8 @@ export class SpoolStore {
   }
   /** The ids of entries that had a file of their own, or were dead letters, when the folder was opened. */
   #movedBefore: ReadonlySet<number> = new Set()
+  /** The files of deliveries that have a dead letter besides, because the disk failed, by their ids. */
+  readonly #besideLetters = new Map<number, string>()
   readonly #additions = new GroupedWrites<string>((texts) => this.#write(texts, this.#newId(texts.length)))
   #unwrittenBytes = 0
   #lastId = 0
@@ -136,7 +138,7 @@ export class SpoolStore {
     for (const { name, fields } of batches.reverse()) {
       const isLetter = fields.count === 1 && letterIds.has(fields.id)
       // The process before ended between writing a letter and removing its delivery, or the other way round.
-      if (isLetter) await this.#folder.remove(name).catch(() => {})
+      if (isLetter) await this.#folder.remove(name).catch(() => this.#besideLetters.set(fields.id, name))
       else this.#add(name, fields)
     }
     const single = batches.filter(({ fields }) => fields.count === 1)
@@ -359,9 +361,23 @@ export class SpoolStore {
     // With its id: if the letter cannot be removed, or the process dies before, the next start finds both files, and keeps
     // the letter. A second try writes the same file again.
     const { name, fields, content } = fileOf('batch', id, [text])
-    const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
-    if (isRemoved) this.#add(name, fields)
-    return isRemoved
+    const isRemoved = await this.letters.remove(id, async () => {
+      await this.#folder.write(name, content)
+      this.#besideLetters.set(id, name)
+    })
+    if (!isRemoved) return false
+    this.#besideLetters.delete(id)
+    this.#add(name, fields)
+    return true
+  }
+
+  /** Removes a dead letter. Resolves with false if it is gone. @throws `SpoolError` */
+  discard(id: number): Promise<boolean> {
+    return this.letters.remove(id, async () => {
+      // Without the letter, the next start would deliver the file.
+      const name = this.#besideLetters.get(id)
+      if (name !== undefined) await this.#folder.remove(name)
+    })
   }
 
   #setWaiting(file: WaitingFile, waiting: number): void {

@@ -423,6 +423,35 @@ describe.concurrent('a disk that fails', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
+  test('while a dead letter is put back: a letter that is discarded later is not delivered by the next start', async () => {
+    await using folder = await spoolFolder()
+    let isBroken = false
+    const files = filesWith({
+      before: (operation) => {
+        if (isBroken && operation === 'unlink') throw systemError('EIO')
+      },
+    })
+    const { deliver, delivered } = recorder()
+    const first = await openSpoolOn({ path: folder.path, deliver }, files)
+    for (const id of [1, 2]) {
+      await first.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(id) }))
+    }
+    const [one = 0, two = 0] = (await lettersOf(first)).map(({ id }) => id)
+    isBroken = true
+    for (const id of [one, two]) await expect(first.retry(id)).rejects.toBeInstanceOf(SpoolError)
+    isBroken = false
+    expect(await first.discard(one)).toBe(true)
+    await first.close()
+    isBroken = true
+    // This start cannot remove the file of the second one.
+    const second = await openSpoolOn({ path: folder.path, deliver }, files)
+    isBroken = false
+    expect(await second.discard(two)).toBe(true)
+    await second.close()
+    expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
+    expect(delivered).toEqual([])
+  })
+
   test('leaves no file open: not while deliveries run, not after a mark that failed', async () => {
     await using folder = await spoolFolder()
     let openFiles = 0
