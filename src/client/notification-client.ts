@@ -14,6 +14,7 @@ import {
 import type { Address, Transport } from '../http/transport.js'
 import { UndiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
+import { inFlight } from '../shared/calls.js'
 import { takesInsecureLoopback } from '../shared/http-syntax.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
@@ -82,7 +83,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #log: Log
-  readonly #callsInFlight = new Set<Promise<unknown>>()
+  readonly #callsInFlight = inFlight()
   #isClosed = false
 
   /** @throws `ConfigurationError` that lists everything that is wrong with the options; nothing is sent */
@@ -170,7 +171,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
     const method = 'unsubscribe'
-    return this.#call(method, async (progress) => {
+    await this.#call(method, async (progress) => {
       const id = validInput(method, subscriptionIdSchema, subscriptionId)
       const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
       const answer = await this.#send(method, request, options, progress)
@@ -200,7 +201,7 @@ export class NotificationClient implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<void> {
     const method = 'updateSubscriptionParameters'
-    return this.#call(method, async (progress) => {
+    await this.#call(method, async (progress) => {
       const id = validInput(method, subscriptionIdSchema, subscriptionId)
       const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
       const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
@@ -228,7 +229,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.allSettled(this.#callsInFlight)
+    await new Promise<void>((resolve) => this.#callsInFlight.whenIdle(resolve))
     await this.#transport.close()
   }
 
@@ -265,22 +266,26 @@ export class NotificationClient implements AsyncDisposable {
     })
   }
 
-  /** Runs a call: keeps it among the calls in flight, and publishes it on the tracing channel. */
-  #call<Result>(method: string, run: (progress: Progress) => Promise<Result>): Promise<Result> {
+  /**
+   * Runs a call: counts it among the calls in flight, and publishes it on the tracing channel. From here to the caller
+   * every promise is awaited, so that the stack of an error reaches the caller's line.
+   */
+  async #call<Result>(method: string, run: (progress: Progress) => Promise<Result>): Promise<Result> {
     const progress = newProgress(this.#authorizer.tokenSource)
     const contextOf = (): { method: string; attempts: number; status?: number } => ({ method, attempts: 0 })
-    const call = traced(callChannel, contextOf, async (context) => {
-      try {
-        return await run(progress)
-      } finally {
-        const { attempts, status } = progress
-        if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
-      }
-    })
-    this.#callsInFlight.add(call)
-    const hasEnded = () => this.#callsInFlight.delete(call)
-    call.then(hasEnded, hasEnded)
-    return call
+    this.#callsInFlight.begin()
+    try {
+      return await traced(callChannel, contextOf, async (context) => {
+        try {
+          return await run(progress)
+        } finally {
+          const { attempts, status } = progress
+          if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
+        }
+      })
+    } finally {
+      this.#callsInFlight.end()
+    }
   }
 
   async #send(

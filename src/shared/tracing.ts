@@ -12,11 +12,12 @@ export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver'): Tracin
 
 /**
  * Runs an operation, and publishes its start, end and error as `TracingChannel.tracePromise` does, but never its
- * result, which may be a token. Nothing is computed while the channel has no subscribers.
+ * result, which may be a token. Nothing is computed while the channel has no subscribers. Not an async function, which
+ * would be one more line in the stack of every error.
  *
  * @param contextOf - makes the context; `run` may change it while it works
  */
-export async function traced<Context extends object, Result>(
+export function traced<Context extends object, Result>(
   channel: TracingChannel<unknown, object>,
   contextOf: () => Context,
   run: (context: Context | undefined) => Promise<Result>,

@@ -59,6 +59,28 @@ describe('a client that is closed', () => {
   })
 })
 
+describe('the stack of an error reaches the line of the caller', () => {
+  const refusals = [
+    ['a status', () => new Response('', { status: 418 })],
+    ['no connection', refused],
+  ] as const
+  const cases = calls
+    .filter(([name]) => name !== 'getAccessToken') // a token request serves many callers
+    .flatMap(([name, call]) => refusals.map(([what, onCall]) => [name, what, call, onCall] as const))
+
+  test.each(cases)('%s after %s', async (_name, _what, call, onCall) => {
+    const service = fakeService()
+    service.onCall = onCall
+    const client = service.client({ retry: false })
+    const theCaller = async () => {
+      await call(client)
+    }
+    expect(await failureOf(theCaller())).toMatchObject({
+      stack: expect.stringMatching(/ theCaller .*notification-client\.test\.ts/),
+    })
+  })
+})
+
 test('a signal that outlives its calls keeps nothing of them', async () => {
   const client = new NotificationClient({ baseUrl, auth: { getAccessToken: () => 'token' } })
   const { signal } = new AbortController()
