@@ -68,8 +68,8 @@ export class Records {
     if (known === undefined) return this.#take(user, text, value)
     if (isDamaged || value === undefined) return this.#putBack(user, known, text)
     if (value.born !== known.born) this.#noteNewStore(user, known)
-    // A claim in an older copy may be of a call that is in flight now.
-    else if (value.version < known.version && value.claim === undefined) {
+    // A claim of another process in an older copy may be of a call that is in flight now.
+    else if (value.version < known.version && (value.claim?.by ?? this.by) === this.by) {
       return this.#putBack(user, known, text)
     }
     return this.#take(user, text, value)

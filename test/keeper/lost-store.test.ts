@@ -13,7 +13,7 @@ import {
   troublesOf,
   useVirtualProcesses,
 } from './model/setup.js'
-import { defaultConfiguration, type Node, type World } from './model/world.js'
+import { defaultConfiguration, type Node, World } from './model/world.js'
 
 useVirtualProcesses()
 
@@ -83,6 +83,22 @@ describe.each([
     expect(idsAtTheService(world)).toEqual(ids)
     expect(keptIds(nodeOf(world)).sort()).toEqual([...ids].sort())
     expect(problemsAtTheService(world)).toEqual([])
+  })
+
+  test('is written over at once, though it holds the claim of a call that is long since answered', async () => {
+    const world = new World({ seed: 1, usernames: ['agent0'], configuration })
+    const node = world.start()
+    while (world.store.record('agent0')?.claim === undefined) await world.time.advance(1)
+    const claimedMs = world.time.nowMs
+    await world.time.advance(minute)
+    const [id] = idsAtTheService(world)
+    world.store.rewind(world.time.nowMs - claimedMs)
+    expect(world.store.record('agent0')?.claim).toBeDefined()
+    const begunMs = world.time.nowMs
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(world.time.nowMs - begunMs).toBeLessThanOrEqual(10 * second)
+    expect(report).toMatchObject({ active: 1, failed: [] })
+    expect(keptIds(node)).toEqual([id])
   })
 
   test('leaves one subscription for each user, and the right ids, to a new process', async () => {
