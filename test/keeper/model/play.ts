@@ -177,7 +177,9 @@ async function settle(world: World): Promise<void> {
   const { maxRequestsPerSecond = 50 } = world.options.keeper ?? {}
   // The last requests take their time.
   const lastRequestsMs = 5_000 + (world.wanted.size * 4_000) / maxRequestsPerSecond
-  const waitMs = Math.max((intervalOf(world) * 16) / 15, 15 * minute) + lastRequestsMs
+  // By rule 2 of the design, a claim that came back with an old copy of the store is waited for.
+  const claimMs = world.store.hasLost ? 2 * minute + 10_000 : 0
+  const waitMs = Math.max((intervalOf(world) * 16) / 15, 15 * minute) + lastRequestsMs + claimMs
   let faultsEndedMs = world.time.nowMs
   while (world.time.nowMs < faultsEndedMs + waitMs) {
     await world.time.advance(faultsEndedMs + waitMs - world.time.nowMs)

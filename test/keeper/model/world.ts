@@ -82,6 +82,8 @@ export class World implements Network {
   configuredAtMs = 0
   /** When it was changed by a rotation last. */
   rotatedAtMs = Number.NEGATIVE_INFINITY
+  /** The processes that were told to rotate, and have not finished. */
+  readonly rotating = new Set<VirtualProcess>()
   /** The users that are wanted, each with the time since when. */
   readonly wanted = new Map<string, number>()
   /** When each user was wanted for the first time. */

@@ -167,11 +167,15 @@ function rotate(world: World): void {
   for (const node of world.nodes) {
     const { process, keeper } = node
     if (node.configuration === before) node.configuration = configuration
+    world.rotating.add(process)
     process.receive(0, () => {
-      keeper.rotateParameters({ parameters }).then(
-        ({ confirmed }) => world.confirmations.add(process, confirmed, configuration),
-        () => {},
-      )
+      keeper
+        .rotateParameters({ parameters })
+        .then(
+          ({ confirmed }) => world.confirmations.add(process, confirmed, configuration),
+          () => {},
+        )
+        .finally(() => world.rotating.delete(process))
     })
   }
 }
@@ -180,9 +184,12 @@ function rotate(world: World): void {
  * Whether everybody can know that what is deployed now is newer. Of two that are given in the same moment nobody can;
  * and a rotation is followed by the deployment of its values, and not of others, until it has reached the store.
  */
-function isOrderKnown({ configuredAtMs, rotatedAtMs, time, store }: World): boolean {
+function isOrderKnown({ configuredAtMs, rotatedAtMs, rotating, time, store }: World): boolean {
   if (configuredAtMs === time.nowMs) return false
-  return rotatedAtMs !== configuredAtMs || (store.mode === 'working' && time.nowMs - rotatedAtMs > minute)
+  if (rotatedAtMs !== configuredAtMs) return true
+  // A process that sleeps rotates when it wakes up.
+  const isRotating = [...rotating].some(({ isDead }) => !isDead)
+  return !isRotating && store.mode === 'working' && time.nowMs - rotatedAtMs > minute
 }
 
 /** A rolling deployment: the new process starts first, then the old ones stop. */
@@ -204,6 +211,10 @@ export function endProcessFaults(world: World): void {
     world.store.reconnect(node.process)
     wake(world, node)
   }
-  const { processes = 1 } = world.options
-  while (currentNodes(world).length < processes) world.start()
+  const { processes = 1, hasCompareAndSet } = world.options
+  const isMissing = () => currentNodes(world).length < processes
+  if (hasCompareAndSet) while (isMissing()) world.start()
+  // Such a store is for one process: the next one starts when the one before has stopped.
+  else if (world.nodes.length === 0) world.start()
+  else if (isMissing()) for (const node of world.nodes) stop(world, node, 0)
 }

@@ -29,6 +29,8 @@ export class RequestRules {
   readonly #byUser = new Map<string, SentRequest[]>()
   /** When a subscription in the way was replaced for a user last. */
   readonly #replacedMs = new Map<string, number>()
+  /** The last removal of each user that a process has made good, after it had asked the roster again. */
+  readonly #undoneRemovalMs = new Map<string, number>()
 
   constructor(world: World) {
     this.#world = world
@@ -132,11 +134,12 @@ export class RequestRules {
     const { store } = this.#world
     if (store.isDamaged) return
     if (!store.hasMember(username)) this.#refuse(request, 'who is no member')
-    // Only a roster that was asked after a removal brings a user back.
-    const removedMs = store.removedMs(username) ?? Number.NEGATIVE_INFINITY
+    // Only a roster that was asked after a removal brings a user back. Others go on with the record that they find then.
+    const removedMs = store.removedMs(username)
+    if (removedMs === undefined || this.#undoneRemovalMs.get(username) === removedMs) return
     if ((this.#world.rosterAskedMs.get(request.process) ?? 0) < removedMs) {
       this.#refuse(request, `who was removed at ${seconds(removedMs)}`)
-    }
+    } else this.#undoneRemovalMs.set(username, removedMs)
   }
 
   /** What somebody else has made is neither changed nor ended. */
