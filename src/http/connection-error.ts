@@ -10,6 +10,7 @@ const unknownAuthority = `its TLS certificate is signed by an authority that is 
 
 const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
 const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
+const dispatcherClosed = 'the dispatcher was closed. Make a new one.'
 
 /** Codes of temporary failures without a connection: the server cannot have seen the request. */
 const transientFailures: Readonly<Record<string, string>> = {
@@ -24,7 +25,7 @@ const transientFailures: Readonly<Record<string, string>> = {
 
 /** Codes of failures without a connection that another attempt would meet again. */
 const permanentFailures: Readonly<Record<string, string>> = {
-  UND_ERR_CLOSED: 'the dispatcher was closed. Make a new one.',
+  UND_ERR_CLOSED: dispatcherClosed,
   // Of undici's MockAgent, in a user's tests.
   UND_MOCK_ERR_MOCK_NOT_MATCHED:
     'the mock has no interceptor for this request. Add one; each answers once, unless you call `persist()`.',
@@ -71,7 +72,7 @@ export function toConnectionError(
       { cause },
     )
   }
-  const reason = explanation ?? (isAboutTls(network) ? tlsFailed : connectionFailed)
+  const reason = explanation ?? otherReason(network)
   const notSent = new ConnectionError(
     `Could not reach ${host}: ${reason} (${message})`,
     { requestSent },
@@ -143,8 +144,12 @@ function isPermanent({ code = '' }: Pick<NetworkError, 'code'>): boolean {
   return Object.hasOwn(permanentFailures, code) || code.startsWith('ERR_SSL_') || code === 'EPROTO'
 }
 
-function isAboutTls({ code, message }: Pick<NetworkError, 'code' | 'message'>): boolean {
-  return code?.startsWith('ERR_SSL_') || code === 'EPROTO' || message.includes('TLS')
+/** What to say of a failure without a connection whose code proves nothing by itself. */
+function otherReason({ code, message }: Pick<NetworkError, 'code' | 'message'>): string {
+  // The same as UND_ERR_CLOSED a moment later. It also ends requests that were sent.
+  if (code === 'UND_ERR_DESTROYED') return dispatcherClosed
+  const isAboutTls = code?.startsWith('ERR_SSL_') || code === 'EPROTO' || message.includes('TLS')
+  return isAboutTls ? tlsFailed : connectionFailed
 }
 
 /** More layers than any network error has. A limit, because a caller's `fetch` may throw an error that is its own cause. */

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { type DispatcherLike, NotificationClient } from 'notification-subscriber'
-import { Dispatcher, MockAgent } from 'undici'
+import { Agent, Dispatcher, MockAgent } from 'undici'
 import { MockAgent as MockAgent6 } from 'undici6'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -261,6 +261,14 @@ describe('a dispatcher', () => {
         .catch(({ code }) => code)
     const codes = await Promise.all([codeOf(hanging), codeOf(new Reporting(() => {}))])
     expect(codes).toEqual(['OUTCOME_UNKNOWN', 'TIMEOUT'])
+  })
+
+  test('that was closed is named', async () => {
+    const dispatcher = new Agent()
+    await dispatcher.close()
+    const error = await failureOf(clientWith(dispatcher).unsubscribe(7))
+    expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
+    expect(String(error)).toContain('the dispatcher was closed')
   })
 
   test('is not closed by the client', async () => {
