@@ -8,8 +8,12 @@ const variables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as 
 /** How long a proxy may take to answer, in milliseconds: the same as undici's limit for a connection. */
 const answerTimeoutMs = 10_000
 
-/** @throws `ConfigurationError` for a variable that names no proxy that can be used */
-export function isProxyConfigured(): boolean {
+/**
+ * The address of the proxy for `https:` targets, if there is one.
+ *
+ * @throws `ConfigurationError` for a variable that names no proxy that can be used
+ */
+export function configuredProxy(): string | undefined {
   for (const name of variables) {
     const address = process.env[name]
     const message = address && proxyAddressProblem(address)
@@ -19,7 +23,7 @@ export function isProxyConfigured(): boolean {
       })
     }
   }
-  return variables.some((name) => process.env[name])
+  return variables.map((name) => process.env[name]).find(Boolean)
 }
 
 /** What is wrong with the address of a proxy. The address is not shown, because it may hold a password. */
@@ -95,8 +99,8 @@ export class PendingTunnels {
   /** The proxy that has not made its tunnel to this host yet, as {@link ProxyFailure} names it. */
   awaitedProxy(host: string): string | undefined {
     for (const { target, proxy } of this.#pending) {
-      // The target of a tunnel always has a port; a host has one only if it is not the default of its protocol.
-      if (target === host || target === `${host}:443` || target === `${host}:80`) return nameOf(proxy)
+      // The target of a tunnel always has a port; a host has one only if it is not that of `https:`.
+      if (target === host || target === `${host}:443`) return nameOf(proxy)
     }
     return undefined
   }

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
 import { isMockedReset, provesNoConnection } from './connection-error.js'
 import type { Deadline, Progress } from './deadline.js'
-import { isProxyConfigured, PendingTunnels, proxyPool } from './proxy.js'
+import { configuredProxy, PendingTunnels, proxyPool } from './proxy.js'
 import {
   BodyText,
   type HttpRequest,
@@ -149,11 +149,14 @@ async function openDispatcher(
   const connect = untilClosed(closing, buildConnector(tls))
   // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
   const options = { connections: maxConnections, connect, headersTimeout: 0, bodyTimeout: 0 }
+  const httpsProxy = configuredProxy()
   // Without a proxy a plain agent: `EnvHttpProxyAgent` would look for one at each request.
-  if (!isProxyConfigured()) return new Agent(options)
+  if (httpsProxy === undefined) return new Agent(options)
   const clientFactory = (proxy: URL, proxyOptions: { connect: buildConnector.connector }) =>
     proxyPool(Pool, proxy, { connect: untilClosed(closing, proxyOptions.connect), tunnels })
-  return new EnvHttpProxyAgent({ ...options, proxyTls: tls, requestTls: tls, clientFactory })
+  // `http:` targets are on loopback: no proxy gets there, and it could read the credentials.
+  const proxies = { httpProxy: '', httpsProxy }
+  return new EnvHttpProxyAgent({ ...options, ...proxies, proxyTls: tls, requestTls: tls, clientFactory })
 }
 
 /** One context for all connections: otherwise each connection would parse the list of authorities again. */

@@ -57,6 +57,19 @@ describe('a proxy from the environment', () => {
     },
   )
 
+  test('gets nothing that is for http: on loopback, because it could read that', async () => {
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+    for (const name of ['HTTPS_PROXY', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url)
+    const server = createServer((_, response) => response.writeHead(204).end())
+    const baseUrl = `http://127.0.0.1:${await listen(server)}`
+    const auth = { username: 'subscriber', password: secrets.password }
+    const client = new NotificationClient({ baseUrl, auth, allowInsecureLoopback: true })
+    await client.unsubscribe(1)
+    await client.close()
+    server.close()
+    expect(proxy.requests).toEqual([])
+  })
+
   test.each(['NO_PROXY', 'no_proxy'])('%s names hosts that are reached directly', async (name) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url)
@@ -81,7 +94,6 @@ describe('tunnels that are not made yet', () => {
 
   test.each([
     ['api.example:443', 'api.example'],
-    ['api.example:80', 'api.example'],
     ['api.example:8443', 'api.example:8443'],
   ])('one to %s is what a call to %s waits for, until it is made', async (target, called) => {
     const tunnels = new PendingTunnels()
