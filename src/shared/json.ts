@@ -3,8 +3,8 @@
 /** Deeper JSON takes far more than linear time to parse, cannot be written as JSON again, and has no use. */
 const maxDepth = 1_000
 
-/** Shorter texts are not checked: they cannot be deep enough to do harm. */
-const shortLength = 4 * maxDepth
+/** No JSON text of this length is deeper: each level has two characters. Most texts are shorter, and are not checked. */
+const shortLength = 2 * maxDepth
 
 /** The value of a JSON text, or `undefined`, which no JSON text has. */
 export function parseJson(text: string): unknown {
@@ -15,7 +15,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** @throws `SyntaxError` for a text that is not JSON, or a long one that is nested more than {@link maxDepth} deep */
+/** @throws `SyntaxError` for a text that is not JSON, or is nested more than {@link maxDepth} deep */
 export function parseJsonText(text: string): unknown {
   refuseDeep(text)
   return JSON.parse(text)

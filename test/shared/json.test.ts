@@ -24,8 +24,10 @@ describe('a long JSON text', () => {
   })
 })
 
-test('a short text may be nested as deep as it can', () => {
-  expect(parseJson(nested(1_900))).toEqual(JSON.parse(nested(1_900)))
+test('the shortest text is refused from the same depth on', () => {
+  const ofDepth = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  expect(parseJson(ofDepth(1_000))).toEqual(JSON.parse(ofDepth(1_000)))
+  expect(() => parseJsonText(ofDepth(1_001))).toThrow('nested more than 1000 deep')
 })
 
 test.each(['', '{', 'undefined', '[1,]'])('what is not JSON has no value: %j', (text) => {
