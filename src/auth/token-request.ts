@@ -210,7 +210,7 @@ function advice({ status }: Answer, error: string | undefined): string {
       "also try `credentialsEncoding: 'form-urlencoded'`."
     )
   }
-  if (status === 404) return 'Check `authUrl` and `domain`: there is no token endpoint.'
+  if (status === 404) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'
   if (status === 429 || status >= 500) return 'The server is busy or out of order: try again later.'
   return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
 }

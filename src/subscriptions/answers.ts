@@ -142,19 +142,19 @@ function isPage(body: string): boolean {
   return body.trimStart().startsWith('<')
 }
 
-function advice({ status, retryAfterMs }: Answer): string {
+function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
   if (status >= 300 && status <= 399) return 'Redirects are not followed: set `baseUrl` to the final address.'
   if (status === 401)
     return 'It does not accept the credentials: check `auth`, and that access was activated.'
   if (status === 403)
     return 'The credentials are valid but do not permit this: ask the operator of the service for access.'
-  if (status === 404) return 'Check `baseUrl`: there is no subscription service.'
+  if (status === 404) return 'Check `baseUrl`: there is no subscription service at this address.'
   if (isTurnedAway(status)) {
     const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
     return `It is busy: try again ${when}.`
   }
   if (status >= 500) return 'It failed: try again later.'
-  return 'The whole answer is in error.body.'
+  return body === '' && bodyComplete ? 'The answer has no body.' : 'The whole answer is in error.body.'
 }
 
 /** @throws `ResponseValidationError` for a page of HTML or XML, which cannot come from the service */
@@ -190,8 +190,8 @@ function conflictError(answer: Answer, request: SubscriptionRequestSummary): Sub
           'Nothing was created or deleted. Unsubscribe the existing subscription first, or leave out the users and ' +
           'types that it covers, or use another callback URL.'
       : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
-          'If it is identical, set `recreateIfExists: true` to replace it and get its new id; ' +
-          'if that fails with 409, too, it overlaps only in part: unsubscribe it first.',
+          'If the existing one is identical, `recreateIfExists: true` replaces it and returns the new id. ' +
+          'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
     { ...detailsOf(answer), reason, request },
   )
 }

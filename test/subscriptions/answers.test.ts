@@ -89,8 +89,8 @@ describe('409 Conflict (interface 3 and 7)', () => {
     expect((error as Error).message).toBe(
       'An existing subscription covers behavioral for alice to https://app.example.com/notifications, ' +
         'wholly or in part. Nothing was created. ' +
-        'If it is identical, set `recreateIfExists: true` to replace it and get its new id; ' +
-        'if that fails with 409, too, it overlaps only in part: unsubscribe it first.',
+        'If the existing one is identical, `recreateIfExists: true` replaces it and returns the new id. ' +
+        'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
     )
   })
 
@@ -247,7 +247,7 @@ describe('other answers', () => {
         "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 400 (the body). The whole answer is in error.body.",
         "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 401 (the body). It does not accept the credentials: check \`auth\`, and that access was activated.",
         "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 403 (the body). The credentials are valid but do not permit this: ask the operator of the service for access.",
-        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 404 (the body). Check \`baseUrl\`: there is no subscription service.",
+        "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 404 (the body). Check \`baseUrl\`: there is no subscription service at this address.",
         "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 418 (the body). The whole answer is in error.body.",
         "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 429 (the body). It is busy: try again later.",
         "Could not create the subscription: https://notifications.example.com/api/subscriptions answered 501 (the body). It failed: try again later.",
@@ -265,7 +265,6 @@ describe('other answers', () => {
     ['x'.repeat(1_000), ` (${'x'.repeat(300)}…)`],
     [`no user has the password ${secret}`, ' ([redacted: it repeats a secret of the request])'],
     [' <html>Bad Request</html>', ''],
-    ['', ''],
   ])('the message has what the service says, on one line: %j', async (body, shown) => {
     answer(() => new Response(body, { status: 400 }))
     const error = await failureOf(
@@ -273,6 +272,14 @@ describe('other answers', () => {
     )
     expect((error as Error).message).toBe(
       `Could not create the subscription: ${url} answered 400${shown}. The whole answer is in error.body.`,
+    )
+  })
+
+  test('the message says that an answer has no body', async () => {
+    answer(() => new Response('', { status: 400 }))
+    const error = await failureOf(client().createSubscription(subscription))
+    expect((error as Error).message).toBe(
+      `Could not create the subscription: ${url} answered 400. The answer has no body.`,
     )
   })
 
