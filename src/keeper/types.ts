@@ -62,7 +62,10 @@ export interface SubscriptionKeeperOptions {
    * its id is not known, or leave it alone and report a `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
-  /** A roster that lacks a larger share (0 to 1) of more than ten recorded users removes nobody. Default: 0.5. */
+  /**
+   * If a new roster lacks more than this share (0 to 1) of the recorded users, and these are more than ten, nobody is
+   * removed. Default: 0.5.
+   */
   readonly maxRemovedShare?: number | undefined
   /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined
