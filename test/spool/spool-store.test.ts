@@ -246,24 +246,7 @@ describe.concurrent('a disk that is slow', () => {
   })
 })
 
-describe.concurrent('a disk that is slow with what was kept', () => {
-  test('holds up no call of `deliver` while an earlier delivery is removed, up to 256 of them', async () => {
-    await using folder = await spoolFolder()
-    let endHang = () => {}
-    const hang = new Promise<void>((resolve) => (endHang = resolve))
-    const files = filesWith({ before: (operation) => (operation === 'write' ? hang : undefined) })
-    const { deliver, delivered } = recorder()
-    await using spool = await openSpoolOn({ path: folder.path, deliver, concurrency: 1 }, files)
-    await Promise.all(Array.from({ length: 300 }, (_, id) => keep(spool, numbered(id))))
-    await until(() => delivered.length === 256)
-    await realTime(20)
-    expect(delivered).toHaveLength(256)
-    expect(spool.size).toBe(300)
-    endHang()
-    await until(() => spool.size === 0)
-    expect(delivered).toHaveLength(300)
-  })
-
+describe.concurrent('a removal that is slow', () => {
   test('is waited for by `close`, so that the next process delivers nothing twice', async () => {
     await using folder = await spoolFolder()
     let endHang = () => {}
@@ -279,23 +262,6 @@ describe.concurrent('a disk that is slow with what was kept', () => {
     await realTime(20)
     endHang()
     expect(await closed).toBe(0)
-  })
-
-  test('is read in 16 places at a time, and the deliveries come in the order in which they were kept', async () => {
-    await using folder = await spoolFolder()
-    const before = await openSpool({ path: folder.path, deliver: never })
-    for (let id = 0; id < 20; id += 1) await keep(before, numbered(id))
-    await before.close({ timeoutMs: 0 })
-    let reads = 0
-    const files = filesWith({
-      // The first file comes last.
-      before: (operation) =>
-        operation === 'readFile' && reads++ === 0 ? until(() => reads >= 16) : undefined,
-    })
-    const { deliver, delivered } = recorder()
-    await using spool = await openSpoolOn({ path: folder.path, deliver, concurrency: 1 }, files)
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(Array.from({ length: 20 }, (_, id) => `n${id}`))
   })
 })
 
