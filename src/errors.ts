@@ -3,7 +3,7 @@
  *
  * Each class has a literal `code`, so `switch (error.code)` narrows, and `instanceof` holds even when the
  * ESM and the CommonJS build are both loaded. No error ever contains a secret: no credentials, tokens or
- * parameter values.
+ * parameter values of the call.
  */
 
 /** One problem with one value. */

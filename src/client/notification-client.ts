@@ -58,7 +58,8 @@ const callChannel = channelFor('call')
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
  *
  * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with what the
- * caller's own `auth.getAccessToken` threw. Errors and logs never contain credentials, tokens or parameter values.
+ * caller's own `auth.getAccessToken` threw. Errors and logs never contain credentials, tokens or the parameter values of
+ * the call.
  *
  * @example
  * ```ts
