@@ -70,7 +70,7 @@ export class Roster {
     const { standings, isReadable } = await members.readAll()
     const names = wantsNobody ? new Set<string>() : await this.ask()
     // An answer that a later question has overtaken says nothing about users that came since.
-    const isOvertaken = since < this.#readSince && !allowRemovals && !wantsNobody
+    const isOvertaken = since <= this.#readSince && !allowRemovals && !wantsNobody
     if (isOvertaken) return
     this.#readSince = since
     const isBelieved = wantsNobody || (names !== undefined && this.#believes(names, standings, allowRemovals))

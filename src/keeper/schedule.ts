@@ -174,7 +174,8 @@ export class Schedule {
     circuit.review(this.#isWatching)
     this.#inBackground(async () => {
       await newest.refresh()
-      await deliveries.review()
+      // A search for unknown subscriptions asks the roster: during `unsubscribeAll` that would bring everybody back.
+      if (this.#isWatching) await deliveries.review()
     })
   }
 

@@ -174,3 +174,16 @@ test('who is restored ever more rarely is looked at in turn again after a delive
   await world.time.advance(4 * minute)
   expect(world.gaps).toHaveLength(7)
 })
+
+test('an unknown subscription that delivers does not make unsubscribeAll subscribe everybody again', async () => {
+  const users = 60
+  const world = await settledWorld({ users, keeper: { maxRequestsPerSecond: 1 } })
+  const { keeper, process } = nodeOf(world)
+  await world.time.advance(minute)
+  process.run(() => keeper.observe({}, { subscriptionId: 999_999 }))
+  // A minute after the delivery the keeper would look for the subscription, and ask the roster for that.
+  await world.time.advance(45 * second)
+  const report = await world.settled(nodeOf(world), () => keeper.unsubscribeAll())
+  expect(report).toMatchObject({ wanted: 0, active: 0, removed: users, failed: [] })
+  expect(world.service.active()).toEqual([])
+})

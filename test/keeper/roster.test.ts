@@ -1,5 +1,10 @@
 /** Who may be removed because the roster lacks them, and when: on the model of the service. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { KeeperStore } from '../../src/keeper/keeper-store.js'
+import { Members } from '../../src/keeper/members.js'
+import { Problems } from '../../src/keeper/reporter.js'
+import { Roster } from '../../src/keeper/roster.js'
+import { Users } from '../../src/keeper/users.js'
 import { problemsAtTheService } from './model/rules/final-state.js'
 import {
   agents,
@@ -205,4 +210,24 @@ test('a user that leaves the roster while a proof of it is being written down is
   await world.time.advance(5 * second)
   expect(world.service.activeFor('agent1')).toEqual([])
   expect(world.service.activeFor('agent0')).toHaveLength(1)
+})
+
+test('a reading that ends later than one of the same moment changes nothing', async () => {
+  const problems = new Problems(() => {})
+  const users = new Users()
+  const members = new Members(new KeeperStore(new Map(), 'coaching', problems))
+  let answer: ((names: string[]) => void) | undefined
+  const usernames = () =>
+    new Promise<string[]>((resolve) => {
+      answer = resolve
+    })
+  const roster = new Roster({ usernames, maxRemovedShare: 0.5, users, members, problems })
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(1_000)
+  onTestFinished(() => clock.mockRestore())
+  const earlier = roster.read()
+  await roster.read({ wantsNobody: true })
+  await vi.waitUntil(() => answer !== undefined)
+  answer?.(['alice'])
+  await earlier
+  expect([...users]).toEqual([])
 })
