@@ -63,9 +63,11 @@ export class Members {
     return entered
   }
 
-  /** @throws StoreUnavailable, KeyFailure */
+  /** A name that is there already keeps its standing. @throws StoreUnavailable, KeyFailure */
   async enter(username: string): Promise<void> {
-    await this.#change(shardOf(username), (shard) => shard.set(username, 'confirmed'))
+    await this.#change(shardOf(username), (shard) => {
+      if (!shard.has(username)) shard.set(username, 'confirmed')
+    })
   }
 
   /** Only under the claim of the user's record. @throws StoreUnavailable, KeyFailure */

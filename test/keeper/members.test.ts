@@ -138,3 +138,17 @@ describe.concurrent('what no keeper wrote', () => {
 function range(length: number): number[] {
   return Array.from({ length }, (_, index) => index)
 }
+
+test('a name of a roster that was not believed stays tentative when its user is claimed', async () => {
+  const members = new Members(new KeeperStore(new Map(), 'test', new Problems(() => {})))
+  await members.enterAll(new Map([['stranger', 'tentative']]))
+  await members.enter('stranger')
+  await members.enter('newcomer')
+  const { standings } = await members.readAll()
+  expect(standings).toEqual(
+    new Map([
+      ['stranger', 'tentative'],
+      ['newcomer', 'confirmed'],
+    ]),
+  )
+})
