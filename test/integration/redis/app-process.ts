@@ -35,6 +35,7 @@ export interface AppReport {
   calls: number
   /** Token requests that it sent itself. */
   requests: number
+  /** Each message once: thousands of equal ones would take minutes to show. */
   readonly failures: string[]
   /** The longest that a call took, without its token request and without the time in which the process could not run. */
   longestDelayMs: number
@@ -65,7 +66,8 @@ export class AppProgram implements AsyncDisposable {
       baseUrl,
       credentials: { authUrl, domain, clientId, clientSecret },
     }
-    const ca = join(this.#folder, 'ca.pem')
+    // Tests run side by side, each with an emulator of its own.
+    const ca = join(this.#folder, `${new URL(baseUrl).port}.pem`)
     await writeFile(ca, service.ca)
     const child = fork(this.#file, [JSON.stringify(settings)], {
       env: { ...process.env, NODE_EXTRA_CA_CERTS: ca, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' },

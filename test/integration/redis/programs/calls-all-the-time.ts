@@ -61,7 +61,8 @@ while (isRunning || report.calls < fewestCalls) {
   try {
     tokens.add(await client.getAccessToken())
   } catch (error) {
-    report.failures.push(String(error))
+    const failure = String(error)
+    if (!report.failures.includes(failure)) report.failures.push(failure)
   }
   const delayMs = awakeMs - startedAtMs - (requestsMs - requestsBeforeMs)
   report.calls += 1
