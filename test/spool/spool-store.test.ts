@@ -92,6 +92,15 @@ function fileName(fields: Partial<FileFields> & { readonly id: number }): string
 const isLetter = (file: string) => /\.(invalid|stuck|unreadable)$/.test(file)
 const isOfEntry = (file: string) => file.endsWith('.batch')
 
+/** A disk from which no file can be removed while it is broken. */
+function diskThatKeepsFiles() {
+  const disk = { isBroken: false, files: filesWith({ before: refuseRemoval }) }
+  function refuseRemoval(operation: string): void {
+    if (disk.isBroken && operation === 'unlink') throw systemError('EIO')
+  }
+  return disk
+}
+
 describe('the process has short turns', () => {
   test('while hundreds of files are opened, written to and drained', async () => {
     await using folder = await spoolFolder()
@@ -317,24 +326,19 @@ describe.concurrent('a disk that fails', () => {
 
   test('while an old body makes room for a new one makes a SpoolError, and the new one is kept', async () => {
     await using folder = await spoolFolder()
-    let isBroken = false
-    const files = filesWith({
-      before: (operation) => {
-        if (isBroken && operation === 'unlink') throw systemError('EIO')
-      },
-    })
-    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {} }, files)
+    const disk = diskThatKeepsFiles()
+    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {} }, disk.files)
     const keepLarge = (body: string) =>
       spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: body.repeat(10 * 2 ** 20) }))
     await keepLarge('a')
-    isBroken = true
+    disk.isBroken = true
     await expect(keepLarge('b')).rejects.toMatchObject({
       code: 'SPOOL',
       reason: 'disk',
       cause: { code: 'EIO' },
     })
     expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['a', 'b'])
-    isBroken = false
+    disk.isBroken = false
     await keepLarge('c')
     expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['c'])
   })
@@ -361,24 +365,19 @@ describe.concurrent('a disk that fails', () => {
 
   test('while a dead letter is put back or discarded makes a SpoolError: the letter stays, and nothing is put back', async () => {
     await using folder = await spoolFolder()
-    let isBroken = false
-    const files = filesWith({
-      before: (operation) => {
-        if (isBroken && operation === 'unlink') throw systemError('EIO')
-      },
-    })
+    const disk = diskThatKeepsFiles()
     const { deliver, delivered } = recorder()
     const damages: SpoolDamage[] = []
     const onDamaged = (each: SpoolDamage) => void damages.push(each)
-    await using spool = await openSpoolOn({ path: folder.path, deliver, onDamaged }, files)
+    await using spool = await openSpoolOn({ path: folder.path, deliver, onDamaged }, disk.files)
     await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(1) }))
     const [{ id } = { id: 0 }] = await lettersOf(spool)
-    isBroken = true
+    disk.isBroken = true
     const refused = { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } }
     await expect(spool.discard(id)).rejects.toMatchObject(refused)
     await expect(spool.retry(id)).rejects.toMatchObject(refused)
     await expect(spool.retry(id)).rejects.toMatchObject(refused)
-    isBroken = false
+    disk.isBroken = false
     expect(spool.size).toBe(0)
     expect(await lettersOf(spool)).toMatchObject([{ id }])
     expect(await spool.retry(id)).toBe(true)
@@ -391,27 +390,22 @@ describe.concurrent('a disk that fails', () => {
 
   test('while a dead letter is put back: a letter that is discarded later is not delivered by the next start', async () => {
     await using folder = await spoolFolder()
-    let isBroken = false
-    const files = filesWith({
-      before: (operation) => {
-        if (isBroken && operation === 'unlink') throw systemError('EIO')
-      },
-    })
+    const disk = diskThatKeepsFiles()
     const { deliver, delivered } = recorder()
-    const first = await openSpoolOn({ path: folder.path, deliver }, files)
+    const first = await openSpoolOn({ path: folder.path, deliver }, disk.files)
     for (const id of [1, 2]) {
       await first.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(id) }))
     }
     const [one = 0, two = 0] = (await lettersOf(first)).map(({ id }) => id)
-    isBroken = true
+    disk.isBroken = true
     for (const id of [one, two]) await expect(first.retry(id)).rejects.toBeInstanceOf(SpoolError)
-    isBroken = false
+    disk.isBroken = false
     expect(await first.discard(one)).toBe(true)
     await first.close()
-    isBroken = true
+    disk.isBroken = true
     // This start cannot remove the file of the second one.
-    const second = await openSpoolOn({ path: folder.path, deliver }, files)
-    isBroken = false
+    const second = await openSpoolOn({ path: folder.path, deliver }, disk.files)
+    disk.isBroken = false
     expect(await second.discard(two)).toBe(true)
     await second.close()
     expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
