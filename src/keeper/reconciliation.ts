@@ -163,8 +163,9 @@ export class Reconciliation {
       // The process that left the tombstone may have died before it could take the name out.
       return (await members.has(user.username)) ? this.#forget(tombstone) : { kind: 'removed' }
     }
-    // Another process has removed the user meanwhile: only a roster that was asked after that counts.
-    if (user.wasMember && roster.readSince <= user.textSince) {
+    // Only a roster that was asked after the removal brings a user back. A version is a time of the wall clock, which may
+    // be wrong: one more reading is enough.
+    if (roster.readAt <= tombstone.version && roster.readSince <= user.textSince) {
       await roster.readAgain()
       return { kind: 'claimed', dueFrom: performance.now() + claimLookMs }
     }

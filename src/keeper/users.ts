@@ -27,8 +27,6 @@ export class User {
   /** Where the record stands in the store; a hash, because keys must not show usernames. */
   readonly key: string
   isWanted: boolean
-  /** Whether the name was among the members when the roster was read last, or a record has shown since that it was. */
-  wasMember = false
   /** Whether the name is among the members; `undefined` while its shard cannot be read. */
   isMember: boolean | undefined = false
 
@@ -82,8 +80,6 @@ export class User {
     this.present = stateOf(record, key)
     this.textSince = performance.now()
     this.seenSince = this.textSince
-    // If the record is a tombstone next time, another process has removed the user since.
-    if (record !== undefined && !record.isRemoved) this.wasMember = true
   }
 
   /** The last delivery, if it proves the wanted subscription: one received before a 404 proves nothing. */

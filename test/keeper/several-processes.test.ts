@@ -193,30 +193,6 @@ describe('a process that is killed', () => {
     }
   })
 
-  test('just after it claimed a name that another process has taken out leaves no record for ever', async () => {
-    for (let afterMs = 0; afterMs < 40; afterMs += 4) {
-      const world = await worldOf(2, { users: 2 })
-      const [other, node] = nodesOf(world)
-      world.want('newcomer')
-      node.process.run(() => {
-        node.keeper.sweep().catch(() => {})
-      })
-      while (!world.store.hasMember('newcomer')) await world.time.advance(1)
-      node.process.suspend()
-      world.wantNoLonger('newcomer')
-      await world.settled(other, (keeper) => keeper.sweep())
-      node.process.resume()
-      while (world.store.record('newcomer')?.claim?.call !== 'create') await world.time.advance(1)
-      await world.time.advance(afterMs)
-      world.kill(node)
-      world.kill(other)
-      world.start()
-      await world.time.advance(5 * minute)
-      expect(recordsOfNobody(world), `killed ${afterMs} ms after its claim`).toEqual([])
-      expect(problemsAtTheService(world), `killed ${afterMs} ms after its claim`).toEqual([])
-    }
-  })
-
   test('while it forgets a user who comes back leaves a name that the next process enters again', async () => {
     for (let afterMs = 0; afterMs < 40; afterMs += 4) {
       const world = await worldOf(2, { users: 2 })
@@ -246,6 +222,26 @@ describe('a process that is killed', () => {
     expect(world.time.nowMs - startedMs).toBeLessThan(140 * second)
     expect(problemsAtTheService(world)).toEqual([])
   })
+})
+
+test('a name that another process has taken out since it was entered is subscribed by no older roster', async () => {
+  const world = await worldOf(2, { users: 2 })
+  const [other, node] = nodesOf(world)
+  world.want('newcomer')
+  node.process.run(() => {
+    node.keeper.sweep().catch(() => {})
+  })
+  while (!world.store.hasMember('newcomer')) await world.time.advance(1)
+  node.process.suspend()
+  world.wantNoLonger('newcomer')
+  await world.settled(other, (keeper) => keeper.sweep())
+  node.process.resume()
+  await world.time.advance(2 * minute)
+  expect(world.requests.filter(({ username }) => username === 'newcomer')).toEqual([])
+  expect(recordsOfNobody(world)).toEqual([])
+  world.want('newcomer')
+  await world.settled(node, (keeper) => keeper.sweep())
+  expect(problemsAtTheService(world)).toEqual([])
 })
 
 test('a process that slept between question and answer of the roster subscribes nobody who was removed meanwhile', async () => {
