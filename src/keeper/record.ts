@@ -196,7 +196,7 @@ export function withUnknownOutcome({ claim, ...record }: UserRecord): UserRecord
   }
 }
 
-/** The key of the configuration was lost since the record was written: the generations in it mean nothing. */
+/** Something was lost since the record was written: the generations in it mean nothing. */
 export function withUnknownGeneration(record: UserRecord): UserRecord {
   const subscriptions = record.subscriptions.map((state) => ({ ...state, generation: 0 }))
   return { ...record, generation: 0, subscriptions }

@@ -12,9 +12,9 @@ import {
   newRecord,
   parseRecord,
   pastStamp,
-  probesPerIdProof,
   stateOf,
   type UserRecord,
+  withUnknownGeneration,
 } from './record.js'
 import type { Reporter } from './reporter.js'
 import { restoreWaitMs, tombstoneMs } from './timing.js'
@@ -201,10 +201,13 @@ export class Records {
     this.#parts.store.resolve(user.key)
   }
 
-  /** What this process knows is no longer there: it is written again, and the next proof goes by id. */
+  /**
+   * What this process knows is no longer there: it is written again. Others may have known more, so an update by id proves
+   * it anew.
+   */
   async #putBack(user: User, known: UserRecord, present: string | undefined): Promise<News> {
     const { seenSince } = user
-    await this.#write(user, { ...known, probes: probesPerIdProof - 1 }, { expected: present })
+    await this.#write(user, withUnknownGeneration(known), { expected: present })
     await this.#parts.store.verify(user.key)
     this.#parts.store.reportLoss(seenSince)
     return noNews
