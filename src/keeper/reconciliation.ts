@@ -15,6 +15,7 @@ import {
   type UserRecord,
   withDelivery,
   withIntent,
+  withLost,
   withoutState,
   withUnknownGeneration,
   withUnknownOutcome,
@@ -132,12 +133,13 @@ export class Reconciliation {
     if (isLeft && !isStale && !mayRenew) return claimed(user)
     this.#isUnsettled = isLeft && !isStale
     let record = stored && isLeft ? withUnknownOutcome(stored) : stored
-    // The process that left the claim may have taken the name out.
-    if (isLeft && claim.call === 'forget') user.isMember = false
+    // Whoever left the claim, or the tombstone, may have taken the name out.
+    if (stored?.isRemoved || (isLeft && claim.call === 'forget')) user.isMember = false
     if (record !== undefined && isAhead()) {
       store.reportLoss(seenSince)
       record = withUnknownGeneration(record)
     }
+    if (record !== undefined && user.beforeLoss !== undefined) record = withLost(record, user.beforeLoss)
     if (record?.isRemoved) {
       const end = await this.#endOfRemoved(record)
       if (end !== undefined) return end
@@ -169,7 +171,6 @@ export class Reconciliation {
       await roster.readAgain()
       return { kind: 'claimed', dueFrom: performance.now() + claimLookMs }
     }
-    if (user.isMember) user.isMember = false
     return undefined
   }
 

@@ -202,6 +202,15 @@ export function withUnknownGeneration(record: UserRecord): UserRecord {
   return { ...record, generation: 0, subscriptions }
 }
 
+/** What a store that was lost knew, and the new one does not. Who left a tombstone may have ended it. */
+export function withLost(record: UserRecord, { subscriptions }: UserRecord): UserRecord {
+  const { isRemoved, ...others } = record
+  const lost = subscriptions.filter((each) => isThere(each) && stateOf(record, specKey(each)) === undefined)
+  if (lost.length === 0) return record
+  const known = isRemoved ? lost.map((each) => ({ ...each, isEnding: isRemoved })) : lost
+  return { ...others, subscriptions: [...record.subscriptions, ...known] }
+}
+
 /** A delivery proves that its subscription exists, and that the receiver works. */
 export function withDelivery(
   record: UserRecord,

@@ -12,8 +12,10 @@ import {
   newRecord,
   parseRecord,
   pastStamp,
+  specKey,
   stateOf,
   type UserRecord,
+  withLost,
   withUnknownGeneration,
 } from './record.js'
 import type { Reporter } from './reporter.js'
@@ -216,19 +218,22 @@ export class Records {
   /** The store was lost, and another process met the user anew. */
   #noteNewStore(user: User, known: UserRecord): void {
     this.#parts.store.reportLoss(user.seenSince)
-    user.beforeLoss ??= stateOf(known, this.#parts.newest.own.key)
+    user.beforeLoss = withLost(known, user.beforeLoss ?? known)
   }
 
   /** Only a process that knows what the lost store said can know that there was a gap. */
   #reportGapOfLoss(user: User): void {
     const { beforeLoss, present, record, username } = user
-    if (isThere(present) || record?.isRemoved) user.beforeLoss = undefined
-    if (beforeLoss?.id === undefined || !isThere(present) || beforeLoss.id === present.id) return
+    if (beforeLoss === undefined) return
+    const unmet = beforeLoss.subscriptions.filter((each) => !isThere(stateOf(record, specKey(each))))
+    user.beforeLoss = unmet.length > 0 ? { ...beforeLoss, subscriptions: unmet } : undefined
+    const before = stateOf(beforeLoss, this.#parts.newest.own.key)
+    if (before?.id === undefined || !isThere(present) || before.id === present.id) return
     const now = Date.now()
     this.#parts.reporter.reportGap({
       username,
       subscriptionId: present.id,
-      lastProvenAt: pastStamp(beforeLoss.provenAt, now),
+      lastProvenAt: pastStamp(before.provenAt, now),
       restoredAt: Math.max(present.provenAt ?? 0, now),
       cause: 'replaced',
     })

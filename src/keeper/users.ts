@@ -36,8 +36,8 @@ export class User {
   text: string | undefined
   /** What the record says of the wanted subscription. */
   present: SubscriptionState | undefined
-  /** What a store that was lost said of the wanted subscription, until the new one has an id. */
-  beforeLoss: SubscriptionState | undefined
+  /** The record in a store that was lost: of what the new one may not know. */
+  beforeLoss: UserRecord | undefined
   /** When the record was first seen as it is: a claim in it is at least as old. Monotonic. */
   textSince = never
   /** When the record was read or written last; monotonic. */

@@ -1,4 +1,5 @@
 /** A store that lost what was in it, wholly or in part: it is written again, and nobody is subscribed twice. */
+import type { KeeperGap } from 'notification-subscriber/keeper'
 import { describe, expect, test } from 'vitest'
 import type { NetworkOutcome } from './model/network-outcomes.js'
 import { problemsAtTheService } from './model/rules/final-state.js'
@@ -161,8 +162,8 @@ describe('a user whom a new process meets anew in an emptied store, after an end
     return { world, knowing, other }
   }
 
-  function expectOneGap({ gaps }: World, by: Node): void {
-    expect(gaps.map(({ process, what }) => [process, what.cause])).toEqual([[by.process, 'replaced']])
+  function expectOneGap({ gaps }: World, by: Node, cause: KeeperGap['cause'] = 'replaced'): void {
+    expect(gaps.map(({ process, what }) => [process, what.cause])).toEqual([[by.process, cause]])
   }
 
   test('is in a gap, though the create takes so long that the process which knows of it meets its claim', async () => {
@@ -178,7 +179,7 @@ describe('a user whom a new process meets anew in an emptied store, after an end
     while (world.store.record('agent0')?.claim !== undefined) await world.time.advance(1)
     world.kill(other)
     await world.settled(knowing, (keeper) => keeper.sweep())
-    expectOneGap(world, knowing)
+    expectOneGap(world, knowing, 'ended')
     expect(gapsNotReported(world)).toEqual([])
   })
 
@@ -195,6 +196,94 @@ describe('a user whom a new process meets anew in an emptied store, after an end
     expectOneGap(world, knowing)
     expect(gapsNotReported(world)).toEqual([])
   })
+})
+
+test('a process that remembers a user ends what a new process, which found no record, did not know of', async () => {
+  const world = await settledWorld({ users: 2 })
+  world.wantNoLonger('agent1')
+  world.store.forgetRecord('agent1')
+  const other = world.start()
+  await world.settled(other, (keeper) => keeper.sweep())
+  expect(world.store.record('agent1')).toMatchObject({ isRemoved: true })
+  expect(world.service.activeFor('agent1')).toHaveLength(1)
+  await world.time.advance(1.1 * interval)
+  expect(problemsAtTheService(world)).toEqual([])
+  expect(world.gaps).toEqual([])
+  expect(world.store.record('agent1')).toMatchObject({ isRemoved: true, subscriptions: [] })
+  expect(world.store.hasMember('agent1')).toBe(false)
+})
+
+test('a user who comes back, and of whom another process knew nothing, keeps what is there without a gap', async () => {
+  const world = await settledWorld({ users: 2 })
+  const before = idsAtTheService(world)
+  const node = nodeOf(world)
+  world.wantNoLonger('agent1')
+  world.store.forgetRecord('agent1')
+  const other = world.start()
+  await world.settled(other, (keeper) => keeper.sweep())
+  world.want('agent1')
+  await world.settled(node, (keeper) => keeper.sweep())
+  await world.time.advance(1.1 * interval)
+  expect(problemsAtTheService(world)).toEqual([])
+  expect(idsAtTheService(world)).toEqual(before)
+  expect(world.gaps).toEqual([])
+})
+
+test('a user who was removed meanwhile, and comes back, is no sign of a receiver that fails', async () => {
+  const world = await settledWorld({ users: 2 })
+  const node = nodeOf(world)
+  node.process.suspend()
+  world.store.forgetRecord('agent1')
+  const other = world.start()
+  await world.settled(other, (keeper) => keeper.sweep())
+  world.wantNoLonger('agent1')
+  await world.settled(other, (keeper) => keeper.sweep())
+  world.want('agent1')
+  world.kill(other)
+  node.process.resume()
+  await world.settled(node, (keeper) => keeper.sweep())
+  expect(problemsAtTheService(world)).toEqual([])
+  expect(world.gaps.map(({ what }) => what.cause)).toEqual(['changed'])
+  expect(codes(world)).not.toContain('RECEIVER_SUSPECTED')
+})
+
+test('what a new process did not know of is ended, even if the process that remembers it dies with its claim', async () => {
+  const world = await settledWorld({ users: 2 })
+  const node = nodeOf(world)
+  world.wantNoLonger('agent1')
+  const rostersRead = world.rostersRead.length
+  node.process.run(() => {
+    node.keeper.sweep().catch(() => {})
+  })
+  while (world.rostersRead.length === rostersRead) await world.time.advance(1)
+  node.process.suspend()
+  world.store.forgetRecord('agent1')
+  const other = world.start()
+  await world.settled(other, (keeper) => keeper.sweep())
+  world.kill(other)
+  node.process.resume()
+  while (world.store.record('agent1')?.claim?.call !== 'unsubscribe') await world.time.advance(1)
+  world.kill(node)
+  world.start()
+  await world.time.advance(5 * minute)
+  expect(problemsAtTheService(world)).toEqual([])
+  expect(world.store.isKeptForGood('agent1')).toBe(false)
+})
+
+test('an id that a process remembers from before two losses is proven by id before it is believed', async () => {
+  const world = await settledWorld({ users: 3 })
+  const rememberer = nodeOf(world)
+  rememberer.process.suspend()
+  world.store.forget()
+  const fresh = world.start()
+  await world.settled(fresh, (keeper) => keeper.sweep())
+  world.kill(fresh)
+  world.store.forget()
+  world.end(['agent0'])
+  rememberer.process.resume()
+  await world.settled(rememberer, (keeper) => keeper.sweep())
+  expect(keptIds(rememberer)).toEqual(expect.arrayContaining(idsAtTheService(world)))
+  expect(problemsAtTheService(world)).toEqual([])
 })
 
 test('a lost configuration is announced again by the process that runs, and not by an older one', async () => {

@@ -123,6 +123,14 @@ export class ModelStore {
     this.#lose(Number.NEGATIVE_INFINITY)
   }
 
+  /** Loses the record of one user. */
+  forgetRecord(username: string): void {
+    const key = this.#keyOfUser.get(username)
+    if (key === undefined) return
+    this.#keep(key, undefined)
+    this.#lose(Number.NEGATIVE_INFINITY, key)
+  }
+
   /** Has again what it had some time ago: a replica that lacks the last writes was promoted, or a dump was restored. */
   rewind(byMs: number): void {
     const toMs = this.#time.nowMs - byMs
