@@ -12,13 +12,17 @@ import { parseStored, type Spec, specKey } from './record.js'
 import type { Problems } from './reporter.js'
 import type { Users } from './users.js'
 
+const generationSchema = z
+  .int()
+  .min(0)
+  .max(2 ** 48)
+
 const storedConfigurationSchema = z
   .object({
     /** When the configuration was announced, in ms since 1970, or one more than the highest generation known then. */
-    generation: z
-      .int()
-      .min(0)
-      .max(2 ** 48),
+    generation: generationSchema,
+    /** The generation in which it was deployed: rotations keep that, and a later deployment is newer than all of them. */
+    deployed: generationSchema,
     salt: z.string(),
     /** Of parameters and headers. */
     hash: z.string(),
@@ -80,10 +84,12 @@ export class Configuration {
     return specKey({ types, callbackUrl }) === this.key && (await this.#hashWith(salt)) === hash
   }
 
-  async toStored(generation: number, salt: string): Promise<StoredConfiguration> {
+  async toStored(
+    stamps: Pick<StoredConfiguration, 'generation' | 'deployed' | 'salt'>,
+  ): Promise<StoredConfiguration> {
     const { types, callbackUrl } = this.spec
-    const hash = await this.#hashWith(salt)
-    return { generation, salt, hash, types, callbackUrl, parameterNames: this.names }
+    const hash = await this.#hashWith(stamps.salt)
+    return { ...stamps, hash, types, callbackUrl, parameterNames: this.names }
   }
 
   /** Slow, because a store that leaks must not help to guess a token; so once per salt, which only a new store changes. */
@@ -184,8 +190,8 @@ export class NewestConfiguration {
     const announced = this.#announced
     const reading = { copy: announced, isExpected: true }
     const { text, value: stored, isDamaged } = await this.#store.read(storeKey, parseConfiguration, reading)
-    // Lost, or of an older copy of the store; or it cannot be read, and is written again from memory.
-    const isBehind = isDamaged || stored === undefined || stored.generation < (announced?.generation ?? 0)
+    // Lost, or older than this process's own; or it cannot be read, and is written again from memory.
+    const isBehind = isDamaged || stored === undefined || isOlder(stored, announced)
     if (!isBehind && (await own.isThat(stored))) {
       this.#follow(own, stored)
       return true
@@ -198,7 +204,7 @@ export class NewestConfiguration {
       this.#supersede()
       return true
     }
-    const next = mayAnnounce ? await successorOf(own, stored, announced) : announced
+    const next = mayAnnounce ? await successorOf(own, announced, stored) : announced
     if (!(await this.#store.compareAndSet(storeKey, text, JSON.stringify(next)))) return false
     await this.#store.verify(storeKey)
     if (stored === undefined && announced !== undefined) this.#store.reportLoss(this.#seenSince)
@@ -232,11 +238,20 @@ export class NewestConfiguration {
 /** What the store is to hold when this configuration succeeds the present one. */
 function successorOf(
   own: Configuration,
-  ...known: readonly (StoredConfiguration | undefined)[]
+  announced: StoredConfiguration | undefined,
+  stored: StoredConfiguration | undefined,
 ): Promise<StoredConfiguration> {
-  const after = known.map((each) => (each?.generation ?? 0) + 1)
-  const salt = known.find((each) => each !== undefined)?.salt ?? randomBytes(16).toString('base64url')
-  return own.toStored(Math.max(Date.now(), ...after), salt)
+  const after = [announced, stored].map((each) => (each?.generation ?? 0) + 1)
+  const generation = Math.max(Date.now(), ...after)
+  const salt = stored?.salt ?? announced?.salt ?? randomBytes(16).toString('base64url')
+  return own.toStored({ generation, deployed: announced?.deployed ?? generation, salt })
+}
+
+/** A rotation of what was deployed earlier is older, too. */
+function isOlder(stored: StoredConfiguration, announced: StoredConfiguration | undefined): boolean {
+  if (announced === undefined) return false
+  if (stored.deployed !== announced.deployed) return stored.deployed < announced.deployed
+  return stored.generation < announced.generation
 }
 
 const supersededMessage =

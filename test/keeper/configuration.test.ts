@@ -100,6 +100,31 @@ describe('a rotation', () => {
     expect(problemsAtTheService(world)).toEqual([])
   })
 
+  for (const isEverywhere of [true, false]) {
+    const where = isEverywhere ? 'everywhere' : 'in an older process'
+    test(`${where} brings back no older configuration, though the store has lost the newer one`, async () => {
+      const world = await settledWorld({ users: 2 })
+      const older = nodeOf(world)
+      await world.time.advance(minute)
+      const newer = { ...defaultConfiguration, callbackUrl: 'https://app.example.com/elsewhere' }
+      world.configure(newer)
+      const node = world.start(newer)
+      await world.settled(node, (keeper) => keeper.sweep())
+      expect(troublesOf(older)).toEqual([])
+      world.store.forget()
+      const rotation = { parameters: { token: world.newSecret() } }
+      if (isEverywhere) world.configure({ ...newer, ...rotation })
+      for (const { process, keeper } of isEverywhere ? [older, node] : [older]) {
+        process.receive(0, () => void keeper.rotateParameters(rotation))
+        await world.time.advance(500)
+      }
+      await world.time.advance(16 * minute)
+      expect(troublesOf(older)).toContain('SUPERSEDED')
+      expect(troublesOf(node)).not.toContain('SUPERSEDED')
+      expect(problemsAtTheService(world)).toEqual([])
+    })
+  }
+
   test('that follows another one at once wins in every process', async () => {
     const world = await settledWorld({ users: 2 })
     world.start()
