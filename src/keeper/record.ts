@@ -56,7 +56,7 @@ const recordSchema = z
   .object({
     /** A time in ms, or one more than before: of two texts of one lineage the higher version is right. */
     version: countSchema,
-    /** Names the lineage: a store that was lost and begun anew has others. */
+    /** Names the lineage: what is written anew after a loss has another. */
     born: z.string(),
     username: z.string(),
     /** The newest generation that any process which wrote the record knew. */
@@ -114,7 +114,7 @@ export function parseStored<Value>(
 export function newRecord(username: string, earlier?: UserRecord): UserRecord {
   return {
     version: earlier?.version ?? 0,
-    born: earlier?.born ?? randomUUID().slice(0, 8),
+    born: earlier?.born ?? newLineage(),
     username,
     generation: earlier?.generation ?? 0,
     subscriptions: [],
@@ -122,6 +122,10 @@ export function newRecord(username: string, earlier?: UserRecord): UserRecord {
     restoresSinceDelivery: 0,
     probes: 0,
   }
+}
+
+export function newLineage(): string {
+  return randomUUID().slice(0, 8)
 }
 
 /** Names a spec in a record. */
@@ -202,13 +206,21 @@ export function withUnknownGeneration(record: UserRecord): UserRecord {
   return { ...record, generation: 0, subscriptions }
 }
 
-/** What a store that was lost knew, and the new one does not. Who left a tombstone may have ended it. */
+/** With what a store that was lost knew, and the new one does not. Who left a tombstone may have ended it. */
 export function withLost(record: UserRecord, { subscriptions }: UserRecord): UserRecord {
-  const { isRemoved, ...others } = record
-  const lost = subscriptions.filter((each) => isThere(each) && stateOf(record, specKey(each)) === undefined)
+  const lost = subscriptions.filter((each) => outlasts(each, stateOf(record, specKey(each))))
   if (lost.length === 0) return record
-  const known = isRemoved ? lost.map((each) => ({ ...each, isEnding: isRemoved })) : lost
-  return { ...others, subscriptions: [...record.subscriptions, ...known] }
+  const { isRemoved: isEnding, ...others } = record
+  return lost.reduce<UserRecord>((merged, state) => {
+    const { isOutcomeUnknown } = stateOf(record, specKey(state)) ?? {}
+    return withState(merged, { ...state, generation: 0, isOutcomeUnknown, isEnding })
+  }, others)
+}
+
+/** Whether to believe what a lost store said of a subscription rather than what the new one says: it was proven later. */
+export function outlasts(lost: SubscriptionState, present: SubscriptionState | undefined): boolean {
+  if (!isThere(lost) || lost.id === present?.id) return false
+  return present === undefined || (lost.provenAt ?? 0) > (present.provenAt ?? 0)
 }
 
 /** A delivery proves that its subscription exists, and that the receiver works. */

@@ -9,7 +9,9 @@ import type { KeeperStore } from './keeper-store.js'
 import {
   type Claim,
   isThere,
+  newLineage,
   newRecord,
+  outlasts,
   parseRecord,
   pastStamp,
   specKey,
@@ -69,10 +71,13 @@ export class Records {
     }
     if (known === undefined) return this.#take(user, text, value)
     if (isDamaged || value === undefined) return this.#putBack(user, known, text)
-    if (value.born !== known.born) this.#noteNewStore(user, known)
+    const isOther = value.born !== known.born
+    const isOlder = !isOther && value.version < known.version
     // A claim of another process in an older copy may be of a call that is in flight now.
-    else if (value.version < known.version && (value.claim?.by ?? this.by) === this.by) {
-      return this.#putBack(user, known, text)
+    if (isOlder && (value.claim?.by ?? this.by) === this.by) return this.#putBack(user, known, text)
+    if (isOther || isOlder) {
+      this.#parts.store.reportLoss(user.seenSince)
+      user.beforeLoss = withLost(known, user.beforeLoss ?? known)
     }
     return this.#take(user, text, value)
   }
@@ -204,31 +209,30 @@ export class Records {
   }
 
   /**
-   * What this process knows is no longer there: it is written again. Others may have known more, so an update by id proves
-   * it anew.
+   * What this process knows is no longer there: it is written again. Others may have known more: for them it is another
+   * lineage, and an update by id proves it anew.
    */
   async #putBack(user: User, known: UserRecord, present: string | undefined): Promise<News> {
     const { seenSince } = user
-    await this.#write(user, withUnknownGeneration(known), { expected: present })
+    const record = { ...withUnknownGeneration(known), born: newLineage() }
+    await this.#write(user, record, { expected: present })
     await this.#parts.store.verify(user.key)
     this.#parts.store.reportLoss(seenSince)
     return noNews
-  }
-
-  /** The store was lost, and another process met the user anew. */
-  #noteNewStore(user: User, known: UserRecord): void {
-    this.#parts.store.reportLoss(user.seenSince)
-    user.beforeLoss = withLost(known, user.beforeLoss ?? known)
   }
 
   /** Only a process that knows what the lost store said can know that there was a gap. */
   #reportGapOfLoss(user: User): void {
     const { beforeLoss, present, record, username } = user
     if (beforeLoss === undefined) return
-    const unmet = beforeLoss.subscriptions.filter((each) => !isThere(stateOf(record, specKey(each))))
+    const unmet = beforeLoss.subscriptions.filter((each) => {
+      const state = stateOf(record, specKey(each))
+      return !isThere(state) || outlasts(each, state)
+    })
     user.beforeLoss = unmet.length > 0 ? { ...beforeLoss, subscriptions: unmet } : undefined
     const before = stateOf(beforeLoss, this.#parts.newest.own.key)
-    if (before?.id === undefined || !isThere(present) || before.id === present.id) return
+    if (before?.id === undefined || !isThere(present)) return
+    if (before.id === present.id || outlasts(before, present)) return
     const now = Date.now()
     this.#parts.reporter.reportGap({
       username,
