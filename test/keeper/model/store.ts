@@ -1,6 +1,6 @@
 /** A key-value store that many virtual processes share, and that fails in the ways that stores do. */
 import type { KeyValueStore } from 'notification-subscriber'
-import { idsIn, recordIn, type StoredRecord } from './stored-records.js'
+import { idsIn, parameterNamesIn, recordIn, type StoredRecord } from './stored-records.js'
 import { currentProcess, type VirtualProcess } from './virtual-process.js'
 import type { VirtualTime } from './virtual-time.js'
 
@@ -57,11 +57,15 @@ class Sight {
   /** The oldest first. */
   readonly writes = new Map<string, ConfirmedWrite[]>()
   readonly ids = new Set<number>()
+  /** Names of parameters, by user. */
+  readonly parameterNames = new Map<string, Set<string>>()
   /** The users of whom it read something before it wrote anything. */
   readonly met = new Map<string, 'read' | 'written'>()
   /** When it wrote or read that a user is removed: it lets go of what it knew. */
   readonly letGoMs = new Map<string, number>()
   isLastAnswerFailure = false
+  /** Whether it has announced its configuration, or found it announced: it goes on to the users then. */
+  hasAnnounced = false
 }
 
 const slowMs = 3_000
@@ -85,6 +89,7 @@ export class ModelStore {
   #mode: StoreMode = 'working'
   #modeSinceMs = 0
   #hasFailed = false
+  #hasReturnedClaim = false
 
   constructor(time: VirtualTime, options: StoreOptions) {
     this.#time = time
@@ -134,11 +139,15 @@ export class ModelStore {
   /** Has again what it had some time ago: a replica that lacks the last writes was promoted, or a dump was restored. */
   rewind(byMs: number): void {
     const toMs = this.#time.nowMs - byMs
+    const restored = new Set<Entry>()
     while ((this.#history.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) > toMs) {
       const { key, before } = this.#history.pop() as Write
       if (before === undefined) this.#entries.delete(key)
       else this.#entries.set(key, before)
+      if (before !== undefined) restored.add(before)
     }
+    const present = [...this.#entries.values()].filter((entry) => restored.has(entry))
+    this.#hasReturnedClaim ||= present.some(({ value }) => recordIn(value)?.claim !== undefined)
     this.#lose(toMs)
   }
 
@@ -174,6 +183,11 @@ export class ModelStore {
 
   get hasLost(): boolean {
     return this.#losses.length > 0
+  }
+
+  /** Whether an old claim came back with an old copy. */
+  get hasReturnedClaim(): boolean {
+    return this.#hasReturnedClaim
   }
 
   hasLostBetween(fromMs: number, toMs: number): boolean {
@@ -249,6 +263,16 @@ export class ModelStore {
   /** Whether a process has read an id, or will when its answer arrives. */
   hasShownId(process: VirtualProcess, id: number): boolean {
     return this.#sightOf(process).ids.has(id)
+  }
+
+  /** Whether a process has read or written that a user's subscription may have a parameter of this name. */
+  hasShownName(process: VirtualProcess, username: string, name: string): boolean {
+    return this.#sightOf(process).parameterNames.get(username)?.has(name) === true
+  }
+
+  /** Whether a process has announced its configuration, or found it announced. */
+  hasAnnounced(process: VirtualProcess): boolean {
+    return this.#sightOf(process).hasAnnounced
   }
 
   /** Whether a process has read a record of a user before it wrote one, or will when its answer arrives. */
@@ -348,6 +372,7 @@ export class ModelStore {
     }
     const answer = (result: T) => {
       sight.isLastAnswerFailure = false
+      sight.hasAnnounced ||= key.includes(':members:')
       onAnswer(result)
       return result
     }
@@ -427,12 +452,20 @@ function noteRead(sight: Sight, value: string, nowMs: number): void {
   const record = recordIn(value)
   if (record === undefined) return
   for (const id of idsIn(value)) sight.ids.add(id)
+  noteNames(sight, record)
   if (record.isRemoved) letGo(sight, record.username, nowMs)
   else if (!sight.met.has(record.username)) sight.met.set(record.username, 'read')
 }
 
+function noteNames({ parameterNames }: Sight, record: StoredRecord): void {
+  const names = parameterNames.get(record.username) ?? new Set()
+  parameterNames.set(record.username, names)
+  for (const name of parameterNamesIn(record)) names.add(name)
+}
+
 function noteWrite(sight: Sight, value: string, nowMs: number): void {
   const record = recordIn(value)
+  if (record !== undefined) noteNames(sight, record)
   if (record?.isRemoved) letGo(sight, record.username, nowMs)
   else if (record !== undefined && !sight.met.has(record.username)) sight.met.set(record.username, 'written')
 }

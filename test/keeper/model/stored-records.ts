@@ -3,7 +3,11 @@
 /** The record of a user. */
 export interface StoredRecord {
   readonly username: string
-  readonly subscriptions: readonly { readonly id?: number; readonly isOutcomeUnknown?: boolean }[]
+  readonly subscriptions: readonly {
+    readonly id?: number
+    readonly isOutcomeUnknown?: boolean
+    readonly parameterNames?: readonly string[]
+  }[]
   /** Written before each request: which call is about to be sent. */
   readonly claim?: { readonly by: string; readonly nonce: string; readonly call: string }
   readonly isRemoved?: boolean
@@ -22,6 +26,11 @@ export function recordIn(text: string): StoredRecord | undefined {
 export function idsIn(text: string): readonly number[] {
   const subscriptions = recordIn(text)?.subscriptions ?? []
   return subscriptions.flatMap(({ id }) => (id === undefined ? [] : [id]))
+}
+
+/** Names of the parameters and headers that a user's subscriptions may have. */
+export function parameterNamesIn({ subscriptions }: StoredRecord): readonly string[] {
+  return subscriptions.flatMap(({ parameterNames = [] }) => parameterNames)
 }
 
 /** Whether the record says that a subscription may exist whose id it does not know. */

@@ -181,11 +181,13 @@ function rotate(world: World): void {
 }
 
 /**
- * Whether everybody can know that what is deployed now is newer. Of two that are given in the same moment nobody can;
- * and a rotation is followed by the deployment of its values, and not of others, until it has reached the store.
+ * Whether everybody can know that what is deployed now is newer. Of two that are given in the same moment nobody can, and
+ * of two that start while the store fails, the last one to reach it wins, by rule 10 of the design. A rotation is followed
+ * by the deployment of its values, and not of others, until it has reached the store.
  */
-function isOrderKnown({ configuredAtMs, rotatedAtMs, rotating, time, store }: World): boolean {
-  if (configuredAtMs === time.nowMs) return false
+function isOrderKnown({ configuredAtMs, nodes, rotatedAtMs, rotating, time, store }: World): boolean {
+  if (configuredAtMs === time.nowMs || !nodes.every(({ process }) => store.hasAnnounced(process)))
+    return false
   if (rotatedAtMs !== configuredAtMs) return true
   // A process that sleeps rotates when it wakes up.
   const isRotating = [...rotating].some(({ isDead }) => !isDead)

@@ -31,7 +31,10 @@ function problemsOf(world: World, username: string): string[] {
   const names = new Set([...Object.keys(subscription.parameters), ...Object.keys(parameters ?? {})])
   for (const name of names) {
     const value = subscription.parameters[name]
-    if (value !== parameters?.[name]) problems.push(`${username} has ${value} as the parameter ${name}`)
+    // What nobody knows of cannot be taken away.
+    const isUnknown = parameters?.[name] === undefined && world.knowledge.isNameLost(subscription, name)
+    if (value !== parameters?.[name] && !isUnknown)
+      problems.push(`${username} has ${value} as the parameter ${name}`)
   }
   return problems
 }

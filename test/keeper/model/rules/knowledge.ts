@@ -1,6 +1,6 @@
 /** What the store and the living processes know of the users, and what the last of them has taken along. */
 import { isKept, type ModelSubscription } from '../service.js'
-import { hasUnknownOutcome } from '../stored-records.js'
+import { hasUnknownOutcome, parameterNamesIn } from '../stored-records.js'
 import type { VirtualProcess } from '../virtual-process.js'
 import type { Node, World } from '../world.js'
 
@@ -15,6 +15,8 @@ export class Knowledge {
    * subscription before by a 409, and what it wrote then is newer than what the others know.
    */
   readonly unprovableIds = new Set<number>()
+  /** The subscriptions with a parameter of which no store and no living process knew any more. */
+  readonly #lostNames = new Set<string>()
   /** The users of whom a process, when it started or the store lost all, neither knew nor found anything. */
   readonly #unmet = new Map<VirtualProcess, Set<string>>()
 
@@ -31,6 +33,7 @@ export class Knowledge {
     if (!store.hasLost) return
     const nodes = currentNodes(this.#world)
     const kept = service.subscriptions.filter(isKept)
+    for (const each of kept) if (each.end === undefined) this.#noteLostNames(each, nodes)
     for (const { id, end, parameters, usernames } of kept) {
       const isSuspected = usernames.some((username) => {
         const record = store.record(username)
@@ -51,6 +54,22 @@ export class Knowledge {
         const unmet = this.#unmet.get(process) ?? new Set()
         this.#unmet.set(process, unmet.add(username))
       }
+    }
+  }
+
+  /** Whether no store and no living process knew any more, for a moment, that a subscription has a parameter. */
+  isNameLost({ id }: ModelSubscription, name: string): boolean {
+    return this.#lostNames.has(`${id} ${name}`)
+  }
+
+  #noteLostNames({ id, parameters, usernames }: ModelSubscription, nodes: readonly Node[]): void {
+    const { store } = this.#world
+    const [username = ''] = usernames
+    const record = store.record(username)
+    const stored = record === undefined ? [] : parameterNamesIn(record)
+    for (const name of Object.keys(parameters)) {
+      const isKnown = nodes.some(({ process }) => store.hasShownName(process, username, name))
+      if (!stored.includes(name) && !isKnown) this.#lostNames.add(`${id} ${name}`)
     }
   }
 
