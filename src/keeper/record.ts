@@ -210,9 +210,10 @@ export function withUnknownGeneration(record: UserRecord): UserRecord {
 export function withLost(record: UserRecord, { subscriptions }: UserRecord): UserRecord {
   const lost = subscriptions.filter((each) => outlasts(each, stateOf(record, specKey(each))))
   if (lost.length === 0) return record
-  const { isRemoved: isEnding, ...others } = record
+  const { isRemoved, ...others } = record
   return lost.reduce<UserRecord>((merged, state) => {
-    const { isOutcomeUnknown } = stateOf(record, specKey(state)) ?? {}
+    const isOutcomeUnknown = state.isOutcomeUnknown ?? stateOf(record, specKey(state))?.isOutcomeUnknown
+    const isEnding = state.isEnding ?? isRemoved
     return withState(merged, { ...state, generation: 0, isOutcomeUnknown, isEnding })
   }, others)
 }

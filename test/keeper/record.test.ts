@@ -5,12 +5,15 @@ import {
   earlierStamp,
   laterStamp,
   newRecord,
+  outlasts,
   overlaps,
   parseRecord,
+  type SubscriptionState,
   stateOf,
   type UserRecord,
   withDelivery,
   withIntent,
+  withLost,
   withState,
   withUnknownGeneration,
   withUnknownOutcome,
@@ -51,6 +54,52 @@ describe('the text of a record', () => {
     ['more than 64 KiB', { ...record, username: 'x'.repeat(70_000) }],
   ])('with %s is none', (_name, value) => {
     expect(parseRecord(typeof value === 'string' ? value : JSON.stringify(value))).toBeUndefined()
+  })
+})
+
+describe('what a lost store said of a subscription', () => {
+  const another = { ...known, id: 6 }
+
+  test.each<[string, SubscriptionState, SubscriptionState | undefined, boolean]>([
+    ['is believed where the new one says nothing', known, undefined, true],
+    ['is believed if it was proven later', { ...known, provenAt: 501 }, another, true],
+    ['is believed if the other one was never proven', known, { ...another, provenAt: undefined }, true],
+    ['is not believed if the other one was proven later', known, { ...another, provenAt: 501 }, false],
+    ['is no news of the same id', { ...known, provenAt: 501 }, { ...known, isGone: true }, false],
+    ['is nothing if it had ended', { ...known, isGone: true }, undefined, false],
+    ['is nothing without an id', { ...known, id: undefined }, undefined, false],
+  ])('%s', (_name, lost, present, expected) => {
+    expect(outlasts(lost, present)).toBe(expected)
+  })
+
+  test('is added to what the new one says, of unknown generation', () => {
+    const lost = recordOf(known, { ...known, ...moved, id: 7 })
+    const present = { ...another, provenAt: 501 }
+    expect(withLost(recordOf(present), lost).subscriptions).toEqual([
+      present,
+      { ...known, ...moved, id: 7, generation: 0 },
+    ])
+  })
+
+  test('takes the place of what was proven earlier, and keeps that a create was not answered', () => {
+    const { subscriptions } = withLost(
+      recordOf({ ...spec, generation: 0, parameterNames: [], isOutcomeUnknown: true }),
+      record,
+    )
+    expect(subscriptions).toEqual([{ ...known, generation: 0, isOutcomeUnknown: true }])
+  })
+
+  test('keeps what it said of calls without an answer', () => {
+    const unsettled = { ...known, isOutcomeUnknown: true, isEnding: true } as const
+    expect(withLost(recordOf(), recordOf(unsettled)).subscriptions).toEqual([{ ...unsettled, generation: 0 }])
+  })
+
+  test('may have been ended by whoever left a tombstone, which is none then', () => {
+    const tombstone: UserRecord = { ...recordOf(), isRemoved: true }
+    const merged = withLost(tombstone, record)
+    expect(merged.isRemoved).toBeUndefined()
+    expect(merged.subscriptions).toEqual([{ ...known, generation: 0, isEnding: true }])
+    expect(withLost(tombstone, recordOf())).toBe(tombstone)
   })
 })
 
