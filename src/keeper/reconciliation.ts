@@ -115,9 +115,9 @@ export class Reconciliation {
 
   /** Reads the record and what it means now. @returns how the reconciliation ends, if nothing is to be called */
   async #prepare(): Promise<End | undefined> {
-    const { incidents, newest, records, store } = this.#parts
+    const { incidents, members, newest, records, roster, store } = this.#parts
     const user = this.#user
-    const { seenSince } = user
+    const { seenSince, username } = user
     const news = await records.read(user)
     const isAhead = () => (user.record?.generation ?? 0) > newest.generation
     // Another process writes the configuration before any record.
@@ -133,18 +133,26 @@ export class Reconciliation {
     if (isLeft && !isStale && !mayRenew) return claimed(user)
     this.#isUnsettled = isLeft && !isStale
     let record = stored && isLeft ? withUnknownOutcome(stored) : stored
-    // Whoever left the claim, or the tombstone, may have taken the name out.
-    if (stored?.isRemoved || (isLeft && claim.call === 'forget')) user.isMember = false
+    // The process that left the claim may have taken the name out.
+    if (isLeft && claim.call === 'forget') user.isMember = false
+    if (stored?.isRemoved) {
+      user.isMember = await members.has(username)
+      // Another process has taken out a name that the roster had: only a roster that was asked after that counts.
+      if (user.isWanted && !user.isMember && roster.readSince <= user.textSince) {
+        await roster.readAgain()
+        return { kind: 'claimed', dueFrom: performance.now() + claimLookMs }
+      }
+    }
     if (record !== undefined && isAhead()) {
       store.reportLoss(seenSince)
       record = withUnknownGeneration(record)
     }
     if (record !== undefined && user.beforeLoss !== undefined) record = withLost(record, user.beforeLoss)
-    if (record?.isRemoved) {
-      const end = await this.#endOfRemoved(record)
-      if (end !== undefined) return end
+    if (record?.isRemoved && !user.isWanted) {
+      // The process that left the tombstone may have died before it could take the name out.
+      return user.isMember ? this.#forget(record) : { kind: 'removed' }
     }
-    if (record === undefined || record.isRemoved) record = newRecord(user.username, record)
+    if (record === undefined || record.isRemoved) record = newRecord(username, record)
     if (this.#purpose.kind === 'due' && news.isTried) return { kind: 'tried' }
     const delivery = user.proofByDelivery
     if (delivery !== undefined) {
@@ -154,23 +162,6 @@ export class Reconciliation {
     this.#record = record
     this.#wantsProof = this.#isProofDue(news)
     this.#suspectsEnd = user.provenSince < incidents.lastEndSince
-    return undefined
-  }
-
-  /** Of a user who has a tombstone: how the reconciliation ends, unless the user is to be met anew. */
-  async #endOfRemoved(tombstone: UserRecord): Promise<End | undefined> {
-    const { members, roster } = this.#parts
-    const user = this.#user
-    if (!user.isWanted) {
-      // The process that left the tombstone may have died before it could take the name out.
-      return (await members.has(user.username)) ? this.#forget(tombstone) : { kind: 'removed' }
-    }
-    // Only a roster that was asked after the removal brings a user back. A version is a time of the wall clock, which may
-    // be wrong: one more reading is enough.
-    if (roster.readAt <= tombstone.version && roster.readSince <= user.textSince) {
-      await roster.readAgain()
-      return { kind: 'claimed', dueFrom: performance.now() + claimLookMs }
-    }
     return undefined
   }
 

@@ -208,7 +208,7 @@ export function withUnknownGeneration(record: UserRecord): UserRecord {
 
 /** With what a store that was lost knew, and the new one does not. Who left a tombstone may have ended it. */
 export function withLost(record: UserRecord, { subscriptions }: UserRecord): UserRecord {
-  const lost = subscriptions.filter((each) => outlasts(each, stateOf(record, specKey(each))))
+  const lost = subscriptions.filter((each) => outlasts(each, rivalOf(record, each)))
   if (lost.length === 0) return record
   const { isRemoved, ...others } = record
   return lost.reduce<UserRecord>((merged, state) => {
@@ -216,6 +216,11 @@ export function withLost(record: UserRecord, { subscriptions }: UserRecord): Use
     const isEnding = state.isEnding ?? isRemoved
     return withState(merged, { ...state, generation: 0, isOutcomeUnknown, isEnding })
   }, others)
+}
+
+/** Of the same spec, or of another one that cannot exist beside it. */
+export function rivalOf(record: UserRecord | undefined, spec: Spec): SubscriptionState | undefined {
+  return stateOf(record, specKey(spec)) ?? record?.subscriptions.find((each) => overlaps(each, spec))
 }
 
 /** Whether to believe what a lost store said of a subscription rather than what the new one says: it was proven later. */

@@ -14,8 +14,7 @@ import {
   outlasts,
   parseRecord,
   pastStamp,
-  specKey,
-  stateOf,
+  rivalOf,
   type UserRecord,
   withLost,
   withUnknownGeneration,
@@ -226,11 +225,11 @@ export class Records {
     const { beforeLoss, present, record, username } = user
     if (beforeLoss === undefined) return
     const unmet = beforeLoss.subscriptions.filter((each) => {
-      const state = stateOf(record, specKey(each))
-      return !isThere(state) || outlasts(each, state)
+      const rival = rivalOf(record, each)
+      return !isThere(rival) || outlasts(each, rival)
     })
     user.beforeLoss = unmet.length > 0 ? { ...beforeLoss, subscriptions: unmet } : undefined
-    const before = stateOf(beforeLoss, this.#parts.newest.own.key)
+    const before = rivalOf(beforeLoss, this.#parts.newest.own.spec)
     if (before?.id === undefined || !isThere(present)) return
     if (before.id === present.id || outlasts(before, present)) return
     const now = Date.now()

@@ -3,7 +3,7 @@ import { messageOf } from '../shared/text.js'
 import { withTimeLimit } from '../shared/time-limit.js'
 import type { Members, Standing } from './members.js'
 import type { Problems } from './reporter.js'
-import { type Instant, presentInstant, rosterTimeoutMs } from './timing.js'
+import { rosterTimeoutMs } from './timing.js'
 import type { SubscriptionKeeperOptions } from './types.js'
 import type { Users } from './users.js'
 
@@ -31,7 +31,7 @@ export interface RosterParts {
 
 export class Roster {
   readonly #parts: RosterParts
-  #lastRead: Instant = { since: Number.NEGATIVE_INFINITY, at: Number.NEGATIVE_INFINITY }
+  #readSince = Number.NEGATIVE_INFINITY
   #readsInProgress = 0
 
   constructor(parts: RosterParts) {
@@ -40,12 +40,7 @@ export class Roster {
 
   /** When the last reading began that was finished; monotonic. */
   get readSince(): number {
-    return this.#lastRead.since
-  }
-
-  /** The same time by the wall clock. */
-  get readAt(): number {
-    return this.#lastRead.at
+    return this.#readSince
   }
 
   get isBeingRead(): boolean {
@@ -54,10 +49,10 @@ export class Roster {
 
   /** @throws StoreUnavailable */
   async read(request: RosterRequest = {}): Promise<void> {
-    const began = presentInstant()
+    const since = performance.now()
     this.#readsInProgress++
     try {
-      await this.#apply(request, began)
+      await this.#apply(request, since)
     } finally {
       this.#readsInProgress--
     }
@@ -65,19 +60,19 @@ export class Roster {
 
   /** Reads the roster once more, unless that was done a moment ago. @throws StoreUnavailable */
   async readAgain(): Promise<void> {
-    if (this.isBeingRead || performance.now() - this.readSince < readAgainMs) return
+    if (this.isBeingRead || performance.now() - this.#readSince < readAgainMs) return
     await this.read()
   }
 
-  async #apply({ allowRemovals = false, wantsNobody = false }: RosterRequest, began: Instant): Promise<void> {
+  async #apply({ allowRemovals = false, wantsNobody = false }: RosterRequest, since: number): Promise<void> {
     const { members, problems, users } = this.#parts
     // Before the roster is asked: a user that another process adds meanwhile must not look like one that has left.
     const { standings, isReadable } = await members.readAll()
     const names = wantsNobody ? new Set<string>() : await this.ask()
     // An answer that a later question has overtaken says nothing about users that came since.
-    const isOvertaken = began.since <= this.readSince && !allowRemovals && !wantsNobody
+    const isOvertaken = since <= this.#readSince && !allowRemovals && !wantsNobody
     if (isOvertaken) return
-    this.#lastRead = began
+    this.#readSince = since
     const isBelieved = wantsNobody || (names !== undefined && this.#believes(names, standings, allowRemovals))
     const entering = new Map<string, Standing>()
     const usersNames = Array.from(users, ({ username }) => username)

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { NetworkOutcome } from './model/network-outcomes.js'
 import { problemsAtTheService } from './model/rules/final-state.js'
 import { gapsNotReported } from './model/rules/gaps.js'
+import { isKept } from './model/service.js'
 import {
   agents,
   codes,
@@ -268,6 +269,21 @@ test('what a new process did not know of is ended, even if the process that reme
   await world.time.advance(5 * minute)
   expect(problemsAtTheService(world)).toEqual([])
   expect(world.store.isKeptForGood('agent1')).toBe(false)
+})
+
+test('what was ended to make room is in a gap, though another process on an emptied store fills the room', async () => {
+  const world = await settledWorld({ users: 1 })
+  world.configure({ ...defaultConfiguration, notificationTypes: ['behavioral', 'conversation-ai'] })
+  const node = world.start()
+  while (world.service.activeFor('agent0').some(isKept)) await world.time.advance(1)
+  node.process.suspend()
+  world.store.forget()
+  await world.settled(world.start(), (keeper) => keeper.sweep())
+  node.process.resume()
+  await world.time.advance(1.1 * interval)
+  expect(world.gaps.map(({ process, what }) => [process, what.cause])).toEqual([[node.process, 'replaced']])
+  expect(gapsNotReported(world)).toEqual([])
+  expect(problemsAtTheService(world)).toEqual([])
 })
 
 test('an id that a process remembers from before two losses is proven by id before it is believed', async () => {

@@ -12,11 +12,8 @@ interface Restore {
 export function restoresTooSoon(world: World): string[] {
   const problems: string[] = []
   const chains = new Map<string, Restore>()
-  for (const gap of world.gaps) {
-    const { what, atMs, node, process } = gap
-    if (what.cause !== 'ended') continue
-    // The end of a subscription with an earlier callback URL is found by an unsubscribe: nothing is restored then.
-    if (lastRequest(world, process, what.username, atMs)?.kind === 'unsubscribe') continue
+  for (const gap of restores(world)) {
+    const { what, atMs, node } = gap
     for (const key of [`${node} ${what.username}`, `all ${what.username}`]) {
       const last = chains.get(key)
       const isNext = last !== undefined && isNextOf(world, last.gap, gap)
@@ -30,6 +27,19 @@ export function restoresTooSoon(world: World): string[] {
     }
   }
   return problems
+}
+
+/** Gaps that were ended by a restore, and when that was: a process that stands still reports it late. */
+function restores(world: World): Reported<KeeperGap>[] {
+  const restoring = world.gaps.filter(({ what, process, atMs }) => {
+    // The end of a subscription with an earlier callback URL is found by an unsubscribe: nothing is restored then.
+    return what.cause === 'ended' && lastRequest(world, process, what.username, atMs)?.kind !== 'unsubscribe'
+  })
+  const dated = restoring.map((gap) => {
+    const made = world.service.subscriptions.find(({ id }) => id === gap.what.subscriptionId)
+    return { ...gap, atMs: made?.createdAtMs ?? gap.atMs }
+  })
+  return dated.sort((one, other) => one.atMs - other.atMs)
 }
 
 /** How long it takes until every process knows of a delivery, besides an interval: it may be of an id that is news, too. */
