@@ -165,7 +165,8 @@ function afterUnsubscribe(
     return { record: { ...ended, interruption }, learnt }
   }
   const successor = stateOf(record, facts.key)
-  if (answer.kind !== 'not-found' || successor?.id === undefined) return { record: ended, learnt }
+  if (answer.kind !== 'not-found' || successor?.id === undefined || state.isEnding)
+    return { record: ended, learnt }
   // The subscription had ended before its successor was there.
   const gap = gapBetween(record.username, state.provenAt, successor.id, 'ended', times)
   return { record: ended, learnt, report: { gap, end: endOf(record) } }

@@ -21,8 +21,8 @@ const storedConfigurationSchema = z
   .object({
     /** When the configuration was announced, in ms since 1970, or one more than the highest generation known then. */
     generation: generationSchema,
-    /** The generation in which it was deployed: rotations keep that, and a later deployment is newer than all of them. */
-    deployed: generationSchema,
+    /** Of a rotation: the generation that was deployed. A later deployment is newer than it, whenever it was rotated. */
+    deployed: generationSchema.optional(),
     salt: z.string(),
     /** Of parameters and headers. */
     hash: z.string(),
@@ -199,7 +199,9 @@ export class NewestConfiguration {
     const hasRotated = isBehind
       ? this.#rotated.length > 0 && !this.#isSuperseded
       : await this.#isRotated(stored)
-    const mayAnnounce = announced === undefined || hasRotated
+    // Records may have the generation of what is older all the same.
+    const isOvertaken = isBehind && (stored?.generation ?? 0) > this.generation
+    const mayAnnounce = announced === undefined || hasRotated || isOvertaken
     if (!mayAnnounce && !isBehind) {
       this.#supersede()
       return true
@@ -244,14 +246,19 @@ function successorOf(
   const after = [announced, stored].map((each) => (each?.generation ?? 0) + 1)
   const generation = Math.max(Date.now(), ...after)
   const salt = stored?.salt ?? announced?.salt ?? randomBytes(16).toString('base64url')
-  return own.toStored({ generation, deployed: announced?.deployed ?? generation, salt })
+  const deployed = announced && Math.max(deploymentOf(announced), deploymentOf(stored))
+  return own.toStored({ generation, deployed, salt })
 }
 
 /** A rotation of what was deployed earlier is older, too. */
 function isOlder(stored: StoredConfiguration, announced: StoredConfiguration | undefined): boolean {
   if (announced === undefined) return false
-  if (stored.deployed !== announced.deployed) return stored.deployed < announced.deployed
-  return stored.generation < announced.generation
+  const laterMs = deploymentOf(stored) - deploymentOf(announced)
+  return laterMs === 0 ? stored.generation < announced.generation : laterMs < 0
+}
+
+function deploymentOf(stored: StoredConfiguration | undefined): number {
+  return stored?.deployed ?? stored?.generation ?? 0
 }
 
 const supersededMessage =

@@ -147,13 +147,15 @@ export class Reconciliation {
       store.reportLoss(seenSince)
       record = withUnknownGeneration(record)
     }
-    if (record !== undefined && user.beforeLoss !== undefined) record = withLost(record, user.beforeLoss)
+    if (record !== undefined) record = this.#withLost(record)
     if (record?.isRemoved && !user.isWanted) {
       // The process that left the tombstone may have died before it could take the name out.
       return user.isMember ? this.#forget(record) : { kind: 'removed' }
     }
     if (record === undefined || record.isRemoved) record = newRecord(username, record)
-    if (this.#purpose.kind === 'due' && news.isTried) return { kind: 'tried' }
+    // Who knows what the others have lost tries it all the same.
+    if (this.#purpose.kind === 'due' && news.isTried && user.beforeLoss === undefined)
+      return { kind: 'tried' }
     const delivery = user.proofByDelivery
     if (delivery !== undefined) {
       const stamps = { provenAt: delivery.at - deliveryLagMs, deliveryAt: delivery.at }
@@ -163,6 +165,11 @@ export class Reconciliation {
     this.#wantsProof = this.#isProofDue(news)
     this.#suspectsEnd = user.provenSince < incidents.lastEndSince
     return undefined
+  }
+
+  #withLost(record: UserRecord): UserRecord {
+    const { beforeLoss } = this.#user
+    return beforeLoss === undefined ? record : withLost(record, beforeLoss)
   }
 
   #isProofDue({ isProven }: News): boolean {
@@ -185,6 +192,7 @@ export class Reconciliation {
 
   async #makeCalls(): Promise<End> {
     for (;;) {
+      this.#record = this.#withLost(this.#record)
       const facts = this.#facts()
       const step = decide(this.#record, this.#learnt, facts)
       if (step.kind === 'drop') this.#record = withoutState(this.#record, step.key)

@@ -58,6 +58,8 @@ const recordSchema = z
     version: countSchema,
     /** Names the lineage: what is written anew after a loss has another. */
     born: z.string(),
+    /** What a process knew that wrote it anew. */
+    continues: z.object({ born: z.string(), version: countSchema }).readonly().optional(),
     username: z.string(),
     /** The newest generation that any process which wrote the record knew. */
     generation: countSchema,
@@ -115,6 +117,7 @@ export function newRecord(username: string, earlier?: UserRecord): UserRecord {
   return {
     version: earlier?.version ?? 0,
     born: earlier?.born ?? newLineage(),
+    ...(earlier?.continues && { continues: earlier.continues }),
     username,
     generation: earlier?.generation ?? 0,
     subscriptions: [],
@@ -124,8 +127,20 @@ export function newRecord(username: string, earlier?: UserRecord): UserRecord {
   }
 }
 
-export function newLineage(): string {
+function newLineage(): string {
   return randomUUID().slice(0, 8)
+}
+
+/** What this process knows, written anew: whatever else was known is another lineage. Only an update by id proves it now. */
+export function continued(known: UserRecord): UserRecord {
+  const { born, version } = known
+  return { ...withUnknownGeneration(known), born: newLineage(), continues: { born, version } }
+}
+
+/** Whether whoever wrote the record knew the earlier one. */
+export function follows(record: UserRecord, earlier: UserRecord): boolean {
+  const known = record.born === earlier.born ? record : record.continues
+  return known?.born === earlier.born && known.version >= earlier.version
 }
 
 /** Names a spec in a record. */
@@ -223,10 +238,9 @@ export function rivalOf(record: UserRecord | undefined, spec: Spec): Subscriptio
   return stateOf(record, specKey(spec)) ?? record?.subscriptions.find((each) => overlaps(each, spec))
 }
 
-/** Whether to believe what a lost store said of a subscription rather than what the new one says: it was proven later. */
-export function outlasts(lost: SubscriptionState, present: SubscriptionState | undefined): boolean {
-  if (!isThere(lost) || lost.id === present?.id) return false
-  return present === undefined || (lost.provenAt ?? 0) > (present.provenAt ?? 0)
+/** Whether what a lost store said of a subscription is to be tried: the new one says nothing of it, or that it is gone. */
+function outlasts(lost: SubscriptionState, present: SubscriptionState | undefined): boolean {
+  return isThere(lost) && !isThere(present) && lost.id !== present?.id
 }
 
 /** A delivery proves that its subscription exists, and that the receiver works. */

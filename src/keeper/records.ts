@@ -8,16 +8,16 @@ import type { Call } from './decide.js'
 import type { KeeperStore } from './keeper-store.js'
 import {
   type Claim,
+  continued,
+  follows,
   isThere,
-  newLineage,
   newRecord,
-  outlasts,
   parseRecord,
   pastStamp,
   rivalOf,
+  type SubscriptionState,
   type UserRecord,
   withLost,
-  withUnknownGeneration,
 } from './record.js'
 import type { Reporter } from './reporter.js'
 import { restoreWaitMs, tombstoneMs } from './timing.js'
@@ -70,12 +70,11 @@ export class Records {
     }
     if (known === undefined) return this.#take(user, text, value)
     if (isDamaged || value === undefined) return this.#putBack(user, known, text)
-    const isOther = value.born !== known.born
-    const isOlder = !isOther && value.version < known.version
-    // A claim of another process in an older copy may be of a call that is in flight now.
-    if (isOlder && (value.claim?.by ?? this.by) === this.by) return this.#putBack(user, known, text)
-    if (isOther || isOlder) {
-      this.#parts.store.reportLoss(user.seenSince)
+    if (!follows(value, known)) {
+      // A claim of another process in an older copy may be of a call that is in flight now.
+      const mayPutBack = (value.claim?.by ?? this.by) === this.by
+      if (mayPutBack && follows(known, value)) return this.#putBack(user, known, text)
+      store.reportLoss(user.seenSince)
       user.beforeLoss = withLost(known, user.beforeLoss ?? known)
     }
     return this.#take(user, text, value)
@@ -164,7 +163,7 @@ export class Records {
     if (!(await store.compareAndSet(user.key, expected, text, ttlMs))) throw new RecordChanged()
     users.trackIds(user, user.record, next)
     user.setRecord(next, text, newest.own.key)
-    this.#reportGapOfLoss(user)
+    this.#compareWithLost(user)
   }
 
   #take(user: User, text: string | undefined, record: UserRecord | undefined): News {
@@ -174,7 +173,7 @@ export class Records {
     users.trackIds(user, before, record)
     const { present, seenSince } = user
     user.setRecord(record, text, newest.own.key)
-    this.#reportGapOfLoss(user)
+    this.#compareWithLost(user)
     if (record === undefined) return noNews
     // A delivery saves a proof, and not the look at what becomes of a claim.
     if (record.claim !== undefined) user.isQuiet = false
@@ -207,31 +206,30 @@ export class Records {
     this.#parts.store.resolve(user.key)
   }
 
-  /**
-   * What this process knows is no longer there: it is written again. Others may have known more: for them it is another
-   * lineage, and an update by id proves it anew.
-   */
+  /** What this process knows is no longer there: it is written again. */
   async #putBack(user: User, known: UserRecord, present: string | undefined): Promise<News> {
     const { seenSince } = user
-    const record = { ...withUnknownGeneration(known), born: newLineage() }
-    await this.#write(user, record, { expected: present })
+    await this.#write(user, continued(known), { expected: present })
     await this.#parts.store.verify(user.key)
     this.#parts.store.reportLoss(seenSince)
     return noNews
   }
 
-  /** Only a process that knows what the lost store said can know that there was a gap. */
-  #reportGapOfLoss(user: User): void {
+  /**
+   * What the lost store said is forgotten as soon as the new one knows it for certain. Only a process that has not
+   * forgotten it can know that there was a gap, if whoever wrote the record did not.
+   */
+  #compareWithLost(user: User): void {
     const { beforeLoss, present, record, username } = user
     if (beforeLoss === undefined) return
     const unmet = beforeLoss.subscriptions.filter((each) => {
       const rival = rivalOf(record, each)
-      return !isThere(rival) || outlasts(each, rival)
+      return rival?.id !== each.id && !isCertain(rival)
     })
     user.beforeLoss = unmet.length > 0 ? { ...beforeLoss, subscriptions: unmet } : undefined
     const before = rivalOf(beforeLoss, this.#parts.newest.own.spec)
-    if (before?.id === undefined || !isThere(present)) return
-    if (before.id === present.id || outlasts(before, present)) return
+    if (before?.id === undefined || !isCertain(present) || before.id === present.id) return
+    if (record?.continues?.born === beforeLoss.born) return
     const now = Date.now()
     this.#parts.reporter.reportGap({
       username,
@@ -241,6 +239,12 @@ export class Records {
       cause: 'replaced',
     })
   }
+}
+
+function isCertain(
+  state: SubscriptionState | undefined,
+): state is SubscriptionState & { readonly id: number } {
+  return isThere(state) && state.generation > 0
 }
 
 /** A record that names another user was not written for this one. */

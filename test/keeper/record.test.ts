@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
   type Claim,
+  continued,
   differsNotably,
   earlierStamp,
+  follows,
   laterStamp,
   newRecord,
-  outlasts,
   overlaps,
   parseRecord,
   type SubscriptionState,
@@ -18,7 +19,7 @@ import {
   withUnknownGeneration,
   withUnknownOutcome,
 } from '../../src/keeper/record.js'
-import { key, known, moved, recordOf, spec } from './fixtures.js'
+import { key, known, moved, recordOf, spec, wider } from './fixtures.js'
 
 const record = recordOf(known)
 
@@ -57,36 +58,65 @@ describe('the text of a record', () => {
   })
 })
 
+describe('whoever wrote a record', () => {
+  const earlier = { ...record, born: 'one', version: 5 }
+  const anew = continued(earlier)
+
+  test('knew the earlier versions of its lineage', () => {
+    expect(follows({ ...earlier, version: 6 }, earlier)).toBe(true)
+    expect(follows(earlier, earlier)).toBe(true)
+    expect(follows({ ...earlier, version: 4 }, earlier)).toBe(false)
+  })
+
+  test('knew nothing of another lineage', () => {
+    expect(follows({ ...earlier, born: 'other', version: 6 }, earlier)).toBe(false)
+  })
+
+  test('anew, after a loss, knew the lineage until then, and proves it by an update', () => {
+    expect(follows(anew, earlier)).toBe(true)
+    expect(follows(anew, { ...earlier, version: 4 })).toBe(true)
+    expect(follows(anew, { ...earlier, version: 6 })).toBe(false)
+    expect(follows(earlier, anew)).toBe(false)
+    expect(anew.subscriptions).toEqual([{ ...known, generation: 0 }])
+  })
+
+  test('knew the same when it left a tombstone', () => {
+    expect(follows(newRecord('alice', anew), earlier)).toBe(true)
+  })
+})
+
 describe('what a lost store said of a subscription', () => {
   const another = { ...known, id: 6 }
 
   test.each<[string, SubscriptionState, SubscriptionState | undefined, boolean]>([
-    ['is believed where the new one says nothing', known, undefined, true],
-    ['is believed if it was proven later', { ...known, provenAt: 501 }, another, true],
-    ['is believed if the other one was never proven', known, { ...another, provenAt: undefined }, true],
-    ['is not believed if the other one was proven later', known, { ...another, provenAt: 501 }, false],
-    ['is no news of the same id', { ...known, provenAt: 501 }, { ...known, isGone: true }, false],
+    ['is tried where the new one says nothing', known, undefined, true],
+    ['is tried where the other one is gone', known, { ...another, isGone: true }, true],
+    ['is tried where the id of the other one is not known', known, { ...another, id: undefined }, true],
+    ['is not tried where another one is there', { ...known, provenAt: 501 }, another, false],
+    ['is not tried again where it is gone', known, { ...known, isGone: true }, false],
     ['is nothing if it had ended', { ...known, isGone: true }, undefined, false],
     ['is nothing without an id', { ...known, id: undefined }, undefined, false],
-  ])('%s', (_name, lost, present, expected) => {
-    expect(outlasts(lost, present)).toBe(expected)
+  ])('%s', (_name, lost, present, isTried) => {
+    const before = recordOf(...(present ? [present] : []))
+    const { subscriptions } = withLost(before, recordOf(lost))
+    expect(subscriptions).toEqual(isTried ? [{ ...lost, generation: 0 }] : before.subscriptions)
   })
 
-  test('is added to what the new one says, of unknown generation', () => {
-    const lost = recordOf(known, { ...known, ...moved, id: 7 })
-    const present = { ...another, provenAt: 501 }
-    expect(withLost(recordOf(present), lost).subscriptions).toEqual([
-      present,
-      { ...known, ...moved, id: 7, generation: 0 },
+  test('is tried beside what is there and does not overlap', () => {
+    const present = { ...known, ...moved, id: 7 }
+    expect(withLost(recordOf(present), record).subscriptions).toEqual([present, { ...known, generation: 0 }])
+  })
+
+  test('is not tried where another one that overlaps is there', () => {
+    const present = { ...known, ...wider, id: 7 }
+    expect(withLost(recordOf(present), record).subscriptions).toEqual([present])
+  })
+
+  test('keeps that a create was not answered', () => {
+    const unknown = { ...spec, generation: 0, parameterNames: [], isOutcomeUnknown: true } as const
+    expect(withLost(recordOf(unknown), record).subscriptions).toEqual([
+      { ...known, generation: 0, isOutcomeUnknown: true },
     ])
-  })
-
-  test('takes the place of what was proven earlier, and keeps that a create was not answered', () => {
-    const { subscriptions } = withLost(
-      recordOf({ ...spec, generation: 0, parameterNames: [], isOutcomeUnknown: true }),
-      record,
-    )
-    expect(subscriptions).toEqual([{ ...known, generation: 0, isOutcomeUnknown: true }])
   })
 
   test('keeps what it said of calls without an answer', () => {
