@@ -89,12 +89,13 @@ export class User {
     return present.isGone && lastDelivery.since - deliveryLagMs <= this.goneSince ? undefined : lastDelivery
   }
 
-  /** Whether the last delivery proves what other processes should know. */
+  /** Whether the last delivery proves what other processes should know, or saves no further look at what they do. */
   hasDeliveryNews(sweepIntervalMs: number): boolean {
-    const { present, proofByDelivery, record } = this
+    const { present, proofByDelivery, record, seenSince } = this
     if (proofByDelivery === undefined || record === undefined) return false
     const newsMs = proofByDelivery.at - deliveryLagMs - (present?.provenAt ?? never)
-    return record.restoresSinceDelivery > 0 || newsMs >= sweepIntervalMs / 2
+    const unseenMs = proofByDelivery.since - seenSince
+    return record.restoresSinceDelivery > 0 || newsMs >= sweepIntervalMs / 2 || unseenMs >= sweepIntervalMs
   }
 
   /** What users of the keeper see. */

@@ -428,3 +428,21 @@ test('a user whose claim was left standing is active again in a process that get
   }
   expect(kept()).toMatchObject({ subscriptionId, state: 'active' })
 })
+
+test('a claim that was left behind is found by a process that gets all deliveries, and whose clock is a day behind', async () => {
+  const world = await settledWorld({ users: 1 })
+  const delivering = nodeOf(world)
+  delivering.process.jumpWallClock(-86_400_000)
+  world.nextOutcomes.push({ kind: 'silent', effectAfterMs: undefined })
+  const crashing = world.start()
+  while (world.store.record('agent0')?.claim === undefined) await world.time.advance(1)
+  await world.time.advance(second)
+  world.kill(crashing)
+  for (let passed = 0; passed <= (interval * 16) / 15; passed += minute) {
+    world.callback('agent0')
+    await world.time.advance(minute)
+  }
+  await world.time.advance(2 * minute)
+  expect(world.store.record('agent0')?.claim).toBeUndefined()
+  expect(problemsAtTheService(world)).toEqual([])
+})
