@@ -60,10 +60,8 @@ export interface Facts {
   readonly mayReplace: boolean
   /** Whether to prove that the subscription exists. */
   readonly wantsProof: boolean
-  /** Whether that proof is to go by id. */
+  /** Whether that proof is to go by id, where there are parameters. */
   readonly wantsProofById: boolean
-  /** Whether others were found ended since the last proof: a plain create restores in one call. */
-  readonly suspectsEnd: boolean
 }
 
 export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
@@ -105,15 +103,9 @@ function keep(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (hasSurplus(state, facts)) return recreate(key, true)
   if (mayUpdate && state.generation !== facts.generation) return update
   if (learnt.isProven || !facts.wantsProof) return { kind: 'done' }
-  return probe(update, facts)
-}
-
-/** A plain create proves and restores in one call; an update proves by id, and restores nothing. */
-function probe(update: Step, facts: Facts): Step {
-  const mayUpdate = facts.names.length > 0
+  // A plain create proves and restores in one call; an update proves by id, and restores nothing.
   const mayRestore = facts.now >= facts.restorableFrom
-  if (mayUpdate && !mayRestore) return update
-  return mayUpdate && facts.wantsProofById && !facts.suspectsEnd ? update : restore(facts)
+  return mayUpdate && (facts.wantsProofById || !mayRestore) ? update : restore(facts)
 }
 
 function restore({ key, now, restorableFrom }: Facts): Step {
@@ -151,6 +143,6 @@ function isInTheWay(state: SubscriptionState, { key, spec }: Facts): boolean {
 }
 
 /** Whether the subscription may have a parameter that is no longer wanted. */
-export function hasSurplus({ parameterNames }: SubscriptionState, { names }: Pick<Facts, 'names'>): boolean {
+export function hasSurplus({ parameterNames }: SubscriptionState, { names }: Facts): boolean {
   return parameterNames.some((name) => !names.includes(name))
 }

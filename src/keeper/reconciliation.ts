@@ -212,6 +212,7 @@ export class Reconciliation {
     const isTest = this.#purpose.kind === 'test'
     const replacedMs = Date.now() - (record.replacedAt ?? Number.NEGATIVE_INFINITY)
     const isIdProbe = record.probes % probesPerIdProof === probesPerIdProof - 1
+    const isNew = stateOf(record, key)?.id !== provenId
     return {
       now: performance.now(),
       isWanted,
@@ -223,9 +224,8 @@ export class Reconciliation {
       replacesExisting: existing === 'replace',
       mayReplace: replacedMs < 0 || replacedMs > replacePauseMs,
       wantsProof: this.#wantsProof,
-      wantsProofById: isTest || isIdProbe || stateOf(record, key)?.id !== provenId,
-      // A test leaves no outcome unknown if it goes by id.
-      suspectsEnd: this.#suspectsEnd && !isTest,
+      // A test leaves no outcome unknown if it goes by id. What has probably ended is restored by a create, in one call.
+      wantsProofById: isTest || (!this.#suspectsEnd && (isIdProbe || isNew)),
     }
   }
 

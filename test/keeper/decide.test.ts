@@ -54,19 +54,7 @@ describe('a wanted user', () => {
     ['whose proof is not due has nothing to do', [known], { facts: { wantsProof: false } }, done],
     ['is proven by a plain create', [known], {}, create],
     ['is proven by id when that is due', [known], { facts: { wantsProofById: true } }, update],
-    [
-      'is proven by a plain create, which restores, where others have ended',
-      [known],
-      { facts: { wantsProofById: true, suspectsEnd: true } },
-      create,
-    ],
     ['is proven by id while a restore has to wait', [known], { facts: later }, update],
-    [
-      'is proven by id while a restore has to wait, also where others have ended',
-      [known],
-      { facts: { ...later, suspectsEnd: true } },
-      update,
-    ],
     [
       'waits with the proof where nothing goes by id',
       [{ ...known, parameterNames: [] }],

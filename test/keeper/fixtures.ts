@@ -22,7 +22,6 @@ export const facts: Facts = {
   mayReplace: true,
   wantsProof: true,
   wantsProofById: false,
-  suspectsEnd: false,
 }
 
 /** A subscription of an earlier generation. */

@@ -55,6 +55,19 @@ describe('a probe', () => {
     expect(kinds.filter((kind) => kind === 'create')).toHaveLength(6)
   })
 
+  test('is a plain create, which restores in one call, once others have ended', async () => {
+    const world = await settledWorld({ users: 20 })
+    // The next probe goes by id.
+    await world.time.advance(2 * interval)
+    const before = world.requests.length
+    world.end(agents(20))
+    await world.time.advance(interval + 2 * minute)
+    const sent = sentSince(world, before)
+    expect(sent.filter((line) => line.endsWith('201'))).toHaveLength(20)
+    // The first end may be found by id.
+    expect(sent.filter((line) => line.endsWith('404')).length).toBeLessThanOrEqual(1)
+  })
+
   test('of a keeper without parameters is a plain create always', async () => {
     const { parameters: _, ...configuration } = defaultConfiguration
     const world = await settledWorld({ users: 1, configuration })
