@@ -7,6 +7,9 @@ import type { Failure, FailureKind } from './call.js'
 import type { Problems } from './reporter.js'
 import { delay, retryWaitMs } from './timing.js'
 
+/** At higher rates windows are shorter than a tenth of a second: the ring stays small. */
+const maxRingRate = 10_000
+
 export class Limiter {
   readonly #circuit: CircuitBreaker
   readonly #windowMs: number
@@ -22,10 +25,8 @@ export class Limiter {
   ) {
     this.#circuit = circuit
     this.#free = concurrency
-    // Windows of a tenth of a second, so that a second does not begin with a burst.
-    const perWindow = Number.isFinite(maxRequestsPerSecond)
-      ? Math.max(1, Math.floor(maxRequestsPerSecond / 10))
-      : 0
+    // Windows of a tenth of a second or less, so that a second does not begin with a burst. Without a limit they take 0 ms.
+    const perWindow = Math.max(1, Math.floor(Math.min(maxRequestsPerSecond, maxRingRate) / 10))
     this.#windowMs = (perWindow / maxRequestsPerSecond) * 1_000
     this.#enteredSince = new Array<number>(perWindow).fill(Number.NEGATIVE_INFINITY)
   }
@@ -44,10 +45,8 @@ export class Limiter {
       this.leave()
       return false
     }
-    if (this.#enteredSince.length > 0) {
-      this.#enteredSince[this.#next] = performance.now()
-      this.#next = (this.#next + 1) % this.#enteredSince.length
-    }
+    this.#enteredSince[this.#next] = performance.now()
+    this.#next = (this.#next + 1) % this.#enteredSince.length
     return true
   }
 
