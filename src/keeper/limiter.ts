@@ -67,12 +67,11 @@ export class Limiter {
 type OutageKind = Extract<FailureKind, 'CREDENTIALS' | 'SERVICE' | 'REFUSED'>
 
 interface OpenCircuit {
-  kind: OutageKind
   /** What the last test failed with. */
-  error: unknown
-  failures: number
+  readonly error: unknown
+  readonly failures: number
   /** When the next test may be made; monotonic. */
-  nextTestFrom: number
+  readonly nextTestFrom: number
   /** Who tests at the moment. */
   tester: string | undefined
 }
@@ -146,19 +145,16 @@ export class CircuitBreaker {
     // Nothing was sent, so nothing was learnt of the service.
     if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
     const open = this.#open
+    // Any other call was in flight when the outage was noticed.
+    if (open !== undefined && open.tester !== username) return
     if (open === undefined) {
       this.#failedInARow.add(username)
       if (this.#failedInARow.size < Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))) return
-      const nextTestFrom = performance.now() + retryWaitMs(1, retryAfterMs)
-      this.#open = { kind, error, failures: 1, nextTestFrom, tester: undefined }
-      this.#report(kind, error)
-    } else if (open.tester === username) {
-      const failures = open.failures + 1
-      const nextTestFrom = performance.now() + retryWaitMs(failures, retryAfterMs)
-      this.#open = { kind, error, failures, nextTestFrom, tester: undefined }
-      this.#report(kind, error)
     }
-    // Any other call was in flight when the outage was noticed.
+    const failures = (open?.failures ?? 0) + 1
+    const nextTestFrom = performance.now() + retryWaitMs(failures, retryAfterMs)
+    this.#open = { error, failures, nextTestFrom, tester: undefined }
+    this.#report(kind, error)
   }
 
   /** @param isWatching - whether there will be another review before long */
