@@ -279,16 +279,15 @@ export class Reconciliation {
     const claimedAt = presentInstant()
     const claim = await records.claim(user, withIntent(this.#record, call, newest.own), call)
     this.#hasClaimed = true
-    const isAnew = call.kind === 'recreate' || (call.kind === 'create' && !isRecorded(this.#record, call))
-    if (isAnew) await newest.refresh()
+    const isUnrecorded = stateOf(this.#record, call.key)?.id === undefined
+    if (call.kind === 'recreate' || isUnrecorded) await newest.refresh()
     if (newest.isSuperseded) {
       await this.#settle()
       return { kind: 'superseded' }
     }
     // Meanwhile the roster, or a rotation, may have changed what is to be done.
-    const step = decide(this.#record, this.#learnt, { ...facts, isWanted: user.isWanted })
-    const isStill = isSameCall(step, call) && newest.generation === facts.generation
-    if (!isStill || hasPassed(claimFreshMs, claimedAt)) return undefined
+    const isAsDecided = user.isWanted === facts.isWanted && newest.generation === facts.generation
+    if (!isAsDecided || hasPassed(claimFreshMs, claimedAt)) return undefined
 
     records.useClaim(user, claim)
     const sent = presentInstant()
@@ -392,15 +391,6 @@ export class Reconciliation {
 
 function claimed({ textSince }: User): End {
   return { kind: 'claimed', dueFrom: Math.min(performance.now() + claimLookMs, textSince + claimStaleMs) }
-}
-
-function isRecorded(record: UserRecord, { key }: Call): boolean {
-  return stateOf(record, key)?.id !== undefined
-}
-
-function isSameCall(step: Step, call: Call): boolean {
-  if (step.kind !== 'call' || step.call.kind !== call.kind || step.call.key !== call.key) return false
-  return !('id' in step.call) || !('id' in call) || step.call.id === call.id
 }
 
 function endAfter(error: unknown): End {
