@@ -79,7 +79,8 @@ export class KeeperStore {
     }
     const value = text === undefined ? undefined : parse(text)
     if (text === undefined || value !== undefined) {
-      this.#keyWorks(key, 'read')
+      // A key that can be read may be one that cannot be written.
+      if (this.#failedKeys.get(key) === 'read') this.resolve(key)
       return { text, value, isDamaged: false }
     }
     const error = this.#keyFailed(key, 'read')
@@ -104,7 +105,7 @@ export class KeeperStore {
           if (isRepeat && (await this.#guarded.get(name)) === value) return true
           return this.#guarded.compareAndSet(name, expected, value, ttlMs)
         })
-    if (isStored) this.#keyWorks(key, 'write')
+    if (isStored) this.resolve(key)
     return isStored
   }
 
@@ -243,11 +244,6 @@ export class KeeperStore {
     if (this.#failedKeys.get(key) !== 'write') this.#failedKeys.set(key, access)
     this.#problems.begin('STORE', error.message, { about: key, error: cause ?? error })
     return error
-  }
-
-  /** A key that can be read may be one that cannot be written. */
-  #keyWorks(key: string, access: 'read' | 'write'): void {
-    if (this.#failedKeys.get(key) === access || access === 'write') this.resolve(key)
   }
 
   #nameOf(key: string): string {
