@@ -193,16 +193,14 @@ export class Schedule {
 
   #collectDue(): void {
     if (!this.#isWatching) return
-    const now = performance.now()
-    this.#ready = []
-    for (const user of this.#parts.users) if (this.#purposeOf(user, now) !== undefined) this.#ready.push(user)
-    this.#ready.sort((one, other) => other.dueFrom - one.dueFrom)
+    const due = [...this.#parts.users].filter((user) => this.#purposeOf(user) !== undefined)
+    this.#ready = due.sort((one, other) => other.dueFrom - one.dueFrom)
   }
 
-  #purposeOf(user: User, now: number): Purpose | undefined {
+  #purposeOf(user: User): Purpose | undefined {
     if (user.reconciling !== undefined) return undefined
     // A sweep reaches everybody: until then the requests of a second are for users that wait for it.
-    if (user.dueFrom <= now && !(this.#isSweeping && user.isQuiet)) return { kind: 'due' }
+    if (user.dueFrom <= performance.now() && !(this.#isSweeping && user.isQuiet)) return { kind: 'due' }
     const hasNews = user.record?.claim === undefined && user.hasDeliveryNews(this.#parts.sweepIntervalMs)
     return hasNews ? { kind: 'delivery' } : undefined
   }
@@ -213,7 +211,7 @@ export class Schedule {
       if (this.#inFlight >= usersPerRequest * concurrency) return
       const user = this.#ready.pop()
       if (user === undefined) return
-      const purpose = users.get(user.username) === user && this.#purposeOf(user, performance.now())
+      const purpose = users.get(user.username) === user && this.#purposeOf(user)
       if (!purpose) continue
       this.#inFlight++
       void reconciler.reconcile(user, purpose).finally(() => {
