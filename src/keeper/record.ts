@@ -281,8 +281,6 @@ export function union(names: readonly string[], others: readonly string[]): stri
   return [...new Set([...names, ...others])]
 }
 
-export function laterStamp(one: number | undefined, other: number): number
-export function laterStamp(one: number | undefined, other: number | undefined): number | undefined
 export function laterStamp(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.max(one, other)

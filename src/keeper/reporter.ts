@@ -89,8 +89,8 @@ interface OpenProblem {
 }
 
 /** Codes of problems of single users. */
-type UserProblemCode = Extract<KeeperProblemCode, 'CONFLICT' | 'RECEIVER_SUSPECTED' | 'ROSTER'>
 const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'ROSTER'] as const
+type UserProblemCode = (typeof userProblemCodes)[number]
 const users = 'users'
 
 export class Problems {
