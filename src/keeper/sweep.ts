@@ -122,7 +122,7 @@ export class Sweep {
         const user = queue[next++]
         if (user === undefined) continue
         if (isOver()) {
-          this.#fail(user, new Error(stoppedMessage))
+          this.#failed.push({ username: user.username, error: new Error(stoppedMessage) })
           continue
         }
         const outcome = await this.#reconcilePatiently(user)
@@ -135,7 +135,7 @@ export class Sweep {
       }
     }
     await Promise.all(Array.from({ length: Math.min(total, usersPerRequest * concurrency) }, work))
-    return { ...this.#report(wanted), active: this.#active }
+    return this.#report(wanted, this.#active)
   }
 
   /** @returns `later`: everybody else comes first */
@@ -180,15 +180,12 @@ export class Sweep {
     if (end.kind === 'removed') this.#counts.removed++
     else if (end.kind === 'settled' || (end.kind === 'waiting' && isSubscribed)) {
       if (user.isWanted) this.#active++
-    } else this.#fail(user, errorOf(end))
+    } else this.#failed.push({ username: user.username, error: errorOf(end) })
   }
 
-  #fail({ username }: User, error: unknown): void {
-    this.#failed.push({ username, error })
-  }
-
-  #report(wanted: number): Omit<SweepReport, 'active'> {
-    return { wanted, ...this.#counts, failed: this.#failed, problems: this.#parts.reporter.problems.list() }
+  #report(wanted: number, active: number): SweepReport {
+    const problems = this.#parts.reporter.problems.list()
+    return { wanted, active, ...this.#counts, failed: this.#failed, problems }
   }
 
   /** Of a sweep that reconciled nobody: who is wanted and not subscribed, as far as this process knows. */
@@ -202,7 +199,7 @@ export class Sweep {
       const isMissing = wantsNobody || user === undefined || !isThere(user.present)
       if (isMissing || this.#parts.store.isFailing) this.#failed.push({ username, error })
     }
-    return { ...this.#report(wantsNobody ? 0 : names.size), active: names.size - this.#failed.length }
+    return this.#report(wantsNobody ? 0 : names.size, names.size - this.#failed.length)
   }
 }
 
