@@ -109,7 +109,7 @@ export class Schedule {
     const onProgress = (progress: SweepProgress) => {
       for (const listener of listeners) reporter.reportProgress(() => listener(progress))
     }
-    const isOver = () => this.#isStopping || (request.isOfWatch === true && !this.#isWatching)
+    const isOver = () => this.#isStopping
     this.#isSweeping = true
     try {
       return await new Sweep(this.#parts, request, { onProgress, isOver }).run()
@@ -122,7 +122,7 @@ export class Schedule {
 
   #sweepInWatch(provenSince: number): void {
     this.#inBackground(async () => {
-      await this.sweep({ provenSince, isOfWatch: true })
+      await this.sweep({ provenSince })
     })
   }
 

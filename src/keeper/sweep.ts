@@ -20,8 +20,6 @@ export interface SweepRequest extends RosterRequest {
   readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
   /** Requests of the same name share a sweep that has not begun yet. Default: the sweep is not shared. */
   readonly sharedAs?: string
-  /** Whether the sweep ends with the watch. Default: false. */
-  readonly isOfWatch?: boolean
 }
 
 export interface SweepControl {
