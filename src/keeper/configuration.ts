@@ -5,7 +5,7 @@
 import { randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import * as z from 'zod'
-import { type NotificationType, notificationTypes } from '../notification-types.js'
+import { notificationTypes } from '../notification-types.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import type { KeeperStore } from './keeper-store.js'
 import { parseStored, type Spec, specKey } from './record.js'
@@ -52,14 +52,8 @@ export class Configuration {
   readonly names: readonly string[]
   #hash: { readonly salt: string; readonly value: Promise<string> } | undefined
 
-  constructor(
-    {
-      types,
-      callbackUrl,
-    }: { readonly types: readonly NotificationType[]; readonly callbackUrl: string | URL },
-    values: UpdateSubscriptionParametersInput,
-  ) {
-    this.spec = { types: [...types].sort(), callbackUrl: String(callbackUrl) }
+  constructor({ types, callbackUrl }: Spec, values: UpdateSubscriptionParametersInput) {
+    this.spec = { types: [...types].sort(), callbackUrl }
     this.key = specKey(this.spec)
     this.values = values
     this.names = [...namesOf(values)].sort()

@@ -64,7 +64,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const reporter = new Reporter(resolved)
     const { problems } = reporter
     const store = new KeeperStore(resolved.store, resolved.name, problems)
-    const own = new Configuration({ types, callbackUrl }, { parameters, headers })
+    const spec = { types, callbackUrl: String(callbackUrl) }
+    const own = new Configuration(spec, { parameters, headers })
     const newest = new NewestConfiguration(own, { store, users, problems })
     const members = new Members(store)
     const roster = new Roster({ ...resolved, users, members, problems })
