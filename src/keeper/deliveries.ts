@@ -78,7 +78,7 @@ export class Deliveries {
 
   /** Reports unknown subscriptions, and those that are known now, or deliver no longer. @throws StoreUnavailable */
   async review(): Promise<void> {
-    const { newest } = this.#parts
+    const { newest, problems, users } = this.#parts
     if (newest.isSuperseded) return
     const now = performance.now()
     const isCandidate = ([id, each]: [number, UnknownSubscription]) =>
@@ -88,13 +88,12 @@ export class Deliveries {
       this.#searchedSince = now
       await this.#search()
     }
-    const { problems } = this.#parts
     const isSettling = this.#isSettling()
     for (const [id, each] of this.#unknown) {
       if (this.#isExplained(id, each)) {
         this.#unknown.delete(id)
         // Another process has made the subscription: its deliveries count from now on.
-        const user = this.#parts.users.withId(id)
+        const user = users.withId(id)
         if (user !== undefined && (user.lastDelivery?.since ?? 0) < each.last.since) {
           this.#count(user, { id, ...each.last })
         }
@@ -121,7 +120,7 @@ export class Deliveries {
   #isExplained(id: number, { isReported, last }: UnknownSubscription): boolean {
     const { users } = this.#parts
     if (users.withId(id) !== undefined || users.hasEnded(id)) return true
-    // If it was another one than that which was replaced, it delivers again.
+    // It is probably what was replaced. Anything else delivers again.
     const wasReplaced = !isReported && last.since <= users.unknownEndedSince
     return wasReplaced || performance.now() - last.since > memoryMs
   }
@@ -131,7 +130,7 @@ export class Deliveries {
     await roster.read()
     const all = [...users].values()
     const work = async () => {
-      for (const user of all) if (user.reconciling === undefined) await readPatiently(records, user)
+      for (const user of all) if (user.reconciling === undefined) await readIfPossible(records, user)
     }
     await Promise.all(Array.from({ length: readsAtOnce }, work))
   }
@@ -146,7 +145,7 @@ export class Deliveries {
   }
 }
 
-async function readPatiently(records: Records, user: User): Promise<void> {
+async function readIfPossible(records: Records, user: User): Promise<void> {
   try {
     await records.read(user)
   } catch (error) {
