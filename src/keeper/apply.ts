@@ -111,7 +111,7 @@ function afterCreated(record: UserRecord, call: Call, id: number, context: Conte
   return { ...proven, record: restored, report }
 }
 
-/** What a create without an answer may have made had ended before its successor was there, or never existed. */
+/** An earlier create had no answer. Now it is known: it made nothing, or that ended before its successor was there. */
 function lateReport(record: UserRecord, call: Call, { facts, times }: Context): Report {
   const successor = stateOf(record, facts.key)
   if (call.kind !== 'create' || !facts.isWanted || successor?.id === undefined) return {}

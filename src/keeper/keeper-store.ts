@@ -169,7 +169,7 @@ export class KeeperStore {
     return this.#attempt(key, 'read', (name) => this.#guarded.get(name))
   }
 
-  /** Between these steps comes no other keeper: there is only this process. */
+  /** Nothing else writes between these steps: there is one process, and its writes are queued. */
   async #compareThenSet(
     key: string,
     expected: string | undefined,

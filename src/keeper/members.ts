@@ -85,7 +85,7 @@ export class Members {
     const stored = await this.#store.read(key, parseShard, { copy: this.#shards[index] })
     const { text, value: shard = new Map(), isDamaged } = stored
     this.#shards[index] = shard
-    // Only writing shows that a key works which could not be written. Perhaps no name will enter or leave for long.
+    // Only a write shows that a key can be written again, and no name may enter or leave for long.
     return { shard, text, needsWriting: isDamaged || this.#store.hasFailed(key) }
   }
 

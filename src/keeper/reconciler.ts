@@ -81,8 +81,8 @@ export class Reconciler {
     const laterMs = provenBy === undefined || provenBy === records.by ? 0 : this.#laterMs()
     const proofFrom = Math.max(now + 1_000, user.provenSince + sweepIntervalMs + laterMs)
     const { restorableFrom } = user
-    // One request proves or restores as soon as both may be. An interval begins with a request, and the wait for the next
-    // restore with its answer: of the same length, the wait ends a little later.
+    // If a restore is allowed about when the proof is due, one request does both. The margin: an interval counts from a
+    // request, and the wait for a restore from its answer.
     const isRestorableSoon = now < restorableFrom && restorableFrom <= proofFrom + callTimeoutMs
     return isRestorableSoon ? restorableFrom : proofFrom
   }

@@ -221,7 +221,7 @@ export function withUnknownGeneration(record: UserRecord): UserRecord {
   return { ...record, generation: 0, subscriptions }
 }
 
-/** With what a store that was lost knew, and the new one does not. Who left a tombstone may have ended it. */
+/** With the subscriptions that only the lost store knew. The process that left a tombstone may have ended them. */
 export function withLost(record: UserRecord, { subscriptions }: UserRecord): UserRecord {
   const lost = subscriptions.filter((each) => outlasts(each, rivalOf(record, each)))
   if (lost.length === 0) return record

@@ -9,7 +9,7 @@ import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOpt
 export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))
   readonly log: Log
-  /** For what must be heard: without a logger to `console.error`. */
+  /** For what must not be missed: writes to `console.error` if there is no logger. */
   readonly #lossLog: Log
   readonly #onGap: SubscriptionKeeperOptions['onGap']
   readonly #onProblem: SubscriptionKeeperOptions['onProblem']

@@ -42,7 +42,7 @@ export class Schedule {
   #ticked = presentInstant()
   #reviewedSince = Number.NEGATIVE_INFINITY
 
-  /** Users who are due, the last one first. */
+  /** Users who are due, the most overdue one last. */
   #ready: User[] = []
   #inFlight = 0
   #lastTester: User | undefined

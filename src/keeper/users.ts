@@ -125,7 +125,7 @@ export class User {
 export class Users {
   readonly #byName = new Map<string, User>()
   readonly #byId = new Map<number, User>()
-  /** Ids that were in use, the first to end first, and until when their late callbacks are nothing to report; monotonic. */
+  /** Ids of ended subscriptions, oldest first, and until when their late callbacks are not reported; monotonic. */
   readonly #endedIds = new Map<number, number>()
   #unknownEndedSince = never
 
