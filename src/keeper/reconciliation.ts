@@ -1,10 +1,9 @@
 /** Reconciles one user: reads the record, and makes one call after the other until nothing is left to do now. */
 import { type Answer, type Applied, apply } from './apply.js'
 import { type CallResult, type Failure, sendCall } from './call.js'
-import type { NewestConfiguration } from './configuration.js'
 import { type Call, decide, type Facts, type Learnt, nothingLearnt, type Step } from './decide.js'
 import type { Incidents } from './deliveries.js'
-import { type KeeperStore, KeyFailure, StoreUnavailable } from './keeper-store.js'
+import { KeyFailure, StoreUnavailable } from './keeper-store.js'
 import type { CircuitBreaker, Limiter } from './limiter.js'
 import type { Members } from './members.js'
 import {
@@ -20,8 +19,7 @@ import {
   withUnknownGeneration,
   withUnknownOutcome,
 } from './record.js'
-import { type News, RecordChanged, type Records } from './records.js'
-import type { Reporter } from './reporter.js'
+import { type News, RecordChanged, type Records, type RecordsParts } from './records.js'
 import type { Roster } from './roster.js'
 import {
   claimFreshMs,
@@ -35,7 +33,7 @@ import {
   restoreWaitMs,
 } from './timing.js'
 import type { KeeperClient } from './types.js'
-import type { Achieved, User, Users } from './users.js'
+import type { Achieved, User } from './users.js'
 
 /**
  * Why a user is reconciled. `due`: the next proof is due, unless another process has made it. `delivery`: others are to
@@ -63,20 +61,16 @@ export type End =
   /** `notBeforeFrom`: until then the call may take effect; monotonic. */
   | { readonly kind: 'failed'; readonly failure: Failure; readonly notBeforeFrom?: number }
 
-export interface ReconciliationParts {
+export interface ReconciliationParts extends RecordsParts {
   readonly client: KeeperClient
   readonly existing: 'replace' | 'report'
   readonly sweepIntervalMs: number
-  readonly store: KeeperStore
-  readonly users: Users
-  readonly newest: NewestConfiguration
   readonly members: Members
   readonly roster: Roster
   readonly records: Records
   readonly circuit: CircuitBreaker
   readonly limiter: Limiter
   readonly incidents: Incidents
-  readonly reporter: Reporter
 }
 
 /** One reconciliation of one user. */
