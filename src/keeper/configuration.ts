@@ -8,21 +8,16 @@ import * as z from 'zod'
 import { notificationTypes } from '../notification-types.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import type { KeeperStore } from './keeper-store.js'
-import { parseStored, type Spec, specKey } from './record.js'
+import { countSchema, parseStored, type Spec, specKey } from './record.js'
 import type { Problems } from './reporter.js'
 import type { Users } from './users.js'
-
-const generationSchema = z
-  .int()
-  .min(0)
-  .max(2 ** 48)
 
 const storedConfigurationSchema = z
   .object({
     /** When the configuration was announced, in ms since 1970, or one more than the highest generation known then. */
-    generation: generationSchema,
+    generation: countSchema,
     /** Of a rotation: the generation that was deployed. A later deployment is newer than it, whenever it was rotated. */
-    deployed: generationSchema.optional(),
+    deployed: countSchema.optional(),
     salt: z.string(),
     /** Of parameters and headers. */
     hash: z.string(),
@@ -35,11 +30,9 @@ const storedConfigurationSchema = z
 /** The newest configuration, as the store holds it. */
 export type StoredConfiguration = z.output<typeof storedConfigurationSchema>
 
-const maxStoredLength = 2 ** 16
-
 /** @returns `undefined` for a text that is no configuration */
 export function parseConfiguration(text: string): StoredConfiguration | undefined {
-  return parseStored(storedConfigurationSchema, text, maxStoredLength)
+  return parseStored(storedConfigurationSchema, text)
 }
 
 export class Configuration {

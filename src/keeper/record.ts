@@ -14,7 +14,7 @@ export interface Spec {
 }
 
 const maxCount = 2 ** 48
-const countSchema = z.int().min(0).max(maxCount)
+export const countSchema = z.int().min(0).max(maxCount)
 const stampSchema = z.number().optional()
 const flagSchema = z.literal(true).optional()
 
@@ -95,20 +95,16 @@ export type UserRecord = z.output<typeof recordSchema>
 /** Every so many probes one goes by id. */
 export const probesPerIdProof = 4
 
-/** A record takes about 500 bytes: what is so much longer was not written by a keeper. */
-const maxRecordLength = 2 ** 16
+/** What a keeper writes takes about 500 bytes: what is so much longer was not written by a keeper. */
+const maxLength = 2 ** 16
 
 /** @returns `undefined` for a text that is no record */
 export function parseRecord(text: string): UserRecord | undefined {
-  return parseStored(recordSchema, text, maxRecordLength)
+  return parseStored(recordSchema, text)
 }
 
 /** @returns `undefined` for a text that is too long, no JSON or of another shape */
-export function parseStored<Value>(
-  schema: z.ZodType<Value>,
-  text: string,
-  maxLength: number,
-): Value | undefined {
+export function parseStored<Value>(schema: z.ZodType<Value>, text: string): Value | undefined {
   return text.length > maxLength ? undefined : schema.safeParse(parseJson(text)).data
 }
 
