@@ -94,8 +94,8 @@ export class Records {
     user.unsentClaims.add(claim.nonce)
     const isFirst = user.record === undefined || user.record.subscriptions.length === 0
     // Nothing of a user who is forgotten exists: if the process dies now, nobody may ever read the record again.
-    const ttlMs = call.kind === 'forget' ? { ttlMs: tombstoneMs } : {}
-    await this.#write(user, { ...record, claim }, { expected: user.text, ...ttlMs })
+    const ttlMs = call.kind === 'forget' ? tombstoneMs : undefined
+    await this.#write(user, { ...record, claim }, user.text, ttlMs)
     // A store that confirms and forgets holds no claims.
     if (isFirst) await this.#parts.store.verify(user.key)
     return claim
@@ -115,12 +115,12 @@ export class Records {
     const claim = user.record?.claim
     if (claim === undefined) return
     this.useClaim(user, claim)
-    await this.#write(user, { ...record, claim }, { expected: user.text })
+    await this.#write(user, { ...record, claim }, user.text)
   }
 
   /** Whether the claim is of this process, and nothing was sent under it. */
-  isUnsent(user: User, { by, nonce }: Claim): boolean {
-    return by === this.by && user.unsentClaims?.has(nonce) === true
+  isUnsent(user: User, { nonce }: Claim): boolean {
+    return user.unsentClaims?.has(nonce) === true
   }
 
   /**
@@ -133,27 +133,19 @@ export class Records {
       ({ id, isOutcomeUnknown }) => id !== undefined || isOutcomeUnknown,
     )
     const { claim: _, ...unclaimed } = { ...record, subscriptions, provenBy: this.by }
-    await this.#write(user, unclaimed, { expected: user.text })
+    await this.#write(user, unclaimed, user.text)
     user.unsentClaims = undefined
   }
 
   /** Leaves a tombstone, under a claim. @throws StoreUnavailable, KeyFailure, RecordChanged */
   async bury(user: User): Promise<void> {
-    if (user.record === undefined) return
-    if (this.#parts.store.isForOneProcess) {
-      await this.#parts.store.delete(user.key)
-      return
-    }
+    if (this.#parts.store.isForOneProcess) return this.#parts.store.delete(user.key)
     const tombstone = { ...newRecord(user.username, user.record), isRemoved: true as const }
-    await this.#write(user, tombstone, { expected: user.text, ttlMs: tombstoneMs })
+    await this.#write(user, tombstone, user.text, tombstoneMs)
   }
 
   /** @param expected - what must stand there */
-  async #write(
-    user: User,
-    record: UserRecord,
-    { expected, ttlMs }: { expected: string | undefined; ttlMs?: number },
-  ): Promise<void> {
+  async #write(user: User, record: UserRecord, expected: string | undefined, ttlMs?: number): Promise<void> {
     const { newest, store, users } = this.#parts
     // A time, so that what is written after a loss is newer than what any process remembers of the time before.
     const version = Math.max((user.record?.version ?? record.version) + 1, Date.now())
@@ -209,7 +201,7 @@ export class Records {
   /** What this process knows is no longer there: it is written again. */
   async #putBack(user: User, known: UserRecord, present: string | undefined): Promise<News> {
     const { seenSince } = user
-    await this.#write(user, continued(known), { expected: present })
+    await this.#write(user, continued(known), present)
     await this.#parts.store.verify(user.key)
     this.#parts.store.reportLoss(seenSince)
     return noNews
