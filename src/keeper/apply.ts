@@ -131,7 +131,7 @@ function afterOverlap(record: UserRecord, call: Call, { learnt, times }: Context
   const overlapped = { ...learnt, overlapped: union(learnt.overlapped, [key]) }
   const tried = noteReplacing(record, call, times)
   const state = stateOf(record, key)
-  if (state === undefined) return { record: tried, learnt: overlapped }
+  if (state?.id === undefined) return { record: withoutState(tried, key), learnt: overlapped }
   const { isOutcomeUnknown: _, ...known } = state
   return { record: withState(tried, { ...known, isGone: true }), learnt: overlapped }
 }

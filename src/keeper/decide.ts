@@ -21,8 +21,6 @@ export type Call =
 
 export type Step =
   | { readonly kind: 'call'; readonly call: Call }
-  /** Nothing of the keeper's can exist for this spec: drop its state. */
-  | { readonly kind: 'drop'; readonly key: string }
   /** A restore has to wait until then; monotonic. */
   | { readonly kind: 'wait'; readonly untilFrom: number }
   | { readonly kind: 'conflict' }
@@ -116,7 +114,6 @@ function restore({ key, now, restorableFrom }: Facts): Step {
 function end(state: SubscriptionState, learnt: Learnt, facts: Facts): Step {
   const key = specKey(state)
   if (state.id !== undefined) return { kind: 'call', call: { kind: 'unsubscribe', key, id: state.id } }
-  if (!state.isOutcomeUnknown) return { kind: 'drop', key }
   // Only its id can end it, and only creating it again finds out the id.
   return learnt.taken.includes(key) ? replace(state, learnt, facts) : create(key)
 }

@@ -15,7 +15,7 @@ import {
   withDelivery,
   withIntent,
   withLost,
-  withoutState,
+  withoutUnsent,
   withUnknownGeneration,
   withUnknownOutcome,
 } from './record.js'
@@ -126,7 +126,7 @@ export class Reconciliation {
     const mayRenew = this.#purpose.kind === 'test' && claim?.by === records.by && claim.call === 'create'
     if (isLeft && !isStale && !mayRenew) return claimed(user)
     this.#isUnsettled = isLeft && !isStale
-    let record = stored && isLeft ? withUnknownOutcome(stored) : stored
+    let record = stored && withoutUnsent(isLeft ? withUnknownOutcome(stored) : stored)
     // The process that left the claim may have taken the name out.
     if (isLeft && claim.call === 'forget') user.isMember = false
     if (stored?.isRemoved) {
@@ -189,12 +189,9 @@ export class Reconciliation {
       this.#record = this.#withLost(this.#record)
       const facts = this.#facts()
       const step = decide(this.#record, this.#learnt, facts)
-      if (step.kind === 'drop') this.#record = withoutState(this.#record, step.key)
-      else if (step.kind !== 'call') return this.#finish(step)
-      else {
-        const end = await this.#call(step.call, facts)
-        if (end !== undefined) return end
-      }
+      if (step.kind !== 'call') return this.#finish(step)
+      const end = await this.#call(step.call, facts)
+      if (end !== undefined) return end
     }
   }
 
@@ -224,7 +221,7 @@ export class Reconciliation {
   }
 
   /** No call is left to be made now. */
-  async #finish(step: Exclude<Step, { kind: 'call' | 'drop' }>): Promise<End> {
+  async #finish(step: Exclude<Step, { kind: 'call' }>): Promise<End> {
     const { newest, sweepIntervalMs } = this.#parts
     const user = this.#user
     if (this.#isUnsettled) return this.#leaveClaimed()

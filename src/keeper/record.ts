@@ -211,6 +211,12 @@ export function withUnknownOutcome({ claim, ...record }: UserRecord): UserRecord
   }
 }
 
+/** Without what only claims name under which nothing was sent. */
+export function withoutUnsent(record: UserRecord): UserRecord {
+  const mayExist = ({ id, isOutcomeUnknown }: SubscriptionState) => id !== undefined || isOutcomeUnknown
+  return { ...record, subscriptions: record.subscriptions.filter(mayExist) }
+}
+
 /** Something was lost since the record was written: the generations in it mean nothing. */
 export function withUnknownGeneration(record: UserRecord): UserRecord {
   const subscriptions = record.subscriptions.map((state) => ({ ...state, generation: 0 }))

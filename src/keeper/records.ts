@@ -129,10 +129,7 @@ export class Records {
    * @throws StoreUnavailable, KeyFailure, RecordChanged
    */
   async settle(user: User, record: UserRecord): Promise<void> {
-    const subscriptions = record.subscriptions.filter(
-      ({ id, isOutcomeUnknown }) => id !== undefined || isOutcomeUnknown,
-    )
-    const { claim: _, ...unclaimed } = { ...record, subscriptions, provenBy: this.by }
+    const { claim: _, ...unclaimed } = { ...record, provenBy: this.by }
     await this.#write(user, unclaimed, user.text)
     user.unsentClaims = undefined
   }

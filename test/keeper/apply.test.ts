@@ -130,6 +130,8 @@ describe('a 409', () => {
     expect(state).toEqual({ ...known, isGone: true })
     expect(learnt.overlapped).toEqual([key])
     expect(record.replacedAt).toBe(1_100)
+    const { id: _, ...unnamed } = { ...known, isOutcomeUnknown: true as const }
+    expect(applied(recordOf(unnamed), recreate, { kind: 'conflict' }).record.subscriptions).toEqual([])
   })
 })
 

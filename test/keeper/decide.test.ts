@@ -175,7 +175,6 @@ describe('a user who is wanted no longer', () => {
     ['and has nothing is done', [], {}, done],
     ['is unsubscribed', [known], {}, unsubscribe],
     ['is unsubscribed also where the id was called gone', [gone], {}, unsubscribe],
-    ['whose create was not sent is forgotten', [unnamed], {}, { kind: 'drop', key }],
     ['whose create was not answered is created, to learn the id', [unknownUnnamed], {}, create],
     [
       'whose create was not answered, and exists, is recreated',

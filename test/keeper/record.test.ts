@@ -10,11 +10,13 @@ import {
   overlaps,
   parseRecord,
   type SubscriptionState,
+  specKey,
   stateOf,
   type UserRecord,
   withDelivery,
   withIntent,
   withLost,
+  withoutUnsent,
   withState,
   withUnknownGeneration,
   withUnknownOutcome,
@@ -189,6 +191,14 @@ describe('a claim that was left behind means of', () => {
   test('a removal nothing', () => {
     expect(left('forget')).toEqual(record)
   })
+})
+
+test('a create that was not sent has made nothing, unless an earlier one may have', () => {
+  const create = { kind: 'create', key: specKey(moved) } as const
+  const unsent = withIntent(record, create, { spec: moved, names: [] })
+  expect(withoutUnsent(unsent)).toEqual(record)
+  const unsure = withUnknownOutcome({ ...unsent, claim: { ...claimOf('create'), spec: create.key } })
+  expect(withoutUnsent(unsure)).toEqual(unsure)
 })
 
 test('a lost configuration makes every generation unknown', () => {
