@@ -165,11 +165,11 @@ function afterUnsubscribe(
     return { record: { ...ended, interruption }, learnt }
   }
   const successor = stateOf(record, facts.key)
-  if (answer.kind !== 'not-found' || successor?.id === undefined || state.isEnding)
-    return { record: ended, learnt }
-  // The subscription had ended before its successor was there.
-  const gap = gapBetween(record.username, state.provenAt, successor.id, 'ended', times)
-  return { record: ended, learnt, report: { gap, end: endOf(record) } }
+  if (answer.kind !== 'not-found' || successor?.id === undefined) return { record: ended, learnt }
+  // The subscription had ended before its successor was there; or else an unsubscribe without an answer took effect.
+  const cause = state.isEnding ? 'changed' : 'ended'
+  const gap = gapBetween(record.username, state.provenAt, successor.id, cause, times)
+  return { record: ended, learnt, report: state.isEnding ? { gap } : { gap, end: endOf(record) } }
 }
 
 /** `decide` asks for a proof of the wanted subscription alone. */

@@ -36,11 +36,12 @@ import type { KeeperClient } from './types.js'
 import type { Achieved, User } from './users.js'
 
 /**
- * Why a user is reconciled. `due`: the next proof is due, unless another process has made it. `delivery`: others are to
- * know what a delivery proves. `sweep`: a proof that was sent since then is enough. `test`: is the service back?
+ * Why a user is reconciled. `due`: the next proof is due, unless another process has made it. `look`: no proof is due, but
+ * others are to know what a delivery proves, or may have done something. `sweep`: a proof that was sent since then is
+ * enough. `test`: is the service back?
  */
 export type Purpose =
-  | { readonly kind: 'due' | 'delivery' | 'test' }
+  | { readonly kind: 'due' | 'look' | 'test' }
   | { readonly kind: 'sweep'; readonly provenSince: number }
 
 /**
@@ -172,7 +173,7 @@ export class Reconciliation {
     switch (this.#purpose.kind) {
       case 'test':
         return true
-      case 'delivery':
+      case 'look':
         return false
       case 'sweep':
         return provenSince < this.#purpose.provenSince

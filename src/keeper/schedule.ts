@@ -13,6 +13,8 @@ import type { SweepProgress, SweepReport } from './types.js'
 import type { User } from './users.js'
 
 const tickMs = 1_000
+/** After so many intervals a process looks at what it has not seen since: then those who prove later have done so. */
+const longestUnseen = 16 / 15
 /** A tick that is so much late: the process, or its machine, has slept, and anything may have happened. */
 const sleptMs = 60_000
 
@@ -198,11 +200,16 @@ export class Schedule {
   }
 
   #purposeOf(user: User): Purpose | undefined {
+    const { sweepIntervalMs } = this.#parts
+    const { dueFrom, isQuiet, record, seenSince } = user
     if (user.reconciling !== undefined) return undefined
+    const now = performance.now()
     // A sweep reaches everybody: until then the requests of a second are for users that wait for it.
-    if (user.dueFrom <= performance.now() && !(this.#isSweeping && user.isQuiet)) return { kind: 'due' }
-    const hasNews = user.record?.claim === undefined && user.hasDeliveryNews(this.#parts.sweepIntervalMs)
-    return hasNews ? { kind: 'delivery' } : undefined
+    if (dueFrom <= now && !(this.#isSweeping && isQuiet)) return { kind: 'due' }
+    // Deliveries save a proof, and not the look at what other processes have done.
+    const isUnseen = isQuiet && now - seenSince >= longestUnseen * sweepIntervalMs
+    const hasNews = record?.claim === undefined && user.hasDeliveryNews(sweepIntervalMs)
+    return isUnseen || hasNews ? { kind: 'look' } : undefined
   }
 
   #reconcileReady(): void {

@@ -89,13 +89,12 @@ export class User {
     return present.isGone && lastDelivery.since - deliveryLagMs <= this.goneSince ? undefined : lastDelivery
   }
 
-  /** Whether the last delivery proves what other processes should know, or saves no further look at what they do. */
+  /** Whether the last delivery proves what other processes should know. */
   hasDeliveryNews(sweepIntervalMs: number): boolean {
-    const { present, proofByDelivery, record, seenSince } = this
+    const { present, proofByDelivery, record } = this
     if (proofByDelivery === undefined || record === undefined) return false
     const newsMs = proofByDelivery.at - deliveryLagMs - (present?.provenAt ?? never)
-    const unseenMs = proofByDelivery.since - seenSince
-    return record.restoresSinceDelivery > 0 || newsMs >= sweepIntervalMs / 2 || unseenMs >= sweepIntervalMs
+    return record.restoresSinceDelivery > 0 || newsMs >= sweepIntervalMs / 2
   }
 
   /** What users of the keeper see. */

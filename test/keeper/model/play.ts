@@ -177,8 +177,8 @@ async function settle(world: World): Promise<void> {
   const { maxRequestsPerSecond = 50 } = world.options.keeper ?? {}
   // The last requests take their time.
   const lastRequestsMs = 5_000 + (world.wanted.size * 4_000) / maxRequestsPerSecond
-  // By rule 2 of the design, a claim that came back with an old copy of the store is waited for.
-  const claimMs = world.store.hasReturnedClaim ? 2 * minute + 10_000 : 0
+  // By rule 2 of the design, who meets a claim that was left behind waits for two minutes.
+  const claimMs = world.store.hasClaims ? 2 * minute + 10_000 : 0
   const waitMs = Math.max((intervalOf(world) * 16) / 15, 15 * minute) + lastRequestsMs + claimMs
   let faultsEndedMs = world.time.nowMs
   while (world.time.nowMs < faultsEndedMs + waitMs) {
@@ -201,20 +201,11 @@ async function checkQuiet(world: World, when: string, ms: number): Promise<void>
     ...problems
       .slice(before.problems)
       .filter(
-        ({ atMs, what }) =>
-          !what.resolved &&
-          !(what.code === 'STRAY' && isUnknowable(world, what.subscriptionId)) &&
-          !(what.code === 'STORE' && isLossFoundLate(world, atMs)),
+        ({ what }) => !what.resolved && !(what.code === 'STRAY' && isUnknowable(world, what.subscriptionId)),
       )
       .map(({ what }) => `${when}: ${what.code}: ${what.message}`),
     ...problemsAtTheService(world),
   ])
-}
-
-/** By rule 6 of the design, deliveries put off the look at what the store holds by half an interval. */
-function isLossFoundLate(world: World, atMs: number): boolean {
-  const sinceMs = atMs - 1.5 * intervalOf(world) - minute
-  return world.store.hasLostBetween(sinceMs, atMs) && world.deliveries.some((each) => each.atMs > sinceMs)
 }
 
 /** However many processes there are: one request per user and interval. How old a proof of another is, a clock tells. */

@@ -89,7 +89,6 @@ export class ModelStore {
   #mode: StoreMode = 'working'
   #modeSinceMs = 0
   #hasFailed = false
-  #hasReturnedClaim = false
 
   constructor(time: VirtualTime, options: StoreOptions) {
     this.#time = time
@@ -139,15 +138,11 @@ export class ModelStore {
   /** Has again what it had some time ago: a replica that lacks the last writes was promoted, or a dump was restored. */
   rewind(byMs: number): void {
     const toMs = this.#time.nowMs - byMs
-    const restored = new Set<Entry>()
     while ((this.#history.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) > toMs) {
       const { key, before } = this.#history.pop() as Write
       if (before === undefined) this.#entries.delete(key)
       else this.#entries.set(key, before)
-      if (before !== undefined) restored.add(before)
     }
-    const present = [...this.#entries.values()].filter((entry) => restored.has(entry))
-    this.#hasReturnedClaim ||= present.some(({ value }) => recordIn(value)?.claim !== undefined)
     this.#lose(toMs)
   }
 
@@ -185,9 +180,9 @@ export class ModelStore {
     return this.#losses.length > 0
   }
 
-  /** Whether an old claim came back with an old copy. */
-  get hasReturnedClaim(): boolean {
-    return this.#hasReturnedClaim
+  /** Whether the record of a user holds a claim. */
+  get hasClaims(): boolean {
+    return this.usernames().some((username) => this.record(username)?.claim !== undefined)
   }
 
   hasLostBetween(fromMs: number, toMs: number): boolean {

@@ -42,10 +42,14 @@ export function hasUnknownOutcome({ claim, subscriptions }: StoredRecord): boole
 const parsed = new Map<string, StoredRecord | undefined>()
 const mostParsed = 1_000
 
+/** A keeper reads no record of a higher version. */
+const mostVersions = 2 ** 48
+
 function parse(text: string): StoredRecord | undefined {
   try {
     const value = JSON.parse(text)
-    return typeof value.username === 'string' && Array.isArray(value.subscriptions) ? value : undefined
+    const isRecord = typeof value.username === 'string' && Array.isArray(value.subscriptions)
+    return isRecord && value.version < mostVersions ? value : undefined
   } catch {
     return undefined
   }

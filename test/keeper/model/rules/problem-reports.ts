@@ -2,6 +2,7 @@
 import type { KeeperProblem } from 'notification-subscriber/keeper'
 import type { VirtualProcess } from '../virtual-process.js'
 import { seconds, type World } from '../world.js'
+import { currentNodes } from './knowledge.js'
 
 /**
  * The receiver is suspected for 15 minutes after an end was found, an unknown subscription is reported for an hour, and a
@@ -21,9 +22,11 @@ export function mayLast({ code }: KeeperProblem): boolean {
  */
 export function unresolvedProblems(world: World, codes?: readonly string[]): string[] {
   const alive = new Set(world.nodes.map(({ process }) => process.name))
+  const current = new Set(currentNodes(world).map(({ process }) => process.name))
   const open = new Map<string, string>()
   for (const { node, what } of world.problems) {
-    if (!alive.has(node)) continue
+    // Who was superseded sends nothing, and so hears nothing more of the service.
+    if (!alive.has(node) || (!current.has(node) && what.code === 'SERVICE')) continue
     if (codes === undefined ? mayLast(what) : !codes.includes(what.code)) continue
     const key = `${node} ${nameOf(what)}`
     if (what.resolved) open.delete(key)
