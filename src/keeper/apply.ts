@@ -173,8 +173,10 @@ function afterUnsubscribe(
 }
 
 /** `decide` asks for a proof of the wanted subscription alone. */
-function proof(record: UserRecord, state: SubscriptionState, { learnt, times }: Context): Changes {
-  const proven = withState(record, { ...state, provenAt: times.sentAt })
+function proof(record: UserRecord, state: SubscriptionState, { facts, learnt, times }: Context): Changes {
+  // Where there are no parameters, there is no more to be known of them.
+  const generation = facts.names.length === 0 ? facts.generation : state.generation
+  const proven = withState(record, { ...state, generation, provenAt: times.sentAt })
   return { record: proven, learnt: { ...learnt, isProven: true }, isProof: true }
 }
 

@@ -15,6 +15,7 @@ import {
   withDelivery,
   withIntent,
   withLost,
+  withoutState,
   withoutUnsent,
   withUnknownGeneration,
   withUnknownOutcome,
@@ -133,7 +134,7 @@ export class Reconciliation {
     if (stored?.isRemoved) {
       user.isMember = await members.has(username)
       // Another process has taken out a name that the roster had: only a roster that was asked after that counts.
-      if (user.isWanted && !user.isMember && roster.readSince <= user.textSince) {
+      if (user.isWanted && !user.isMember && roster.heardSince <= user.textSince) {
         await roster.readAgain()
         return { kind: 'claimed', dueFrom: performance.now() + claimLookMs }
       }
@@ -142,15 +143,20 @@ export class Reconciliation {
       store.reportLoss(seenSince)
       record = withUnknownGeneration(record)
     }
-    if (record !== undefined) record = this.#withLost(record)
+    // An older copy came back.
+    if (record !== undefined && record.version <= (user.beforeLoss?.version ?? 0)) {
+      record = withUnknownGeneration(record)
+    }
+    const remembered = record && this.#withLost(record)
+    const isNews = remembered !== record
+    record = remembered
     if (record?.isRemoved && !user.isWanted) {
       // The process that left the tombstone may have died before it could take the name out.
       return user.isMember ? this.#forget(record) : { kind: 'removed' }
     }
     if (record === undefined || record.isRemoved) record = newRecord(username, record)
     // Who knows what the others have lost tries it all the same.
-    if (this.#purpose.kind === 'due' && news.isTried && user.beforeLoss === undefined)
-      return { kind: 'tried' }
+    if (this.#purpose.kind === 'due' && news.isTried && !isNews) return { kind: 'tried' }
     const delivery = user.proofByDelivery
     if (delivery !== undefined) {
       const stamps = { provenAt: delivery.at - deliveryLagMs, deliveryAt: delivery.at }
@@ -162,9 +168,13 @@ export class Reconciliation {
     return undefined
   }
 
+  /** With what a lost store knew. Nothing proves an id where there are no parameters: then it can only be ended. */
   #withLost(record: UserRecord): UserRecord {
-    const { beforeLoss } = this.#user
-    return beforeLoss === undefined ? record : withLost(record, beforeLoss)
+    const { beforeLoss, isWanted } = this.#user
+    if (beforeLoss === undefined) return record
+    const { key, names } = this.#parts.newest.own
+    const isProvable = names.length > 0 || !isWanted
+    return withLost(record, isProvable ? beforeLoss : withoutState(beforeLoss, key))
   }
 
   #isProofDue({ isProven }: News): boolean {

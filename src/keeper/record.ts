@@ -58,8 +58,11 @@ const recordSchema = z
     version: countSchema,
     /** Names the lineage: what is written anew after a loss has another. */
     born: z.string(),
-    /** What a process knew that wrote it anew. */
-    continues: z.object({ born: z.string(), version: countSchema }).readonly().optional(),
+    /** The lineages before, the newest first, and up to which version the process knew each that wrote the record anew. */
+    continues: z
+      .array(z.object({ born: z.string(), version: countSchema }).readonly())
+      .readonly()
+      .optional(),
     username: z.string(),
     /** The newest generation that any process which wrote the record knew. */
     generation: countSchema,
@@ -91,6 +94,9 @@ const recordSchema = z
 export type SubscriptionState = z.output<typeof subscriptionStateSchema>
 export type Claim = z.output<typeof claimSchema>
 export type UserRecord = z.output<typeof recordSchema>
+
+/** A store loses no record more often before every process has seen that. */
+const maxLineages = 8
 
 /** Every so many probes one goes by id. */
 export const probesPerIdProof = 4
@@ -129,14 +135,22 @@ function newLineage(): string {
 
 /** What this process knows, written anew: whatever else was known is another lineage. Only an update by id proves it now. */
 export function continued(known: UserRecord): UserRecord {
-  const { born, version } = known
-  return { ...withUnknownGeneration(known), born: newLineage(), continues: { born, version } }
+  const { born, version, continues = [] } = known
+  const lineages = [{ born, version }, ...continues].slice(0, maxLineages)
+  return { ...withUnknownGeneration(known), born: newLineage(), continues: lineages }
+}
+
+/** Its own, and those that it continues. */
+export function lineagesOf(
+  record: UserRecord,
+): readonly { readonly born: string; readonly version: number }[] {
+  return [record, ...(record.continues ?? [])]
 }
 
 /** Whether whoever wrote the record knew the earlier one. */
 export function follows(record: UserRecord, earlier: UserRecord): boolean {
-  const known = record.born === earlier.born ? record : record.continues
-  return known?.born === earlier.born && known.version >= earlier.version
+  const known = lineagesOf(record).find(({ born }) => born === earlier.born)
+  return known !== undefined && known.version >= earlier.version
 }
 
 /** Names a spec in a record. */

@@ -11,6 +11,7 @@ import {
   continued,
   follows,
   isThere,
+  lineagesOf,
   newRecord,
   parseRecord,
   pastStamp,
@@ -210,7 +211,8 @@ export class Records {
    */
   #compareWithLost(user: User): void {
     const { beforeLoss, present, record, username } = user
-    if (beforeLoss === undefined) return
+    // An older copy is no news, until a proof is written into it.
+    if (beforeLoss === undefined || record === undefined || record.version <= beforeLoss.version) return
     const unmet = beforeLoss.subscriptions.filter((each) => {
       const rival = rivalOf(record, each)
       return rival?.id !== each.id && !isCertain(rival)
@@ -218,7 +220,7 @@ export class Records {
     user.beforeLoss = unmet.length > 0 ? { ...beforeLoss, subscriptions: unmet } : undefined
     const before = rivalOf(beforeLoss, this.#parts.newest.own.spec)
     if (before?.id === undefined || !isCertain(present) || before.id === present.id) return
-    if (record?.continues?.born === beforeLoss.born) return
+    if (lineagesOf(record).some(({ born }) => born === beforeLoss.born)) return
     const now = Date.now()
     this.#parts.reporter.reportGap({
       username,

@@ -32,6 +32,7 @@ export interface RosterParts {
 export class Roster {
   readonly #parts: RosterParts
   #readSince = Number.NEGATIVE_INFINITY
+  #heardSince = Number.NEGATIVE_INFINITY
   #readsInProgress = 0
 
   constructor(parts: RosterParts) {
@@ -41,6 +42,11 @@ export class Roster {
   /** When the last reading began that was finished; monotonic. */
   get readSince(): number {
     return this.#readSince
+  }
+
+  /** When the last reading began that brought names; monotonic. */
+  get heardSince(): number {
+    return this.#heardSince
   }
 
   get isBeingRead(): boolean {
@@ -73,6 +79,7 @@ export class Roster {
     const isOvertaken = since <= this.#readSince && !allowRemovals && !wantsNobody
     if (isOvertaken) return
     this.#readSince = since
+    if (names !== undefined) this.#heardSince = since
     const isBelieved = wantsNobody || (names !== undefined && this.#believes(names, standings, allowRemovals))
     const entering = new Map<string, Standing>()
     const usersNames = Array.from(users, ({ username }) => username)
@@ -89,7 +96,8 @@ export class Roster {
       if (!isWanted) problems.removeUser(username, ['RECEIVER_SUSPECTED', 'ROSTER'])
       const standing = standings.get(username)
       user.isMember = isReadable(username) ? standing !== undefined : undefined
-      const isNews = standing === undefined || (standing === 'tentative' && isBelieved)
+      // Without a roster nobody is added: a name that is missing may be that of a user whom another process has removed.
+      const isNews = standing === undefined ? names !== undefined : standing === 'tentative' && isBelieved
       if (!isWanted || !isNews || !isReadable(username)) continue
       const isMet = (user.record?.subscriptions.length ?? 0) > 0
       entering.set(username, isBelieved || isMet ? 'confirmed' : 'tentative')

@@ -201,14 +201,14 @@ export class Schedule {
 
   #purposeOf(user: User): Purpose | undefined {
     const { sweepIntervalMs } = this.#parts
-    const { dueFrom, isQuiet, record, seenSince } = user
+    const { dueFrom, failures, isQuiet, record, seenSince } = user
     if (user.reconciling !== undefined) return undefined
     const now = performance.now()
     // A sweep reaches everybody: until then the requests of a second are for users that wait for it.
     if (dueFrom <= now && !(this.#isSweeping && isQuiet)) return { kind: 'due' }
     // Deliveries save a proof, and not the look at what other processes have done.
     const isUnseen = isQuiet && now - seenSince >= longestUnseen * sweepIntervalMs
-    const hasNews = record?.claim === undefined && user.hasDeliveryNews(sweepIntervalMs)
+    const hasNews = failures === 0 && record?.claim === undefined && user.hasDeliveryNews(sweepIntervalMs)
     return isUnseen || hasNews ? { kind: 'look' } : undefined
   }
 

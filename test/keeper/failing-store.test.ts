@@ -194,3 +194,21 @@ test('a rotation while the store fails is brought to everybody when it works aga
 function keyOf(username: string): string {
   return `coaching:user:${createHash('sha256').update(username, 'utf16le').digest('base64url').slice(0, 24)}`
 }
+
+test('a key that cannot be used is tried more and more rarely, also while deliveries arrive', async () => {
+  const world = await settledWorld({ users: 1 })
+  const key = world.store.keys.find((name) => name.includes(':user:')) ?? ''
+  const deliver = async (minutes: number) => {
+    for (let passed = 0; passed < minutes; passed++) {
+      await world.time.advance(minute)
+      world.callback('agent0')
+    }
+  }
+  await deliver(6)
+  world.store.spoil(key, undefined)
+  await deliver(4)
+  const failures = () => world.logged.filter((line) => line.includes('subscription.failed')).length
+  const before = failures()
+  await deliver(5)
+  expect(failures() - before).toBeLessThan(15)
+})

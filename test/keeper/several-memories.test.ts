@@ -341,3 +341,120 @@ test('one loss is reported once, though an older copy with the claim of another 
   expect(told.map(({ what }) => what.resolved)).toEqual([false, true])
   expect(problemsAtTheService(world)).toEqual([])
 })
+
+describe.each(Object.entries(configurations))('%s, what is remembered', (_name, configuration) => {
+  test('tells no gap again, though the store was lost twice', async () => {
+    const world = await settledWorld({ users: 1, configuration })
+    const first = nodeOf(world)
+    const other = world.start()
+    await world.time.advance(2 * minute)
+    await sweep(world, other)
+    first.process.suspend()
+    for (let losses = 0; losses < 2; losses++) {
+      world.store.forget()
+      await sweep(world, other)
+      await world.time.advance(2 * minute)
+    }
+    world.end(['agent0'])
+    await sweep(world, other)
+    first.process.resume()
+    await world.time.advance(2 * interval)
+    expect(gaps(world)).toEqual([`${other.process.name} agent0 ended`])
+  })
+
+  test('is right, though the same dump is restored three times', async () => {
+    const world = await settledWorld({ users: 1, configuration })
+    const node = nodeOf(world)
+    await world.time.advance(minute)
+    const dumpMs = world.time.nowMs
+    await world.time.advance(minute)
+    world.end(['agent0'])
+    await sweep(world, node)
+    const before = { gaps: gaps(world), ids: idsAtTheService(world) }
+    for (let dumps = 0; dumps < 3; dumps++) {
+      await world.time.advance(2 * minute)
+      world.store.rewind(world.time.nowMs - dumpMs)
+      await sweep(world, node)
+    }
+    await world.time.advance(2 * interval)
+    expect(gaps(world)).toEqual(before.gaps)
+    expect(idsAtTheService(world)).toEqual(before.ids)
+    expect(keptIds(node)).toEqual(before.ids)
+  })
+
+  test('makes of somebody else’s subscription none of ours', async () => {
+    const world = await settledWorld({ users: 1, configuration, keeper: { existing: 'report' } })
+    const remembering = nodeOf(world)
+    await world.time.advance(minute)
+    world.subscribeSomebodyElse(['agent0'])
+    world.store.forgetRecord('agent0')
+    const other = world.start()
+    await sweep(world, other)
+    await world.time.advance(2 * interval)
+    const sent = world.requests.length
+    await world.time.advance(8 * interval)
+    expect([troublesOf(remembering), troublesOf(other)]).toEqual([['CONFLICT'], ['CONFLICT']])
+    expect(world.requests.length - sent).toBeLessThan(20)
+  })
+
+  test('of a create without an answer is ended with the user, though another process met nothing', async () => {
+    const world = await settledWorld({ users: 1, configuration })
+    const node = nodeOf(world)
+    world.nextOutcomes.push({ kind: 'silent', effectAfterMs: 100 })
+    world.want('newcomer')
+    node.process.run(() => void node.keeper.sweep())
+    while (world.store.record('newcomer')?.claim === undefined) await world.time.advance(1)
+    await world.time.advance(2 * second)
+    expect(world.service.activeFor('newcomer')).toHaveLength(1)
+    world.wantNoLonger('newcomer')
+    world.store.forgetRecord('newcomer')
+    await sweep(world, world.start())
+    expect(world.store.record('newcomer')).toMatchObject({ isRemoved: true })
+    await world.time.advance(3 * interval)
+    expect(problemsAtTheService(world)).toEqual([])
+  })
+})
+
+describe.each(['replace', 'report'] as const)(
+  'with existing %s, an id that a dump brings back',
+  (existing) => {
+    test('under the claim of a process that died is not believed before it is proven', async () => {
+      const world = await settledWorld({ users: 1, keeper: { existing } })
+      const node = nodeOf(world)
+      const dying = world.start()
+      await world.time.advance(2 * minute)
+      dying.process.run(() => void dying.keeper.sweep())
+      await untilClaimed(world)
+      const dumpMs = world.time.nowMs
+      await world.time.advance(10 * second)
+      world.kill(dying)
+      await expectNothingChanges(world, node, dumpMs)
+    })
+
+    test('to a process that had met the user anew is not believed before it is proven', async () => {
+      const world = await settledWorld({ users: 1, keeper: { existing } })
+      await world.time.advance(minute)
+      const dumpMs = world.time.nowMs
+      await world.time.advance(minute)
+      await world.stop(nodeOf(world))
+      world.store.forgetRecord('agent0')
+      world.end(['agent0'])
+      const node = world.start()
+      await expectNothingChanges(world, node, dumpMs)
+    })
+
+    async function expectNothingChanges(world: World, node: Node, dumpMs: number): Promise<void> {
+      world.end(['agent0'])
+      await sweep(world, node)
+      const before = { gaps: gaps(world), ids: idsAtTheService(world) }
+      await world.time.advance(5 * minute)
+      world.store.rewind(world.time.nowMs - dumpMs)
+      await sweep(world, node)
+      await world.time.advance(2 * interval)
+      expect(codes(world)).not.toContain('CONFLICT')
+      expect(gaps(world)).toEqual(before.gaps)
+      expect(idsAtTheService(world)).toEqual(before.ids)
+      expect(keptIds(node)).toEqual(before.ids)
+    }
+  },
+)

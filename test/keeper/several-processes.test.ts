@@ -446,3 +446,15 @@ test('a claim that was left behind is found by a process that gets all deliverie
   expect(world.store.record('agent0')?.claim).toBeUndefined()
   expect(problemsAtTheService(world)).toEqual([])
 })
+
+test('a roster that fails in one process brings nobody back whom another process has removed', async () => {
+  const world = await settledWorld({ users: 4 })
+  const other = world.start()
+  await world.time.advance(2 * minute)
+  world.wantNoLonger('agent3')
+  await world.settled(other, (keeper) => keeper.sweep())
+  await world.stop(other)
+  world.rosterMode = 'throwing'
+  await world.time.advance(3 * interval)
+  expect(problemsAtTheService(world)).toEqual([])
+})
