@@ -193,6 +193,20 @@ describe('an unsubscribe', () => {
     })
     expect(applied(recordOf(old), call, { kind: 'not-found' }).report).toEqual({})
   })
+
+  test('that an unsubscribe without an answer may have ended is no end that was found', () => {
+    const old = { ...known, ...moved, id: 4, provenAt: 200, isEnding: true } as const
+    const call: Call = { kind: 'unsubscribe', key: specKey(moved), id: 4 }
+    expect(applied(recordOf(old, known), call, { kind: 'not-found' }).report).toEqual({
+      gap: gap('changed', 200, 5),
+    })
+  })
+})
+
+test('a proof confirms the generation where there are no parameters', () => {
+  const generationAfter = (names: string[]) =>
+    applied(recordOf(known), create, { kind: 'conflict' }, { names }).state?.generation
+  expect([generationAfter([]), generationAfter(['token'])]).toEqual([7, 6])
 })
 
 test('a stamp of the future counts as none', () => {
