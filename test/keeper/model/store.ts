@@ -205,7 +205,8 @@ export class ModelStore {
 
   /** Whether a name stands among the members now. */
   hasMember(username: string): boolean {
-    const name = JSON.stringify(username)
+    // A name in a shard is followed by its standing.
+    const name = `${JSON.stringify(username)}:`
     return this.keys.some((key) => key.includes(':members:') && this.#present(key)?.includes(name))
   }
 
