@@ -95,7 +95,7 @@ export type SubscriptionState = z.output<typeof subscriptionStateSchema>
 export type Claim = z.output<typeof claimSchema>
 export type UserRecord = z.output<typeof recordSchema>
 
-/** A store loses no record more often before every process has seen that. */
+/** How many earlier lineages a record names. */
 const maxLineages = 8
 
 /** Every so many probes one goes by id. */
@@ -136,8 +136,10 @@ function newLineage(): string {
 /** What this process knows, written anew: whatever else was known is another lineage. Only an update by id proves it now. */
 export function continued(known: UserRecord): UserRecord {
   const { born, version, continues = [] } = known
-  const lineages = [{ born, version }, ...continues].slice(0, maxLineages)
-  return { ...withUnknownGeneration(known), born: newLineage(), continues: lineages }
+  const lineages = [{ born, version }, ...continues]
+  // The oldest stays: a backup, or a replica that stands still, may bring it back again and again.
+  const kept = lineages.filter((_, index) => index < maxLineages - 1 || index === lineages.length - 1)
+  return { ...withUnknownGeneration(known), born: newLineage(), continues: kept }
 }
 
 /** Its own, and those that it continues. */

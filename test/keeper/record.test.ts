@@ -82,6 +82,14 @@ describe('whoever wrote a record', () => {
     expect(anew.subscriptions).toEqual([{ ...known, generation: 0 }])
   })
 
+  test('anew again and again, knew the first lineage and the last ones', () => {
+    let again = anew
+    for (let losses = 0; losses < 20; losses++) again = continued(again)
+    expect(follows(again, earlier)).toBe(true)
+    expect(follows(continued(again), again)).toBe(true)
+    expect(again.continues).toHaveLength(8)
+  })
+
   test('knew the same when it left a tombstone', () => {
     expect(follows(newRecord('alice', anew), earlier)).toBe(true)
   })
