@@ -90,6 +90,8 @@ export class Reconciliation {
   /** Whether a call of this process, under a claim that it renews for a test, may still take effect. */
   #isUnsettled = false
   #hasClaimed = false
+  /** Whether an answer has told something that no record says yet. */
+  #hasUnwritten = false
 
   constructor(parts: ReconciliationParts, user: User, purpose: Purpose) {
     this.#parts = parts
@@ -103,7 +105,8 @@ export class Reconciliation {
     try {
       return (await this.#prepare()) ?? (await this.#makeCalls())
     } catch (error) {
-      // What was not written is forgotten.
+      // What was not written is forgotten; but if the store has lost the claim, others do not know of the call.
+      if (error instanceof RecordChanged && this.#hasUnwritten) this.#user.remember(this.#record)
       this.#parts.users.trackIds(this.#user, this.#record, this.#user.record)
       return endAfter(error)
     }
@@ -281,6 +284,7 @@ export class Reconciliation {
     const claimedAt = presentInstant()
     const claim = await records.claim(user, withIntent(this.#record, call, newest.own), call)
     this.#hasClaimed = true
+    this.#hasUnwritten = false
     const isUnrecorded = stateOf(this.#record, call.key)?.id === undefined
     if (call.kind === 'recreate' || isUnrecorded) await newest.refresh()
     if (newest.isSuperseded) {
@@ -313,6 +317,7 @@ export class Reconciliation {
     if (applied.isProof) this.#user.provenSince = sent.since
     this.#record = applied.record
     this.#learnt = applied.learnt
+    this.#hasUnwritten = true
     return this.#isUnsettled && answer.kind !== 'not-found' ? this.#leaveClaimed() : undefined
   }
 

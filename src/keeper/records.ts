@@ -18,7 +18,6 @@ import {
   rivalOf,
   type SubscriptionState,
   type UserRecord,
-  withLost,
 } from './record.js'
 import type { Reporter } from './reporter.js'
 import { restoreWaitMs, tombstoneMs } from './timing.js'
@@ -76,7 +75,7 @@ export class Records {
       const mayPutBack = (value.claim?.by ?? this.by) === this.by
       if (mayPutBack && follows(known, value)) return this.#putBack(user, known, text)
       store.reportLoss(user.seenSince)
-      user.beforeLoss = withLost(known, user.beforeLoss ?? known)
+      user.remember(known)
     }
     return this.#take(user, text, value)
   }

@@ -1,6 +1,14 @@
 /** The users of this process: for each the record as the store holds it, and what only this process knows. */
 import { createHash } from 'node:crypto'
-import { isSettled, isThere, laterStamp, type SubscriptionState, stateOf, type UserRecord } from './record.js'
+import {
+  isSettled,
+  isThere,
+  laterStamp,
+  type SubscriptionState,
+  stateOf,
+  type UserRecord,
+  withLost,
+} from './record.js'
 import { deliveryLagMs, type Instant } from './timing.js'
 import type { KeptSubscription } from './types.js'
 
@@ -95,6 +103,11 @@ export class User {
     if (proofByDelivery === undefined || record === undefined) return false
     const newsMs = proofByDelivery.at - deliveryLagMs - (present?.provenAt ?? never)
     return record.restoresSinceDelivery > 0 || newsMs >= sweepIntervalMs / 2
+  }
+
+  /** The store has lost this record, or another process has written over it and does not know it. */
+  remember(record: UserRecord): void {
+    this.beforeLoss = withLost(record, this.beforeLoss ?? record)
   }
 
   /** What users of the keeper see. */

@@ -1,5 +1,6 @@
 /** After a loss, processes remember different things, under clocks that differ: what is right, and told once, in the end. */
 import { describe, expect, test } from 'vitest'
+import { answered } from './model/network-outcomes.js'
 import { problemsAtTheService } from './model/rules/final-state.js'
 import { gapsNotReported } from './model/rules/gaps.js'
 import {
@@ -458,3 +459,22 @@ describe.each(['replace', 'report'] as const)(
     }
   },
 )
+
+test('what a call has made whose claim was lost is ended with its user, though another process knows nothing of it', async () => {
+  const world = await settledWorld({ users: 2 })
+  const calling = nodeOf(world)
+  const other = world.start()
+  await world.time.advance(2 * minute)
+  const dumpMs = world.time.nowMs
+  world.end(['agent0'])
+  world.nextOutcomes.push(answered, { kind: 'slow', effectAfterMs: 100, answerAfterMs: 5_000 })
+  calling.process.run(() => void calling.keeper.sweep({ allowRemovals: true }))
+  await untilClaimed(world, 'create')
+  await world.time.advance(second)
+  world.store.rewind(world.time.nowMs - dumpMs)
+  world.wantNoLonger('agent0')
+  await sweep(world, other)
+  expect(world.store.record('agent0')).toMatchObject({ isRemoved: true })
+  await world.time.advance(1.2 * interval)
+  expect(problemsAtTheService(world)).toEqual([])
+})
