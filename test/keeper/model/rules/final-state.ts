@@ -71,7 +71,9 @@ export function leftOvers(world: World): ModelSubscription[] {
     const isLost = !isWanted(each) && world.knowledge.isLost(each)
     const { lostIds, unprovableIds } = world.knowledge
     const hasParameters = world.configuration.parameters !== undefined
-    const isIdLost = (!hasParameters && lostIds.has(each.id)) || unprovableIds.has(each.id)
+    // A wanted user's wrong id is found out by an update, and the right one takes its place.
+    const isFound = hasParameters && isWanted(each)
+    const isIdLost = (!isFound && lostIds.has(each.id)) || unprovableIds.has(each.id)
     return isKept(each) && !isLost && !isIdLost
   })
 }
