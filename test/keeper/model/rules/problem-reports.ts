@@ -10,6 +10,9 @@ import { currentNodes } from './knowledge.js'
  */
 const lasting: readonly string[] = ['RECEIVER_SUSPECTED', 'STRAY', 'SUPERSEDED']
 
+/** Problems that end with a call that is answered. */
+const learntByCalls: readonly string[] = ['SERVICE', 'CREDENTIALS']
+
 /** Whether a problem may still be there when the faults have ended. */
 export function mayLast({ code }: KeeperProblem): boolean {
   return lasting.includes(code)
@@ -26,7 +29,7 @@ export function unresolvedProblems(world: World, codes?: readonly string[]): str
   const open = new Map<string, string>()
   for (const { node, what } of world.problems) {
     // Who was superseded sends nothing, and so hears nothing more of the service.
-    if (!alive.has(node) || (!current.has(node) && what.code === 'SERVICE')) continue
+    if (!alive.has(node) || (!current.has(node) && learntByCalls.includes(what.code))) continue
     if (codes === undefined ? mayLast(what) : !codes.includes(what.code)) continue
     const key = `${node} ${nameOf(what)}`
     if (what.resolved) open.delete(key)
