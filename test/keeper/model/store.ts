@@ -80,7 +80,7 @@ export class ModelStore {
   readonly #sights = new Map<VirtualProcess, Sight>()
   readonly #cutOff = new Set<VirtualProcess>()
   readonly #broken = new Set<string>()
-  readonly #garbage = new Map<string, string>()
+  readonly #garbage = new Set<string>()
   readonly #losses: Loss[] = []
   readonly #keyOfUser = new Map<string, string>()
   readonly #idsHeld = new Set<number>()
@@ -153,16 +153,15 @@ export class ModelStore {
       this.#broken.add(key)
       return
     }
-    this.#garbage.set(key, text)
+    this.#garbage.add(text)
     this.#keep(key, { value: text, endsAtMs: Number.POSITIVE_INFINITY })
     this.#lose(Number.NEGATIVE_INFINITY, key)
   }
 
-  /** An operator removes what still cannot be read. */
+  /** An operator removes what still cannot be read, also if a replica or a dump has brought it back. */
   clean(): void {
     this.#broken.clear()
-    for (const [key, text] of this.#garbage) if (this.#present(key) === text) this.#keep(key, undefined)
-    this.#garbage.clear()
+    for (const key of this.keys) if (this.#garbage.has(this.#present(key) ?? '')) this.#keep(key, undefined)
   }
 
   get keys(): readonly string[] {
