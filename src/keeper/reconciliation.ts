@@ -150,16 +150,16 @@ export class Reconciliation {
     if (record !== undefined && record.version <= (user.beforeLoss?.version ?? 0)) {
       record = withUnknownGeneration(record)
     }
-    const remembered = record && this.#withLost(record)
-    const isNews = remembered !== record
-    record = remembered
+    const recalled = record && this.#withLost(record)
+    const knowsMore = recalled !== record
+    record = recalled
     if (record?.isRemoved && !user.isWanted) {
       // The process that left the tombstone may have died before it could take the name out.
       return user.isMember ? this.#forget(record) : { kind: 'removed' }
     }
     if (record === undefined || record.isRemoved) record = newRecord(username, record)
-    // Who knows what the others have lost tries it all the same.
-    if (this.#purpose.kind === 'due' && news.isTried && !isNews) return { kind: 'tried' }
+    // A process that knows more than the one that tried tries it all the same.
+    if (this.#purpose.kind === 'due' && news.isTried && !knowsMore) return { kind: 'tried' }
     const delivery = user.proofByDelivery
     if (delivery !== undefined) {
       const stamps = { provenAt: delivery.at - deliveryLagMs, deliveryAt: delivery.at }

@@ -58,7 +58,7 @@ const recordSchema = z
     version: countSchema,
     /** Names the lineage: what is written anew after a loss has another. */
     born: z.string(),
-    /** The lineages before, the newest first, and up to which version the process knew each that wrote the record anew. */
+    /** Earlier lineages, the newest first, each up to the version that was known when the record was written anew. */
     continues: z
       .array(z.object({ born: z.string(), version: countSchema }).readonly())
       .readonly()
@@ -142,14 +142,14 @@ export function continued(known: UserRecord): UserRecord {
   return { ...withUnknownGeneration(known), born: newLineage(), continues: kept }
 }
 
-/** Its own, and those that it continues. */
+/** The record's own lineage, and those that it continues. */
 export function lineagesOf(
   record: UserRecord,
 ): readonly { readonly born: string; readonly version: number }[] {
   return [record, ...(record.continues ?? [])]
 }
 
-/** Whether whoever wrote the record knew the earlier one. */
+/** Whether the process that wrote the record knew the earlier one. */
 export function follows(record: UserRecord, earlier: UserRecord): boolean {
   const known = lineagesOf(record).find(({ born }) => born === earlier.born)
   return known !== undefined && known.version >= earlier.version

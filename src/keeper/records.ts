@@ -205,8 +205,8 @@ export class Records {
   }
 
   /**
-   * What the lost store said is forgotten as soon as the new one knows it for certain. Only a process that has not
-   * forgotten it can know that there was a gap, if whoever wrote the record did not.
+   * Forgets what the lost store said as soon as the new one is certain. Tells the gap, if the process that wrote the
+   * record met the user anew: that process cannot know of it.
    */
   #compareWithLost(user: User): void {
     const { beforeLoss, present, record, username } = user

@@ -96,7 +96,7 @@ export class Roster {
       if (!isWanted) problems.removeUser(username, ['RECEIVER_SUSPECTED', 'ROSTER'])
       const standing = standings.get(username)
       user.isMember = isReadable(username) ? standing !== undefined : undefined
-      // Without a roster nobody is added: a name that is missing may be that of a user whom another process has removed.
+      // Without a roster nobody is added: another process may have removed the user whose name is missing.
       const isNews = standing === undefined ? names !== undefined : standing === 'tentative' && isBelieved
       if (!isWanted || !isNews || !isReadable(username)) continue
       const isMet = (user.record?.subscriptions.length ?? 0) > 0

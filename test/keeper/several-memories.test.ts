@@ -6,6 +6,8 @@ import { gapsNotReported } from './model/rules/gaps.js'
 import {
   agents,
   codes,
+  idsAtTheService,
+  keptIds,
   minute,
   nodeOf,
   second,
@@ -23,23 +25,10 @@ const narrower = { ...defaultConfiguration, notificationTypes: ['behavioral'] } 
 const { parameters: _, ...withoutParameters } = defaultConfiguration
 const configurations = { 'with parameters': defaultConfiguration, 'without parameters': withoutParameters }
 
-function idsAtTheService(world: World): number[] {
-  return world.service
-    .active()
-    .map(({ id }) => id)
-    .sort()
-}
-
-function keptIds({ keeper, process }: Node): (number | undefined)[] {
-  const kept = process.run(() => [...keeper.subscriptions()])
-  return kept.map(({ subscriptionId }) => subscriptionId).sort()
-}
-
 function sweep(world: World, node: Node) {
   return world.settled(node, (keeper) => keeper.sweep())
 }
 
-/** What happens to a process after a while. */
 function rotate({ process, keeper }: Node, parameters: Record<string, string>): void {
   process.receive(0, () => void keeper.rotateParameters({ parameters }))
 }

@@ -48,3 +48,19 @@ export function codes(world: World): string[] {
 export function troublesOf({ process, keeper }: Node): string[] {
   return process.run(() => keeper.status()).problems.map(({ code }) => code)
 }
+
+/** The ids of all active subscriptions. */
+export function idsAtTheService(world: World): number[] {
+  return inOrder(world.service.active().map(({ id }) => id))
+}
+
+/** The ids that a process shows. */
+export function keptIds({ keeper, process }: Node): number[] {
+  return inOrder(
+    process.run(() => [...keeper.subscriptions()]).map(({ subscriptionId = 0 }) => subscriptionId),
+  )
+}
+
+function inOrder(ids: readonly number[]): number[] {
+  return [...ids].sort((one, other) => one - other)
+}
