@@ -288,8 +288,10 @@ export class SubscriptionConflictError extends ApiError {
 }
 
 /**
- * 404 on unsubscribe or update: no active subscription has this id. The subscription was unsubscribed before, replaced
- * by `recreateIfExists`, or ended by the service after three failed callbacks in a row.
+ * 404 or 410 on unsubscribe or update, which has two readings. No active subscription has this id: it was unsubscribed
+ * before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or the service
+ * has another route for this call, which its interface document leaves open: then the subscription is untouched, and the
+ * option `routes` names the right route. Once a route has answered 2xx, only the first reading is left.
  */
 export class SubscriptionNotFoundError extends ApiError {
   /** @internal */

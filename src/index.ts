@@ -6,15 +6,15 @@
 export type { Auth, BasicAuth, ProvidedTokenAuth } from './auth/authorizer.js'
 export type { ClientCredentialsAuth, CredentialsEncoding } from './auth/token-request.js'
 export { NotificationClient } from './client/notification-client.js'
-export type { CallOptions, NotificationClientOptions } from './client/options.js'
+export type { CallOptions, NotificationClientOptions, ResponseSummary } from './client/options.js'
 export * from './errors.js'
 export type { FetchLike, FetchResponseLike } from './http/fetch.js'
 export type { RetryOptions } from './http/send.js'
 export type { DispatcherLike } from './http/undici.js'
 export type { Logger } from './logger.js'
+export type { Route, Routes } from './shared/routes.js'
 export type { KeyValueStore } from './stores/key-value-store.js'
 export type { CreatedSubscription, CreateSubscriptionResult } from './subscriptions/answers.js'
-export type { Route, Routes } from './subscriptions/requests.js'
 export {
   type AssociatedValues,
   type CreateSubscriptionInput,

@@ -7,6 +7,7 @@ import {
   accessTokenPattern,
   basicCredentials,
   type ClientCredentialsAuth,
+  type Gateway,
   TokenEndpoint,
 } from './token-request.js'
 import { TokenSource } from './token-source.js'
@@ -42,6 +43,7 @@ export interface TokenAuthorizer extends Authorizer {
 export interface TokenRequestOptions extends Pick<SendOptions, 'transport' | 'log'> {
   readonly retry: RetryPolicy
   readonly timeoutMs: number
+  readonly gateway: Gateway | undefined
 }
 
 export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
@@ -75,8 +77,11 @@ class ClientCredentialsAuthorizer implements TokenAuthorizer {
   readonly tokenSource: TokenSource
   readonly #held = new HeldBearer()
 
-  constructor(auth: ClientCredentialsAuth, { log, retry, timeoutMs, transport }: TokenRequestOptions) {
-    const endpoint = new TokenEndpoint(auth, { transport, log })
+  constructor(
+    auth: ClientCredentialsAuth,
+    { gateway, log, retry, timeoutMs, transport }: TokenRequestOptions,
+  ) {
+    const endpoint = new TokenEndpoint(auth, { transport, log, gateway })
     const { clientId, scope = '', tokenCache } = auth
     // Two clients share a token only if they would request the same one.
     const key = `notification-subscriber ${JSON.stringify([endpoint.address.url, clientId, scope])}`

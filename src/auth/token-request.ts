@@ -60,6 +60,12 @@ export interface TokenRequestLimits {
   readonly retry: RetryPolicy
 }
 
+/** A gateway in front of the service: the headers that it needs go to its own origin only, because they may be keys. */
+export interface Gateway {
+  readonly origin: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
 const tokenChannel = channelFor('token')
 
 /** Requests tokens with one set of credentials. */
@@ -70,7 +76,10 @@ export class TokenEndpoint {
   /** The progress of the token request in flight, if there is one; of the newest if there are several. */
   inFlight: Progress | undefined
 
-  constructor(credentials: ClientCredentialsAuth, options: Pick<SendOptions, 'transport' | 'log'>) {
+  constructor(
+    credentials: ClientCredentialsAuth,
+    { gateway, ...options }: Pick<SendOptions, 'transport' | 'log'> & { gateway: Gateway | undefined },
+  ) {
     const { clientId, clientSecret, credentialsEncoding = 'raw', domain, authUrl, scope } = credentials
     const path = `/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
     this.address = addressBelow(new URL(authUrl), path)
@@ -82,11 +91,13 @@ export class TokenEndpoint {
       grant_type: 'client_credentials',
       ...(scope !== undefined && { scope }),
     })
+    const headers = gateway?.origin === this.address.origin ? gateway.headers : undefined
     this.#request = {
       method: 'POST',
       address: this.address,
+      headers,
       body: form.toString(),
-      secrets: [],
+      secrets: Object.values(headers ?? {}),
       isRepeatable: true,
       purpose: 'get an access token',
     }

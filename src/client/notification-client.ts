@@ -11,10 +11,10 @@ import {
   send,
   type UnauthorizedRequest,
 } from '../http/send.js'
-import type { Address, Transport } from '../http/transport.js'
+import type { Transport } from '../http/transport.js'
 import { UndiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
-import { inFlight } from '../shared/calls.js'
+import { callSafely, inFlight } from '../shared/calls.js'
 import { takesInsecureLoopback } from '../shared/http-syntax.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
@@ -22,17 +22,12 @@ import {
   type CreatedSubscription,
   type CreateSubscriptionResult,
   createFailure,
+  isNotFound,
   readCreateAnswer,
   readSubscriptionAnswer,
   summaryOf,
 } from '../subscriptions/answers.js'
-import {
-  createAddress,
-  createRequest,
-  type Routes,
-  unsubscribeRequest,
-  updateRequest,
-} from '../subscriptions/requests.js'
+import { SubscriptionRequests } from '../subscriptions/requests.js'
 import {
   type CreateSubscriptionInput,
   createSubscriptionInputSchema,
@@ -47,6 +42,7 @@ import {
   type CallOptions,
   callOptionsSchema,
   type NotificationClientOptions,
+  type ResponseSummary,
   validOptions,
 } from './options.js'
 
@@ -75,9 +71,7 @@ const callChannel = channelFor('call')
  * ```
  */
 export class NotificationClient implements AsyncDisposable {
-  readonly #baseUrl: URL
-  readonly #createAddress: Address
-  readonly #routes: Routes
+  readonly #requests: SubscriptionRequests
   readonly #inputSchema: typeof createSubscriptionInputSchema
   readonly #authorizer: TokenAuthorizer
   readonly #transport: Transport
@@ -86,14 +80,27 @@ export class NotificationClient implements AsyncDisposable {
   readonly #log: Log
   readonly #callsInFlight = inFlight()
   #isClosed = false
+  /** Whether the route of unsubscribe has answered 2xx: before that a 404 does not say that the subscription has ended. */
+  #hasUnsubscribed = false
 
   /** @throws `ConfigurationError` that lists everything that is wrong with the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
-    const { allowInsecureLoopback, auth, baseUrl, ca, dispatcher, fetch, logger, retry, routes, timeoutMs } =
-      validOptions(options)
-    this.#baseUrl = baseUrl
-    this.#createAddress = createAddress(baseUrl)
-    this.#routes = routes ?? {}
+    const {
+      allowInsecureLoopback,
+      auth,
+      baseUrl,
+      ca,
+      dispatcher,
+      fetch,
+      logger,
+      retry,
+      routes,
+      timeoutMs,
+      ...rest
+    } = validOptions(options)
+    // A copy, because the caller may change its own object.
+    const headers = rest.headers && { ...rest.headers }
+    this.#requests = new SubscriptionRequests({ baseUrl, routes, headers })
     this.#inputSchema = allowInsecureLoopback
       ? loopbackSubscriptionInputSchema
       : createSubscriptionInputSchema
@@ -107,15 +114,16 @@ export class NotificationClient implements AsyncDisposable {
       retry: this.#retry,
       timeoutMs: this.#timeoutMs,
       log: this.#log,
+      gateway: headers && { origin: baseUrl.origin, headers },
     })
   }
 
   /**
-   * A client from `NOTIFICATION_BASE_URL`, `NOTIFICATION_AUTH_URL`, `NOTIFICATION_DOMAIN`,
-   * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`; where they are set, also from `NOTIFICATION_SCOPE`,
-   * `NOTIFICATION_CREDENTIALS_ENCODING` and `NOTIFICATION_CA_FILE`, the name of a file with certificates in PEM.
+   * A client from the environment: `NOTIFICATION_BASE_URL` with `NOTIFICATION_AUTH_URL`, `NOTIFICATION_DOMAIN`,
+   * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`, or with `NOTIFICATION_USERNAME` and
+   * `NOTIFICATION_PASSWORD`; docs/client.md, Environment variables, has the optional ones.
    *
-   * @param options - every option that the environment does not set
+   * @param options - every option but `baseUrl` and `auth`; these come before the optional variables
    * @param env - where to read the variables. Default: `process.env`
    * @throws `ConfigurationError` that names every variable that is missing, or whose value cannot work
    */
@@ -166,7 +174,7 @@ export class NotificationClient implements AsyncDisposable {
    * Ends a subscription. Method and path come from the service's public developer pages (docs/service.md, Endpoints);
    * see the `routes` option.
    *
-   * @throws `SubscriptionNotFoundError` when no active subscription has this id
+   * @throws `SubscriptionNotFoundError` when no active subscription has this id, or the service has another route
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
    * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    */
@@ -174,11 +182,11 @@ export class NotificationClient implements AsyncDisposable {
     const method = 'unsubscribe'
     await this.#call(method, async (progress) => {
       const id = validInput(method, subscriptionIdSchema, subscriptionId)
-      const request = unsubscribeRequest(this.#baseUrl, this.#routes.unsubscribe, id)
-      const answer = await this.#send(method, request, options, progress)
-      // After a lost answer, 404 means that an earlier attempt of this call has ended the subscription.
-      if (answer.status === 404 && progress.lostAttempts > 0) return
-      readSubscriptionAnswer(answer, id, progress)
+      const answer = await this.#send(method, this.#requests.unsubscribe(id), options, progress)
+      // After a lost answer, a known route answers 404 because an earlier attempt of this call has ended the subscription.
+      if (isNotFound(answer.status) && progress.lostAttempts > 0 && this.#hasUnsubscribed) return
+      readSubscriptionAnswer(answer, 'unsubscribe', id, progress)
+      this.#hasUnsubscribed = true
     })
   }
 
@@ -187,7 +195,7 @@ export class NotificationClient implements AsyncDisposable {
    * are not named keep their values. Method and path come from the service's public developer pages (docs/service.md,
    * Endpoints); see the `routes` option.
    *
-   * @throws `SubscriptionNotFoundError` when no active subscription has this id
+   * @throws `SubscriptionNotFoundError` when no active subscription has this id, or the service has another route
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
    * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    *
@@ -205,8 +213,8 @@ export class NotificationClient implements AsyncDisposable {
     await this.#call(method, async (progress) => {
       const id = validInput(method, subscriptionIdSchema, subscriptionId)
       const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
-      const request = updateRequest(this.#baseUrl, this.#routes.update, id, valid)
-      readSubscriptionAnswer(await this.#send(method, request, options, progress), id, progress)
+      const answer = await this.#send(method, this.#requests.update(id, valid), options, progress)
+      readSubscriptionAnswer(answer, 'update', id, progress)
     })
   }
 
@@ -247,7 +255,7 @@ export class NotificationClient implements AsyncDisposable {
     return this.#call(method, async (progress) => {
       const valid = validInput(method, this.#inputSchema, input)
       const wanted = summaryOf(valid)
-      const request = createRequest(this.#createAddress, valid)
+      const request = this.#requests.create(valid)
       try {
         return readCreateAnswer(await this.#send(method, request, options, progress), wanted)
       } catch (error) {
@@ -295,9 +303,10 @@ export class NotificationClient implements AsyncDisposable {
     options: CallOptions | undefined,
     progress: Progress,
   ): Promise<Answer> {
+    const beganSince = performance.now()
     const { deadline, retry } = this.#begin(method, options, progress)
     try {
-      return await send(request, {
+      const answer = await send(request, {
         authorizer: this.#authorizer,
         transport: this.#transport,
         log: this.#log,
@@ -306,9 +315,26 @@ export class NotificationClient implements AsyncDisposable {
         retry,
         errorOf: apiError,
       })
+      const durationMs = Math.round(performance.now() - beganSince)
+      this.#report(method, options?.onResponse, answer, { attempts: progress.attempts, durationMs })
+      return answer
     } finally {
       deadline.end()
     }
+  }
+
+  /** Calls the caller's `onResponse`, whose errors are logged: they must not hide what the call did. */
+  #report(
+    method: string,
+    onResponse: CallOptions['onResponse'],
+    { requestId, status }: Answer,
+    effort: Pick<ResponseSummary, 'attempts' | 'durationMs'>,
+  ): void {
+    if (onResponse === undefined) return
+    void callSafely(
+      () => onResponse({ status, requestId, ...effort }),
+      (err) => this.#log('error', { event: 'on-response.failed', method, err }, 'onResponse failed'),
+    )
   }
 
   /** @throws `ClosedError`, `InvalidRequestError` for options that cannot work, or the reason of an aborted signal */

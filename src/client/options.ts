@@ -8,10 +8,11 @@ import type { RetryOptions } from '../http/send.js'
 import type { DispatcherLike } from '../http/undici.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/http-syntax.js'
+import { type Routes, routesSchema } from '../shared/routes.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
-import type { Routes } from '../subscriptions/requests.js'
+import { headersSchema } from '../subscriptions/schemas.js'
 
 /**
  * What a `NotificationClient` needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher`, `fetch` and `ca`
@@ -40,10 +41,27 @@ export interface NotificationClientOptions {
   readonly retry?: RetryOptions | false | undefined
   /** Gets an event for each request, retry, refresh and failure, never a secret. Default: `false`, none. */
   readonly logger?: Logger | false | undefined
-  /** Method and path of unsubscribe and update (docs/service.md, Endpoints). Default: see {@link Routes}. */
+  /**
+   * Headers for a gateway in front of the service, such as its API key: sent with every request to the origin of
+   * `baseUrl`. Token requests carry them only if `authUrl` has the same origin. Default: none.
+   */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** How unsubscribe and update are called (docs/service.md, Endpoints). Default: see {@link Routes}. */
   readonly routes?: Routes | undefined
   /** Allows `http:` addresses on loopback hosts, for tests. Default: `false`. */
   readonly allowInsecureLoopback?: boolean | undefined
+}
+
+/** The service's last answer to a call, a success or not. */
+export interface ResponseSummary {
+  /** HTTP status. */
+  readonly status: number
+  /** The service's id of the request, such as `x-request-id` (docs/errors.md, Request ids). */
+  readonly requestId: string | undefined
+  /** Requests to the service that the call took, repeats included. */
+  readonly attempts: number
+  /** How long the call took until this answer, token and retries included, in milliseconds. */
+  readonly durationMs: number
 }
 
 /** What a caller may set on each call. */
@@ -57,6 +75,11 @@ export interface CallOptions {
    * option. Token requests serve many calls, so they follow only the client's option.
    */
   readonly retry?: RetryOptions | false | undefined
+  /**
+   * Called once, before the call settles, with the service's last answer: to trace a call, whether it succeeds or
+   * fails. Not called where the service did not answer, nor for token requests, which serve many calls. Default: none.
+   */
+  readonly onResponse?: ((response: ResponseSummary) => void) | undefined
 }
 
 /**
@@ -81,6 +104,7 @@ export const callOptionsSchema = z.lazy(() =>
     signal: abortSignalSchema().optional(),
     timeoutMs: timeoutSchema().optional(),
     retry: retrySchema().optional(),
+    onResponse: functionFor<NonNullable<CallOptions['onResponse']>>('a function').optional(),
   }),
 )
 
@@ -111,9 +135,8 @@ function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
       timeoutMs: timeoutSchema().optional(),
       retry: retrySchema().optional(),
       logger: loggerSchema<Logger | false>().optional(),
-      routes: z
-        .strictObject({ unsubscribe: routeSchema().optional(), update: routeSchema().optional() })
-        .optional(),
+      headers: headersSchema.unwrap().optional(),
+      routes: routesSchema().optional(),
       allowInsecureLoopback: z.boolean().optional(),
     })
     .refine(({ dispatcher, fetch }) => dispatcher === undefined || fetch === undefined, {
@@ -124,29 +147,6 @@ function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
       path: ['ca'],
       error: 'cannot be used together with `dispatcher` or `fetch`: these have authorities of their own',
     })
-}
-
-function routeSchema() {
-  return z.strictObject({
-    method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
-    path: z
-      .string()
-      .regex(/^\/[\x21-\x7e]*$/, {
-        abort: true,
-        error: 'must begin with / and hold visible ASCII characters only',
-      })
-      .includes('{subscriptionId}', 'must contain {subscriptionId}, the place of the id')
-      .refine((path) => !path.includes('#'), 'must not contain a fragment (#…): it is never sent to a server')
-      .refine(isSentAsWritten, {
-        error: 'must be written as URLs are: `..`, quotes and the like would be sent as something else',
-      })
-      .optional(),
-  })
-}
-
-function isSentAsWritten(path: string): boolean {
-  const url = `https://host.example${path.replaceAll('{subscriptionId}', '1')}`
-  return new URL(url).href === url
 }
 
 function checkCertificates(ca: string, context: z.RefinementCtx): void {

@@ -10,6 +10,8 @@ import type { HttpRequest, HttpResponse, Transport } from './transport.js'
 
 /** A request before it has its Authorization header. */
 export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
+  /** The media type of the body. Default: a form. */
+  readonly contentType?: string | undefined
   /** Further headers that the caller wants sent. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Secrets in the request: an error must not show them, even if the server sends them back. */
@@ -188,15 +190,15 @@ function hasLeft({ phase }: Progress): boolean {
 }
 
 function headersOf(
-  { body, headers }: UnauthorizedRequest,
+  { body, contentType = form, headers }: UnauthorizedRequest,
   { header: authorization }: Authorization,
 ): Record<string, string> {
   const own = { accept, authorization, 'user-agent': userAgent }
   // Not spread: undici is slower with objects made by spreading, and most calls have no further headers.
   if (headers === undefined && body !== undefined) {
-    return { accept, authorization, 'user-agent': userAgent, 'content-type': form }
+    return { accept, authorization, 'user-agent': userAgent, 'content-type': contentType }
   }
-  return { ...headers, ...own, ...(body !== undefined && { 'content-type': form }) }
+  return { ...headers, ...own, ...(body !== undefined && { 'content-type': contentType }) }
 }
 
 /** What a caller's `fetch` or dispatcher may resolve with: a mock's mistake, or a redirect that a browser hides. */

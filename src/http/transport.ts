@@ -20,7 +20,7 @@ export interface Address {
 
 /** A request as it is sent, with its Authorization header. */
 export interface HttpRequest {
-  readonly method: 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly address: Address
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined

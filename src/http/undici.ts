@@ -26,7 +26,7 @@ export interface DispatcherLike {
   request(options: {
     origin: string
     path: string
-    method: 'POST' | 'PUT' | 'DELETE'
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
     headers: Record<string, string>
     body: string | null
     signal: AbortSignal

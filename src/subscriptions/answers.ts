@@ -14,6 +14,7 @@ import type { Progress } from '../http/deadline.js'
 import type { Answer } from '../http/send.js'
 import { withoutQuery } from '../shared/http-syntax.js'
 import { parseJson } from '../shared/json.js'
+import type { Operation } from '../shared/routes.js'
 import { isSuccess, isTurnedAway } from '../shared/status.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues, validate } from '../shared/validation.js'
@@ -42,9 +43,14 @@ export type CreateSubscriptionResult =
 
 /** The answer to a successful create (docs/service.md, Endpoints). Fields beyond this one are dropped. */
 export const createSubscriptionResponseSchema = z.object({
-  /** Identifier of the new subscription. */
-  subscription_id: z.int(),
+  /** Identifier of the new subscription: an integer, also if it is written as text. */
+  subscription_id: z.preprocess((id) => (isDigits(id) ? Number(id) : id), z.int()),
 })
+
+/** Whether a value is an integer as text, spelled as a number is: `007` may be another id than 7. */
+function isDigits(value: unknown): value is string {
+  return typeof value === 'string' && /^(?:0|-?[1-9]\d*)$/.test(value)
+}
 
 /**
  * What errors show of a create: not its parameters, headers or the query of its callback URL, which may be secrets.
@@ -97,38 +103,53 @@ export function createFailure(
 }
 
 /**
- * Returns if the answer is a success.
+ * Returns if the answer to an unsubscribe or update is a success.
  *
- * @throws `SubscriptionNotFoundError` on 404, `ApiError` for other error statuses, `ResponseValidationError` for a page
+ * @throws `SubscriptionNotFoundError` on 404 and 410, `ApiError` for other error statuses, `ResponseValidationError` for
+ * a page
  */
 export function readSubscriptionAnswer(
   answer: Answer,
+  operation: Operation,
   subscriptionId: number,
   { lostAttempts }: Pick<Progress, 'lostAttempts'>,
 ): void {
-  if (isSuccess(answer.status)) {
+  const { status, url } = answer
+  if (isSuccess(status)) {
     refuseForeignPage(answer)
     return
   }
-  if (answer.status !== 404) throw apiError(answer, { mayHaveTakenEffect: lostAttempts > 0 })
+  const mayHave = lostAttempts > 0 ? ' The call may still have taken effect; repeating it is safe.' : ''
+  if (!isNotFound(status))
+    throw apiError(answer, `${routeAdvice(answer, operation) ?? advice(answer)}${mayHave}`)
   throw new SubscriptionNotFoundError(
-    `There is no active subscription ${subscriptionId} at ${answer.url}: it was unsubscribed or replaced, or the service ended it ` +
-      'after three failed callbacks in a row. Create a new one if you still need it.',
+    `Could not ${answer.purpose}: ${url} answered ${status}. Either there is no active subscription ${subscriptionId} (it was ` +
+      'unsubscribed or replaced, or the service ended it after three failed callbacks in a row), or the service has ' +
+      `another route for this: see the option \`routes.${operation}\`.${mayHave}`,
     { ...detailsOf(answer), subscriptionId },
   )
 }
 
-/** @param options.mayHaveTakenEffect - whether an earlier attempt of the same call was lost */
-export function apiError(
-  answer: Answer,
-  { mayHaveTakenEffect = false }: { mayHaveTakenEffect?: boolean } = {},
-): ApiError {
+/** Whether the service may say with this status that a subscription does not exist; any server may, that the path does not. */
+export function isNotFound(status: number): boolean {
+  return status === 404 || status === 410
+}
+
+/** What to do after a status that suggests that the service has another route for the operation. */
+function routeAdvice({ status }: Answer, operation: Operation): string | undefined {
+  const setting = `the option \`routes.${operation}\``
+  if (isRedirect(status)) return `Redirects are not followed: check \`baseUrl\` and ${setting}.`
+  if (status !== 405 && status !== 501) return undefined
+  return `The service may have another route for this: see ${setting}.`
+}
+
+/** @param next - the rest of the message, which says what to do */
+export function apiError(answer: Answer, next = advice(answer)): ApiError {
   const { purpose, status, url } = answer
   const details = detailsOf(answer)
   const words = wordsIn(details.body)
-  const mayHave = mayHaveTakenEffect ? ' The call may still have taken effect; repeating it is safe.' : ''
   return new ApiError(
-    `Could not ${purpose}: ${url} answered ${status}${words && ` (${words})`}. ${advice(answer)}${mayHave}`,
+    `Could not ${purpose}: ${url} answered ${status}${words && ` (${words})`}. ${next}`,
     details,
   )
 }
@@ -143,7 +164,7 @@ function isPage(body: string): boolean {
 }
 
 function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
-  if (status >= 300 && status <= 399) return 'Redirects are not followed: set `baseUrl` to the final address.'
+  if (isRedirect(status)) return 'Redirects are not followed: set `baseUrl` to the final address.'
   if (status === 401)
     return 'It does not accept the credentials: check `auth`, and that access was activated.'
   if (status === 403)
@@ -155,6 +176,10 @@ function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
   }
   if (status >= 500) return 'It failed: try again later.'
   return body === '' && bodyComplete ? 'The answer has no body.' : 'The whole answer is in error.body.'
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status <= 399
 }
 
 /** @throws `ResponseValidationError` for a page of HTML or XML, which cannot come from the service */

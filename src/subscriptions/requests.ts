@@ -1,106 +1,123 @@
 /** The wire form of the subscription calls (docs/service.md, Endpoints; update and unsubscribe: see `Routes`). */
+import { InvalidRequestError } from '../errors.js'
 import type { UnauthorizedRequest } from '../http/send.js'
 import { type Address, addressBelow } from '../http/transport.js'
+import { idPlace, type ResolvedRoute, type Routes, resolvedRoute } from '../shared/routes.js'
+import { formatIssues } from '../shared/validation.js'
 import type {
   AssociatedValues,
   CreateSubscriptionInput,
   UpdateSubscriptionParametersInput,
 } from './schemas.js'
 
-/** Method and path of one operation. */
-export interface Route {
-  /** The HTTP method. Default: see {@link Routes}. */
-  readonly method?: 'POST' | 'PUT' | 'DELETE' | undefined
-  /** Begins with `/`, is added to `baseUrl`, and holds `{subscriptionId}` for the id. Default: see {@link Routes}. */
-  readonly path?: string | undefined
+/** What is given once for all requests of a client. */
+export interface RequestsOptions {
+  readonly baseUrl: URL
+  readonly routes: Routes | undefined
+  /** Sent with every request, for a gateway in front of the service. */
+  readonly headers: AssociatedValues | undefined
 }
 
-/**
- * The operations whose method and path are not part of the service's interface document (docs/service.md, Endpoints).
- * The defaults come from the service's public developer pages.
- */
-export interface Routes {
-  /** How a subscription is ended. Default: `DELETE /api/subscriptions/{subscriptionId}`. */
-  readonly unsubscribe?: Route | undefined
-  /** How parameters are changed. Default: `PUT /api/subscriptions/{subscriptionId}`. */
-  readonly update?: Route | undefined
-}
+type Values = Pick<UpdateSubscriptionParametersInput, 'parameters' | 'headers'>
 
-const subscriptionPath = '/api/subscriptions/{subscriptionId}'
+/** Makes the requests of one client. Its methods take input that was validated. */
+export class SubscriptionRequests {
+  readonly #baseUrl: URL
+  readonly #createAddress: Address
+  readonly #unsubscribeRoute: ResolvedRoute
+  readonly #updateRoute: ResolvedRoute
+  readonly #headers: AssociatedValues | undefined
 
-/** Where subscriptions are created. */
-export function createAddress(baseUrl: URL): Address {
-  return addressBelow(baseUrl, '/api/subscriptions')
-}
+  constructor({ baseUrl, headers, routes }: RequestsOptions) {
+    this.#baseUrl = baseUrl
+    this.#createAddress = addressBelow(baseUrl, '/api/subscriptions')
+    this.#unsubscribeRoute = resolvedRoute('unsubscribe', routes?.unsubscribe)
+    this.#updateRoute = resolvedRoute('update', routes?.update)
+    // A copy, because the caller may change its own object.
+    this.#headers = headers && { ...headers }
+  }
 
-export function createRequest(address: Address, input: CreateSubscriptionInput): UnauthorizedRequest {
-  const { callbackUrl, notificationTypes, recreateIfExists, usernames } = input
-  const form = new URLSearchParams()
-  form.append('notification_type', notificationTypes.join(','))
-  form.append('username', usernames.join(','))
-  form.append('callback_url', String(callbackUrl))
-  if (recreateIfExists !== undefined) form.append('recreateIfExists', String(recreateIfExists))
-  const { secrets, ...parts } = formParts(form, input)
-  const [, query = ''] = String(callbackUrl).split('?', 2)
-  return {
-    method: 'POST',
-    address,
-    ...parts,
-    secrets: [...secrets, query],
-    // Without `recreateIfExists`, repeating a create whose answer was lost would be answered 409.
-    isRepeatable: recreateIfExists === true,
-    purpose: 'create the subscription',
+  create(input: CreateSubscriptionInput): UnauthorizedRequest {
+    const { callbackUrl, notificationTypes, parameters, recreateIfExists, usernames } = input
+    const form = new URLSearchParams()
+    form.append('notification_type', notificationTypes.join(','))
+    form.append('username', usernames.join(','))
+    form.append('callback_url', String(callbackUrl))
+    if (recreateIfExists !== undefined) form.append('recreateIfExists', String(recreateIfExists))
+    for (const [name, value] of Object.entries(parameters ?? {})) form.append(name, value)
+    const [, query = ''] = String(callbackUrl).split('?', 2)
+    return {
+      method: 'POST',
+      address: this.#createAddress,
+      body: form.toString(),
+      ...this.#headersAndSecrets(input, [query]),
+      // Without `recreateIfExists`, repeating a create whose answer was lost would be answered 409.
+      isRepeatable: recreateIfExists === true,
+      purpose: 'create the subscription',
+    }
+  }
+
+  /** @throws `InvalidRequestError` for a parameter with the name of the id's field */
+  update(subscriptionId: number, input: UpdateSubscriptionParametersInput): UnauthorizedRequest {
+    const { parameters = {} } = input
+    const { idField } = this.#updateRoute
+    if (idField !== undefined && Object.hasOwn(parameters, idField)) {
+      throw refusal(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
+    }
+    return {
+      ...this.#onRoute(this.#updateRoute, subscriptionId, parameters),
+      ...this.#headersAndSecrets(input),
+      isRepeatable: true,
+      purpose: 'update the subscription',
+    }
+  }
+
+  unsubscribe(subscriptionId: number): UnauthorizedRequest {
+    return {
+      ...this.#onRoute(this.#unsubscribeRoute, subscriptionId, undefined),
+      ...this.#headersAndSecrets({}),
+      isRepeatable: true,
+      purpose: 'unsubscribe',
+    }
+  }
+
+  /** @param parameters - for the body; without any, and without a field for the id, there is no body */
+  #onRoute(
+    { format, idField, method, path }: ResolvedRoute,
+    subscriptionId: number,
+    parameters: AssociatedValues | undefined,
+  ): Pick<UnauthorizedRequest, 'method' | 'address' | 'body' | 'contentType'> {
+    const address = addressBelow(this.#baseUrl, path.replace(idPlace, String(subscriptionId)))
+    if (idField === undefined && parameters === undefined) return { method, address }
+    const fields = [
+      ...(idField === undefined ? [] : [[idField, subscriptionId] as const]),
+      ...Object.entries(parameters ?? {}),
+    ]
+    if (format === 'json') {
+      const body = JSON.stringify(Object.fromEntries(fields))
+      return { method, address, body, contentType: 'application/json' }
+    }
+    const form = new URLSearchParams()
+    for (const [name, value] of fields) form.append(name, String(value))
+    return { method, address, body: form.toString() }
+  }
+
+  /** The headers of the client and of the call. Each value of a header or parameter may be a secret. */
+  #headersAndSecrets(
+    { headers, parameters }: Values,
+    furtherSecrets: readonly string[] = [],
+  ): Pick<UnauthorizedRequest, 'headers' | 'secrets'> {
+    const own = this.#headers
+    const taken = new Set(Object.keys(own ?? {}).map((name) => name.toLowerCase()))
+    const twice = Object.keys(headers ?? {}).find((name) => taken.has(name.toLowerCase()))
+    if (twice !== undefined) throw refusal(['headers', twice], "is a header of the client's option `headers`")
+    const all = headers === undefined && own === undefined ? undefined : { ...own, ...headers }
+    const secrets = [...Object.values(all ?? {}), ...Object.values(parameters ?? {}), ...furtherSecrets]
+    return { headers: all, secrets }
   }
 }
 
-export function updateRequest(
-  baseUrl: URL,
-  route: Route | undefined,
-  subscriptionId: number,
-  input: UpdateSubscriptionParametersInput,
-): UnauthorizedRequest {
-  return {
-    method: route?.method ?? 'PUT',
-    address: subscriptionAddress(baseUrl, route, subscriptionId),
-    ...formParts(new URLSearchParams(), input),
-    isRepeatable: true,
-    purpose: 'update the subscription',
-  }
-}
-
-export function unsubscribeRequest(
-  baseUrl: URL,
-  route: Route | undefined,
-  subscriptionId: number,
-): UnauthorizedRequest {
-  return {
-    method: route?.method ?? 'DELETE',
-    address: subscriptionAddress(baseUrl, route, subscriptionId),
-    secrets: [],
-    isRepeatable: true,
-    purpose: 'unsubscribe',
-  }
-}
-
-function subscriptionAddress(baseUrl: URL, route: Route | undefined, subscriptionId: number): Address {
-  const path = route?.path ?? subscriptionPath
-  return addressBelow(baseUrl, path.replaceAll('{subscriptionId}', String(subscriptionId)))
-}
-
-/** The parts of a request that carry associated values; each value may be a secret. */
-function formParts(
-  form: URLSearchParams,
-  {
-    parameters,
-    headers,
-  }: { parameters?: AssociatedValues | undefined; headers?: AssociatedValues | undefined },
-): Pick<UnauthorizedRequest, 'body' | 'headers' | 'secrets'> {
-  // A copy, because the caller may change its own object while the call is in flight.
-  const copiedHeaders = headers && { ...headers }
-  const secrets = Object.values(copiedHeaders ?? {})
-  for (const [name, value] of Object.entries(parameters ?? {})) {
-    form.append(name, value)
-    secrets.push(value)
-  }
-  return { headers: copiedHeaders, body: form.toString(), secrets }
+function refusal(path: readonly string[], message: string): InvalidRequestError {
+  const issues = [{ path, message }]
+  return new InvalidRequestError(`Nothing was sent: ${formatIssues(issues)}.`, { issues })
 }

@@ -1,10 +1,17 @@
 /** design.md, "The client": what holds for every method alike. */
 import { getEventListeners } from 'node:events'
-import { ClosedError, ConnectionError, NotificationClient } from 'notification-subscriber'
+import { inspect } from 'node:util'
+import {
+  type CallOptions,
+  ClosedError,
+  ConnectionError,
+  NotificationClient,
+  type ResponseSummary,
+} from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf, refused } from '../support/failure.js'
-import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 import { heapUsed } from '../support/heap.js'
 import { recordingLogger } from '../support/recording-logger.js'
 
@@ -157,6 +164,121 @@ test('fromEnv reads the environment of the process, and takes every other option
   expect(service.calls).toHaveLength(1)
   const basic = Buffer.from(`${credentials.clientId}:${credentials.clientSecret}`).toString('base64')
   expect(service.tokenRequests[0]?.headers.get('authorization')).toBe(`Basic ${basic}`)
+})
+
+describe('onResponse', () => {
+  const [create, tryCreate, unsubscribe, update] = [
+    (client: NotificationClient, options: CallOptions) => client.createSubscription(subscription, options),
+    (client: NotificationClient, options: CallOptions) => client.tryCreateSubscription(subscription, options),
+    (client: NotificationClient, options: CallOptions) => client.unsubscribe(7, options),
+    (client: NotificationClient, options: CallOptions) =>
+      client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }, options),
+  ]
+
+  test.each([
+    [create, 201],
+    [create, 409],
+    [tryCreate, 409],
+    [unsubscribe, 204],
+    [unsubscribe, 404],
+    [update, 200],
+    [update, 400],
+  ])('gets the last answer of a call, a success or not: %#', async (call, status) => {
+    const service = fakeService()
+    service.onCall = (_call, count) => {
+      const headers = { 'x-request-id': `request-${count}` }
+      if (count === 1) return new Response('', { status: 503, headers })
+      return status === 201
+        ? Response.json({ subscription_id: 1 }, { status, headers })
+        : new Response(null, { status, headers })
+    }
+    const responses: ResponseSummary[] = []
+    const options = {
+      retry: { baseDelayMs: 0 },
+      onResponse: (each: ResponseSummary) => void responses.push(each),
+    }
+    await call(service.client(), options).catch(() => {})
+    expect(responses).toEqual([
+      { status, requestId: 'request-2', attempts: 2, durationMs: expect.any(Number) },
+    ])
+  })
+
+  test('is not called without an answer, nor for a token', async () => {
+    const service = fakeService()
+    service.onCall = refused
+    const onResponse = vi.fn()
+    const client = service.client({ retry: false })
+    await failureOf(unsubscribe(client, { onResponse }))
+    await client.getAccessToken({ onResponse })
+    expect(onResponse).not.toHaveBeenCalled()
+  })
+
+  test('breaks nothing when it throws, and the log says so', async () => {
+    const service = fakeService()
+    const logger = recordingLogger()
+    const onResponse = () => {
+      throw new Error('no trace')
+    }
+    expect(await create(service.client({ logger }), { onResponse })).toEqual({ subscriptionId: 1 })
+    expect(logger.lines).toContainEqual([
+      { event: 'on-response.failed', method: 'createSubscription', err: expect.any(Error) },
+      expect.any(String),
+    ])
+  })
+})
+
+describe('headers for a gateway', () => {
+  const headers = { 'X-Api-Key': 'k3y-of-the-gateway' }
+
+  test('go with every request to the origin of baseUrl, and with no other', async () => {
+    const gateway = 'https://gateway.example.com'
+    for (const [authUrl, carried] of [
+      [`${gateway}/auth-server`, headers['X-Api-Key']],
+      ['https://gateway.example.com:8443', null],
+    ] as const) {
+      const sent: [string, string | null][] = []
+      const client = new NotificationClient({
+        baseUrl: `${gateway}/notify`,
+        auth: { ...credentials, authUrl },
+        headers,
+        fetch: async (url, init) => {
+          sent.push([new URL(url).pathname, new Headers(init.headers).get('x-api-key')])
+          return url.endsWith('/token') ? tokenAnswer('token') : new Response(null, { status: 204 })
+        },
+      })
+      await client.unsubscribe(7)
+      await client.updateSubscriptionParameters(7, { parameters: { token: 'x' }, headers: { UserData: 'y' } })
+      expect(sent.map(([, key]) => key)).toEqual([carried, headers['X-Api-Key'], headers['X-Api-Key']])
+    }
+  })
+
+  test('are shown by no error, also if a server sends them back', async () => {
+    const service = fakeService()
+    service.onCall = () => new Response(`bad key ${headers['X-Api-Key']}`, { status: 403 })
+    const error = await failureOf(service.client({ headers }).unsubscribe(7))
+    expect(inspect(error)).not.toContain(headers['X-Api-Key'])
+    const { authUrl } = credentials
+    service.onToken = () => Response.json({ error: headers['X-Api-Key'] }, { status: 401 })
+    const refusal = await failureOf(service.client({ headers, baseUrl: authUrl }).unsubscribe(7))
+    expect(refusal).toMatchObject({ code: 'TOKEN_REQUEST' })
+    expect(inspect(refusal)).not.toContain(headers['X-Api-Key'])
+  })
+
+  test('have names that no header of a call may have', async () => {
+    const service = fakeService()
+    const client = service.client({ headers })
+    const input = { parameters: { token: 'x' }, headers: { 'x-api-key': 'another' } }
+    for (const call of [
+      client.createSubscription({ ...subscription, ...input }),
+      client.updateSubscriptionParameters(7, input),
+    ]) {
+      await expect(call).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        issues: [{ path: ['headers', 'x-api-key'] }],
+      })
+    }
+    expect(service.calls).toEqual([])
+  })
 })
 
 describe('the logger (default: silent)', () => {

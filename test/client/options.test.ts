@@ -23,7 +23,6 @@ const brokenCertificate = `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERT
 describe('options that cannot work are refused with every problem listed', () => {
   const local = { ...working, allowInsecureLoopback: true }
   const withAuth = (auth: object) => ({ baseUrl, auth: { ...credentials, ...auth } })
-  const withRoute = (update: object) => ({ ...working, routes: { update } })
   const cache = { get() {}, set() {}, delete() {} }
   const logger = { debug() {}, info() {}, warn() {}, error() {} }
   const refused: Record<string, unknown> = {
@@ -103,9 +102,8 @@ describe('options that cannot work are refused with every problem listed', () =>
     'authorities and a dispatcher': { ...working, ca, dispatcher: { request() {} } },
     'authorities and fetch': { ...working, ca, fetch() {} },
     'a logger that is true': { ...working, logger: true },
-    'a route with a fragment': withRoute({ path: '/a/{subscriptionId}#x' }),
-    'a route that climbs': withRoute({ path: '/a/../{subscriptionId}' }),
-    'a route with a quote': withRoute({ path: '/"a"/{subscriptionId}' }),
+    'a header of the request for a gateway': { ...working, headers: { Authorization: 'x' } },
+    'a header for a gateway that is not set': { ...working, headers: { 'x-api-key': undefined } },
     'a dispatcher that is none': { ...working, dispatcher: {} },
     'a fetch that is none': { ...working, fetch: {} },
     'dispatcher and fetch': { ...working, dispatcher: { request() {} }, fetch() {} },
@@ -113,13 +111,6 @@ describe('options that cannot work are refused with every problem listed', () =>
     'a logger without info': { ...working, logger: { ...logger, info: undefined } },
     'a logger without warn': { ...working, logger: { ...logger, warn: undefined } },
     'a logger without error': { ...working, logger: { ...logger, error: undefined } },
-    'a route without the id': withRoute({ path: '/api/x' }),
-    'a route without a slash': withRoute({ path: 'api/{subscriptionId}' }),
-    'a route with a space': withRoute({ path: '/a b/{subscriptionId}' }),
-    'a route beyond ASCII': withRoute({ path: '/é/{subscriptionId}' }),
-    'a route with another method': withRoute({ method: 'GET' }),
-    'a typing error in a route': withRoute({ url: '/{subscriptionId}' }),
-    'a typing error in routes': { ...working, routes: { delete: {} } },
   }
 
   test('each problem is reported with its place and its reason', () => {
@@ -143,6 +134,8 @@ describe('options that cannot work are refused with every problem listed', () =>
         "a domain with white space around it": "auth.domain: must not begin or end with white space",
         "a fetch that is none": "fetch: must be a fetch function",
         "a fragment in the address for tokens": "auth.authUrl: must not contain a query or a fragment: paths are added to it",
+        "a header for a gateway that is not set": "headers.x-api-key: is missing: it must be text",
+        "a header of the request for a gateway": "headers.Authorization: is reserved: it is a header of the request",
         "a host like loopback for tokens": "auth.authUrl: must be an https: URL: http: is allowed on loopback only",
         "a host that begins like loopback": "baseUrl: must be an https: URL: http: is allowed on loopback only",
         "a host that ends like loopback": "baseUrl: must be an https: URL: http: is allowed on loopback only",
@@ -154,23 +147,13 @@ describe('options that cannot work are refused with every problem listed', () =>
         "a password in the address": "baseUrl: must not contain a user name or password: addresses are shown in errors",
         "a password without a user name": "auth.username: is missing: it must be text",
         "a query": "baseUrl: must not contain a query or a fragment: paths are added to it",
-        "a route beyond ASCII": "routes.update.path: must begin with / and hold visible ASCII characters only",
-        "a route that climbs": "routes.update.path: must be written as URLs are: \`..\`, quotes and the like would be sent as something else",
-        "a route with a fragment": "routes.update.path: must not contain a fragment (#…): it is never sent to a server",
-        "a route with a quote": "routes.update.path: must be written as URLs are: \`..\`, quotes and the like would be sent as something else",
-        "a route with a space": "routes.update.path: must begin with / and hold visible ASCII characters only",
-        "a route with another method": "routes.update.method: must be \`POST\`, \`PUT\` or \`DELETE\`",
-        "a route without a slash": "routes.update.path: must begin with / and hold visible ASCII characters only",
-        "a route without the id": "routes.update.path: must contain {subscriptionId}, the place of the id",
         "a scope with white space around it": "auth.scope: must not begin or end with white space",
         "a timeout beyond what timers take": "timeoutMs: must be at most 2147483647",
         "a timeout that is text": "timeoutMs: must be a number, not text",
         "a token that is no function": "auth.getAccessToken: must be a function that returns an access token",
         "a typing error": ": there is no \`timeout\` (did you mean \`timeoutMs\`?)",
-        "a typing error in a route": "routes.update: has no \`url\`, only \`method\`, \`path\`",
         "a typing error in auth": "auth: has no \`clientID\` (did you mean \`clientId\`?)",
         "a typing error in retry": "retry: has no \`attempts\` (did you mean \`maxAttempts\`?)",
-        "a typing error in routes": "routes: has no \`delete\`, only \`unsubscribe\`, \`update\`",
         "a user name in the address": "baseUrl: must not contain a user name or password: addresses are shown in errors",
         "a user name with white space around it": "auth.username: must not begin or end with white space",
         "a user name without a password": "auth.password: is missing: it must be text",
@@ -233,7 +216,7 @@ describe('options that cannot work are refused with every problem listed', () =>
   })
 
   const known =
-    '`baseUrl`, `auth`, `ca`, `dispatcher`, `fetch`, `timeoutMs`, `retry`, `logger`, `routes`, `allowInsecureLoopback`'
+    '`baseUrl`, `auth`, `ca`, `dispatcher`, `fetch`, `timeoutMs`, `retry`, `logger`, `headers`, `routes`, `allowInsecureLoopback`'
   test.each([
     ['a\r\n\u0000b\u2028c', `there is no \`a b c\`, only ${known}`],
     ['k'.repeat(100), `there is no \`${'k'.repeat(100)}\`, only ${known}`],

@@ -80,7 +80,7 @@ test('messages about the options of a client', async () => {
       "no address, no credentials": "NotificationClient cannot be made from these options: \`baseUrl\` is missing: it must be a URL; \`auth\` is missing: it must be client credentials, { username, password } or { getAccessToken }.",
       "no options": "NotificationClient cannot be made from these options: an object is needed, not undefined.",
       "one of a few values": "NotificationClient cannot be made from these options: \`auth.credentialsEncoding\` must be \`raw\` or \`form-urlencoded\`.",
-      "several unknown names": "NotificationClient cannot be made from these options: there is no \`timeout\` (did you mean \`timeoutMs\`?), no \`colour\`, no \`shape\`, only \`baseUrl\`, \`auth\`, \`ca\`, \`dispatcher\`, \`fetch\`, \`timeoutMs\`, \`retry\`, \`logger\`, \`routes\`, \`allowInsecureLoopback\`.",
+      "several unknown names": "NotificationClient cannot be made from these options: there is no \`timeout\` (did you mean \`timeoutMs\`?), no \`colour\`, no \`shape\`, only \`baseUrl\`, \`auth\`, \`ca\`, \`dispatcher\`, \`fetch\`, \`timeoutMs\`, \`retry\`, \`logger\`, \`headers\`, \`routes\`, \`allowInsecureLoopback\`.",
     }
   `)
 })
@@ -114,18 +114,23 @@ test('messages about the environment', async () => {
       ),
       'a misspelt option': fromEnv(complete, { timeout: 5 }),
       'an option that the environment sets': fromEnv(complete, { baseUrl }),
-      'the environment in the place of the options': fromEnv(complete, complete),
+      'two kinds of credentials': fromEnv({ ...complete, NOTIFICATION_USERNAME: 'app' }),
+      'a route without a place for the id': fromEnv({
+        ...complete,
+        NOTIFICATION_UPDATE_ROUTE: 'POST /update',
+      }),
     }),
   ).toMatchInlineSnapshot(`
     {
       "a file that holds no certificate": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CA_FILE\` names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----).",
       "a file that is not there": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CA_FILE\` names a file that cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.pem').",
       "a misspelt option": "NotificationClient cannot be made from this environment: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
+      "a route without a place for the id": "NotificationClient cannot be made from this environment: \`NOTIFICATION_UPDATE_ROUTE\` must be written METHOD PATH [ID_FIELD] [form|json]: \`path\` must contain {subscriptionId}, or \`idField\` must name the field of the body that holds the id.",
       "a value that cannot work": "NotificationClient cannot be made from this environment: \`NOTIFICATION_CREDENTIALS_ENCODING\` must be \`raw\` or \`form-urlencoded\`.",
       "an option that the environment sets": "NotificationClient cannot be made from this environment: \`baseUrl\` is read from the environment: leave it out here, or use \`new NotificationClient\`.",
       "everything that is wrong, at once": "NotificationClient cannot be made from this environment: \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CA_FILE\` names a file that cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.pem'); \`NOTIFICATION_BASE_URL\` must be an absolute URL, such as \`https://app.example.com/path\`; there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "nothing set": "NotificationClient cannot be made from this environment: \`NOTIFICATION_BASE_URL\` is missing: set it to the base address of the notification service; \`NOTIFICATION_AUTH_URL\` is missing: set it to the base address of the authorization server; \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CLIENT_ID\` is missing: set it to the client ID; \`NOTIFICATION_CLIENT_SECRET\` is missing: set it to the client secret.",
-      "the environment in the place of the options": "NotificationClient cannot be made from this environment: the first argument is the environment, which is the second one since 0.2: leave it out, or write \`NotificationClient.fromEnv({}, env)\`.",
+      "two kinds of credentials": "NotificationClient cannot be made from this environment: \`NOTIFICATION_PASSWORD\` is missing: set it to the password; \`NOTIFICATION_USERNAME\` is set beside NOTIFICATION_AUTH_URL, NOTIFICATION_DOMAIN, NOTIFICATION_CLIENT_ID, NOTIFICATION_CLIENT_SECRET: set one kind of credentials only.",
     }
   `)
 })

@@ -158,7 +158,9 @@ describe('other answers', () => {
 
   test.each([
     ['an id beyond the safe integers', '{"subscription_id": 9007199254740993}'],
-    ['an id that is a string', '{"subscription_id": "12345"}'],
+    ['an id that is text and no integer', '{"subscription_id": "12345x"}'],
+    ['an id that is text beyond the safe integers', '{"subscription_id": "9007199254740993"}'],
+    ['an id that is text with a zero in front', '{"subscription_id": "007"}'],
     ['an id that is a fraction', '{"subscription_id": 1.5}'],
     ['no id', '{}'],
     ['HTML', '<html>'],
@@ -221,6 +223,8 @@ describe('other answers', () => {
   test('the largest and smallest safe ids are ids', async () => {
     for (const id of [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0]) {
       answer(() => Response.json({ subscription_id: id }, { status: 201 }))
+      expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: id })
+      answer(() => Response.json({ subscription_id: String(id) }, { status: 201 }))
       expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: id })
     }
   })
@@ -320,34 +324,31 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
     expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
   })
 
-  test('404 is a SubscriptionNotFoundError that is an ApiError and knows the id', async () => {
-    const service = fakeService()
-    service.onCall = () => new Response('gone', { status: 404 })
-    const error = await failureOf(service.client().unsubscribe(42))
-    expect(error).toBeInstanceOf(SubscriptionNotFoundError)
-    expect(error).toBeInstanceOf(ApiError)
-    expect(error).toMatchObject({
-      code: 'SUBSCRIPTION_NOT_FOUND',
-      status: 404,
-      subscriptionId: 42,
-      body: 'gone',
-      url: `${baseUrl}/api/subscriptions/42`,
-    })
-  })
-
-  test('a 404 to a repeat means that the first try, whose answer was lost, has worked', async () => {
-    const service = fakeService()
-    service.onCall = (_call, count) => new Response('', { status: count === 1 ? 502 : 404 })
-    await service.client({ retry: { baseDelayMs: 0 } }).unsubscribe(42)
-    expect(service.calls).toHaveLength(2)
+  test('after a lost answer, not found means that the first try has worked, if the route has worked before', async () => {
+    for (const status of [404, 410]) {
+      const service = fakeService()
+      service.onCall = (_call, count) => new Response('', { status: count % 2 === 1 ? 502 : status })
+      const client = service.client({ retry: { baseDelayMs: 0 } })
+      const error = await failureOf(client.unsubscribe(42))
+      expect(error).toBeInstanceOf(SubscriptionNotFoundError)
+      expect(error).toMatchObject({ message: expect.stringContaining('may still have taken effect') })
+      service.onCall = () => new Response(null, { status: 204 })
+      await client.unsubscribe(41)
+      service.onCall = (_call, count) => new Response('', { status: count === 4 ? 502 : status })
+      await client.unsubscribe(42)
+      expect(service.calls).toHaveLength(5)
+      // Nothing was lost: the answer is about the first try.
+      await expect(client.unsubscribe(42)).rejects.toBeInstanceOf(SubscriptionNotFoundError)
+    }
   })
 
   test('a 404 after the service turned the first try away is a 404', async () => {
     const service = fakeService()
-    service.onCall = (_call, count) => new Response('', { status: count === 1 ? 503 : 404 })
-    await expect(service.client({ retry: { baseDelayMs: 0 } }).unsubscribe(42)).rejects.toBeInstanceOf(
-      SubscriptionNotFoundError,
-    )
+    const client = service.client({ retry: { baseDelayMs: 0 } })
+    service.onCall = () => new Response(null, { status: 204 })
+    await client.unsubscribe(41)
+    service.onCall = (_call, count) => new Response('', { status: count === 2 ? 503 : 404 })
+    await expect(client.unsubscribe(42)).rejects.toBeInstanceOf(SubscriptionNotFoundError)
   })
 })
 
@@ -364,14 +365,6 @@ describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
       expect(call?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
       expect(call?.headers.get('userdata')).toBe('x')
     }
-  })
-
-  test('404 is a SubscriptionNotFoundError', async () => {
-    const service = fakeService()
-    service.onCall = () => new Response('', { status: 404 })
-    await expect(
-      service.client().updateSubscriptionParameters(7, { parameters: { token: 'next' } }),
-    ).rejects.toBeInstanceOf(SubscriptionNotFoundError)
   })
 
   test.each([{}, { parameters: {} }, { parameters: {}, headers: {} }])(
@@ -412,6 +405,44 @@ describe('an answer that is neither', () => {
     },
   )
 
+  const text = 'the body'
+  const page = '<!doctype html><title>Not Found</title>'
+  const answers = calls.flatMap(([attempt, call]) =>
+    [404, 410].flatMap((status) => [text, page].map((body) => [attempt, status, body, call] as const)),
+  )
+  test.each(answers)(
+    '%s: %i (%s) is a SubscriptionNotFoundError with both readings',
+    async (attempt, status, body, call) => {
+      const service = fakeService()
+      service.onCall = () => new Response(body, { status })
+      const error = await failureOf(call(service.client()))
+      expect(error).toBeInstanceOf(SubscriptionNotFoundError)
+      expect(error).toBeInstanceOf(ApiError)
+      const setting = attempt === 'unsubscribe' ? 'routes.unsubscribe' : 'routes.update'
+      expect(error).toMatchObject({
+        code: 'SUBSCRIPTION_NOT_FOUND',
+        status,
+        subscriptionId: 7,
+        body,
+        url: `${url}/7`,
+        message:
+          `Could not ${attempt}: ${url}/7 answered ${status}. Either there is no active subscription 7 (it was ` +
+          'unsubscribed or replaced, or the service ended it after three failed callbacks in a row), or the service ' +
+          `has another route for this: see the option \`${setting}\`.`,
+      })
+    },
+  )
+
+  test.each(calls)('%s: statuses that suggest another route name `routes`', async (attempt, call) => {
+    const setting = attempt === 'unsubscribe' ? 'routes.unsubscribe' : 'routes.update'
+    for (const status of [301, 308, 405, 501]) {
+      const service = fakeService()
+      service.onCall = () => new Response(page, { status })
+      const error = await failureOf(call(service.client()))
+      expect(error).toMatchObject({ code: 'API', status, message: expect.stringContaining(setting) })
+    }
+  })
+
   test.each(calls)('%s: a page is not from the service', async (attempt, call) => {
     const service = fakeService()
     service.onCall = () => new Response('\n <html>log in', { status: 200 })
@@ -433,27 +464,4 @@ describe('an answer that is neither', () => {
     service.onCall = () => new Response('{"text":"a < b"}', { status: 299 })
     await expect(call(service.client())).resolves.toBeUndefined()
   })
-})
-
-test('routes override method and path of both', async () => {
-  const service = fakeService()
-  service.onCall = () => new Response(null, { status: 204 })
-  const client = service.client({
-    routes: {
-      unsubscribe: { method: 'POST', path: '/v2/subscriptions/{subscriptionId}/end' },
-      update: { path: '/v2/subscriptions/{subscriptionId}/token' },
-    },
-  })
-  await client.unsubscribe(1)
-  await client.updateSubscriptionParameters(2, { parameters: { token: 'next' } })
-  const post = service.client({ routes: { update: { method: 'POST' } } })
-  await post.updateSubscriptionParameters(3, { parameters: { token: 'next' } })
-  expect(service.calls.map(({ method, url }) => `${method} ${url}`)).toEqual([
-    `POST ${baseUrl}/v2/subscriptions/1/end`,
-    `PUT ${baseUrl}/v2/subscriptions/2/token`,
-    `POST ${baseUrl}/api/subscriptions/3`,
-  ])
-  expect(service.calls.map(({ headers }) => headers.get('accept'))).toEqual(
-    service.calls.map(() => 'application/json'),
-  )
 })

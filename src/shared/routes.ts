@@ -1,0 +1,131 @@
+/** Methods and paths of unsubscribe and update, which the service's interface document leaves open. */
+import * as z from 'zod'
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const formats = ['form', 'json'] as const
+
+/** How one operation is called. The subscription's id stands in `path`, or in the body under `idField`. */
+export interface Route {
+  /** The HTTP method. Default: see {@link Routes}. */
+  readonly method?: (typeof methods)[number] | undefined
+  /**
+   * Begins with `/`, is added to `baseUrl`, and may have a query. Holds `{subscriptionId}` once for the id, unless there
+   * is an `idField`. Default: see {@link Routes}.
+   */
+  readonly path?: string | undefined
+  /** The field of the body that holds the id, such as `subscription_id`. Default: none, the id stands in `path`. */
+  readonly idField?: string | undefined
+  /** How a body is written: as a form, or as a JSON object in which the id is a number. Default: `'form'`. */
+  readonly format?: (typeof formats)[number] | undefined
+}
+
+/**
+ * The operations whose method and path are not part of the service's interface document (docs/service.md, Endpoints).
+ * The defaults come from the service's public developer pages.
+ */
+export interface Routes {
+  /** How a subscription is ended. Default: `DELETE /api/subscriptions/{subscriptionId}`. */
+  readonly unsubscribe?: Route | undefined
+  /** How parameters are changed. Default: `PUT /api/subscriptions/{subscriptionId}`. */
+  readonly update?: Route | undefined
+}
+
+/** A route with its defaults filled in. */
+export interface ResolvedRoute extends Route {
+  readonly method: NonNullable<Route['method']>
+  readonly path: string
+  readonly format: NonNullable<Route['format']>
+}
+
+export type Operation = keyof Routes
+
+/** In a path, the place of the id. */
+export const idPlace = '{subscriptionId}'
+
+/** @param route - valid by {@link routeSchema} */
+export function resolvedRoute(operation: Operation, route: Route = {}): ResolvedRoute {
+  const { format, idField, method, path } = route
+  return {
+    method: method ?? (operation === 'unsubscribe' ? 'DELETE' : 'PUT'),
+    path: path ?? `/api/subscriptions/${idPlace}`,
+    idField,
+    format: format ?? 'form',
+  }
+}
+
+/** The schema of {@link Routes}. */
+export function routesSchema() {
+  return z.strictObject({
+    unsubscribe: routeSchema('unsubscribe').optional(),
+    update: routeSchema('update').optional(),
+  })
+}
+
+/** The schema of one {@link Route}: its issues name the part that is missing or too much. */
+export function routeSchema(operation: Operation): z.ZodType<Route> {
+  return z
+    .strictObject({
+      method: z.enum(methods).optional(),
+      path: z
+        .string()
+        .regex(/^\/[\x21-\x7e]*$/, {
+          abort: true,
+          error: 'must begin with / and hold visible ASCII characters only',
+        })
+        .refine(
+          (path) => !path.includes('#'),
+          'must not contain a fragment (#…): it is never sent to a server',
+        )
+        .refine(isSentAsWritten, {
+          error: 'must be written as URLs are: `..`, quotes and the like would be sent as something else',
+        })
+        .optional(),
+      idField: z
+        .string()
+        .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII characters')
+        .optional(),
+      format: z.enum(formats).optional(),
+    })
+    .superRefine((route, context) => {
+      const refuse = (part: keyof Route, message: string) =>
+        context.addIssue({ code: 'custom', path: [part], message })
+      const { idField, method, path } = resolvedRoute(operation, route)
+      const places = path.split(idPlace).length - 1
+      if (places > 1) refuse('path', `must contain ${idPlace} once: the id has one place`)
+      if (places === 0 && idField === undefined) {
+        refuse(
+          'path',
+          `must contain ${idPlace}, or \`idField\` must name the field of the body that holds the id`,
+        )
+      }
+      if (places > 0 && idField !== undefined) {
+        refuse('idField', `is a second place for the id: leave it out, or give a \`path\` without ${idPlace}`)
+      }
+      const hasBody = operation === 'update' || idField !== undefined
+      if (hasBody && method === 'GET') {
+        refuse('method', 'cannot be GET, which has no body: the body holds the id or the changed values')
+      }
+      if (!hasBody && route.format !== undefined) {
+        refuse('format', 'is for a body, which this route has only with an `idField`')
+      }
+    })
+}
+
+function isSentAsWritten(path: string): boolean {
+  const url = `https://host.example${path.replaceAll(idPlace, '1')}`
+  return new URL(url).href === url
+}
+
+/** How environment variables and flags spell a route; its words are the parts of a {@link Route}. */
+export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
+
+/**
+ * The parts of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id json`. They may be
+ * wrong: {@link routeSchema} checks them.
+ */
+export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
+  const [method, path, ...rest] = text.trim().split(/\s+/)
+  const format = rest.at(-1) === 'form' || rest.at(-1) === 'json' ? rest.pop() : undefined
+  // What is too much stays in the field's name, which is refused for its space.
+  return { method, path, idField: rest.length > 0 ? rest.join(' ') : undefined, format }
+}
