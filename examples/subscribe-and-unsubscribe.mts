@@ -10,7 +10,7 @@ import { NotificationClient, SubscriptionConflictError } from 'notification-subs
 const {
   CALLBACK_TOKEN: token = 'a-long-random-value',
   CALLBACK_URL: callbackUrl = 'https://app.example.com/notifications',
-  NOTIFICATION_USERNAME: username = 'alice',
+  AGENT_USERNAME: username = 'alice',
 } = process.env
 
 // Addresses and credentials are in NOTIFICATION_BASE_URL and the variables beside it.

@@ -1,8 +1,10 @@
 /** Reads the options of a client from environment variables; its errors name the variables. */
+import type { Auth } from '../auth/authorizer.js'
 import type { CredentialsEncoding } from '../auth/token-request.js'
 import { ConfigurationError, type Issue } from '../errors.js'
+import { type Operation, partsOfRoute, type Routes, routeSchema, routeSpelling } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
-import { formatIssues } from '../shared/validation.js'
+import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import { certificatesIn, type NotificationClientOptions } from './options.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -10,19 +12,33 @@ type Environment = Readonly<Record<string, string | undefined>>
 interface Variable {
   /** The option that the variable sets. */
   readonly option: string
+  /** Whether the variable is for one kind of credentials only. Default: for both. */
+  readonly kind?: 'clientCredentials' | 'basic'
   /** What the variable must be set to, if it must be set. */
   readonly missing?: string
 }
 
+const kind = 'clientCredentials'
 const variables: Readonly<Record<string, Variable>> = {
   NOTIFICATION_BASE_URL: { option: 'baseUrl', missing: 'the base address of the notification service' },
-  NOTIFICATION_AUTH_URL: { option: 'auth.authUrl', missing: 'the base address of the authorization server' },
-  NOTIFICATION_DOMAIN: { option: 'auth.domain', missing: "the tenant's name" },
-  NOTIFICATION_CLIENT_ID: { option: 'auth.clientId', missing: 'the client ID' },
-  NOTIFICATION_CLIENT_SECRET: { option: 'auth.clientSecret', missing: 'the client secret' },
-  NOTIFICATION_SCOPE: { option: 'auth.scope' },
-  NOTIFICATION_CREDENTIALS_ENCODING: { option: 'auth.credentialsEncoding' },
+  NOTIFICATION_AUTH_URL: {
+    option: 'auth.authUrl',
+    kind,
+    missing: 'the base address of the authorization server',
+  },
+  NOTIFICATION_DOMAIN: { option: 'auth.domain', kind, missing: "the tenant's name" },
+  NOTIFICATION_CLIENT_ID: { option: 'auth.clientId', kind, missing: 'the client ID' },
+  NOTIFICATION_CLIENT_SECRET: { option: 'auth.clientSecret', kind, missing: 'the client secret' },
+  NOTIFICATION_SCOPE: { option: 'auth.scope', kind },
+  NOTIFICATION_CREDENTIALS_ENCODING: { option: 'auth.credentialsEncoding', kind },
+  NOTIFICATION_USERNAME: { option: 'auth.username', kind: 'basic', missing: 'the user name' },
+  NOTIFICATION_PASSWORD: { option: 'auth.password', kind: 'basic', missing: 'the password' },
   NOTIFICATION_CA_FILE: { option: 'ca' },
+}
+
+/** Whether the environment has a user name or a password, in place of client credentials. */
+export function isBasic(env: Environment): boolean {
+  return Boolean(env.NOTIFICATION_USERNAME || env.NOTIFICATION_PASSWORD)
 }
 
 /**
@@ -40,10 +56,20 @@ export function fromEnvironment<Client>(
   if (misplaced.length > 0) throw unusable(misplaced)
   // JavaScript callers may pass anything: in a value that is no object every variable is missing.
   const given: Environment = Object(env)
-  const problems = missingFrom(given)
-  const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), ...rest } = options ?? {}
+  const problems = [...missingFrom(given), ...contradictionsIn(given)]
+  const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
+  const unsubscribe =
+    routes?.unsubscribe ?? routeOf('unsubscribe', given.NOTIFICATION_UNSUBSCRIBE_ROUTE, problems)
+  const update = routes?.update ?? routeOf('update', given.NOTIFICATION_UPDATE_ROUTE, problems)
   try {
-    const client = make({ ...rest, ca, ...serverAndCredentials(given) })
+    const baseUrl = given.NOTIFICATION_BASE_URL ?? ''
+    const client = make({
+      ...rest,
+      ca,
+      routes: { ...routes, unsubscribe, update },
+      baseUrl,
+      auth: authOf(given),
+    })
     if (problems.length === 0) return client
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
@@ -55,44 +81,64 @@ export function fromEnvironment<Client>(
   throw unusable(problems)
 }
 
-/** Misplaced arguments: the environment as the first argument, or options that the environment sets. */
+/** Options that the environment sets. */
 function misplacedIn(options: unknown): Issue[] {
   const given: Readonly<Record<string, unknown>> = Object(options)
-  if (options === process.env || Object.keys(given).some((name) => name.startsWith('NOTIFICATION_'))) {
-    const message =
-      'the first argument is the environment, which is the second one since 0.2: ' +
-      'leave it out, or write `NotificationClient.fromEnv({}, env)`'
-    return [{ path: [], message }]
-  }
   const message = 'is read from the environment: leave it out here, or use `new NotificationClient`'
   return ['baseUrl', 'auth']
     .filter((name) => given[name] !== undefined)
     .map((name) => ({ path: [name], message }))
 }
 
-/** The variables that a client needs and that are not set. */
+/** The variables that a client needs and that are not set. An empty variable counts as one that is not set. */
 export function missingFrom(env: Environment): Issue[] {
-  return Object.entries(variables).flatMap(([name, { missing }]) =>
-    missing === undefined || env[name] ? [] : [{ path: [name], message: `is missing: set it to ${missing}` }],
+  const needed = isBasic(env) ? 'basic' : 'clientCredentials'
+  return Object.entries(variables).flatMap(([name, { kind = needed, missing }]) =>
+    missing === undefined || kind !== needed || env[name]
+      ? []
+      : [{ path: [name], message: `is missing: set it to ${missing}` }],
   )
 }
 
-/** An empty variable counts as one that is not set. */
-function serverAndCredentials(env: Environment): Pick<NotificationClientOptions, 'baseUrl' | 'auth'> {
-  return {
-    baseUrl: env.NOTIFICATION_BASE_URL ?? '',
-    auth: {
-      authUrl: env.NOTIFICATION_AUTH_URL ?? '',
-      domain: env.NOTIFICATION_DOMAIN ?? '',
-      clientId: env.NOTIFICATION_CLIENT_ID ?? '',
-      clientSecret: env.NOTIFICATION_CLIENT_SECRET ?? '',
-      scope: env.NOTIFICATION_SCOPE || undefined,
-      // Checked with the other options, which name the encodings that there are.
-      credentialsEncoding: (env.NOTIFICATION_CREDENTIALS_ENCODING || undefined) as
-        | CredentialsEncoding
-        | undefined,
-    },
+/** Variables of client credentials beside a user name or password. */
+function contradictionsIn(env: Environment): Issue[] {
+  if (!isBasic(env)) return []
+  const others = Object.keys(variables).filter((name) => variables[name]?.kind === kind && env[name])
+  if (others.length === 0) return []
+  const name = env.NOTIFICATION_USERNAME ? 'NOTIFICATION_USERNAME' : 'NOTIFICATION_PASSWORD'
+  return [{ path: [name], message: `is set beside ${others.join(', ')}: set one kind of credentials only` }]
+}
+
+function authOf(env: Environment): Auth {
+  if (isBasic(env)) {
+    return { username: env.NOTIFICATION_USERNAME ?? '', password: env.NOTIFICATION_PASSWORD ?? '' }
   }
+  return {
+    authUrl: env.NOTIFICATION_AUTH_URL ?? '',
+    domain: env.NOTIFICATION_DOMAIN ?? '',
+    clientId: env.NOTIFICATION_CLIENT_ID ?? '',
+    clientSecret: env.NOTIFICATION_CLIENT_SECRET ?? '',
+    scope: env.NOTIFICATION_SCOPE || undefined,
+    // Checked with the other options, which name the encodings that there are.
+    credentialsEncoding: (env.NOTIFICATION_CREDENTIALS_ENCODING || undefined) as
+      | CredentialsEncoding
+      | undefined,
+  }
+}
+
+/** @param problems - gets one more if the text is no route */
+function routeOf<Name extends Operation>(
+  operation: Name,
+  text: string | undefined,
+  problems: Issue[],
+): Routes[Name] {
+  if (!text) return undefined
+  const result = routeSchema(operation).safeParse(partsOfRoute(text), ownMessages)
+  if (result.success) return result.data
+  const path = [`NOTIFICATION_${operation.toUpperCase()}_ROUTE`]
+  const message = `must be written ${routeSpelling}: ${formatIssues(issuesOf(result.error))}`
+  problems.push({ path, message })
+  return undefined
 }
 
 /** @param problems - gets one more if the file cannot be used */

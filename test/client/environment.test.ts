@@ -92,9 +92,62 @@ describe('fromEnv', () => {
     }
   })
 
-  test('refuses the environment in the place of the options, as in 0.1', () => {
-    for (const first of [process.env, env]) expect(problemsOf(first, undefined)).toEqual([''])
+  test('reads a user name and a password, in place of client credentials', async () => {
+    const { NOTIFICATION_BASE_URL } = env
+    const basic = { NOTIFICATION_BASE_URL, NOTIFICATION_USERNAME: 'app', NOTIFICATION_PASSWORD: 'a:b' }
+    const service = fakeService()
+    await NotificationClient.fromEnv({ fetch: service.fetch }, basic).createSubscription(subscription)
+    expect(service.calls[0]?.headers.get('authorization')).toBe(`Basic ${btoa('app:a:b')}`)
+    expect(service.tokenRequests).toEqual([])
+    expect(problemsOf({}, { ...basic, NOTIFICATION_PASSWORD: '' })).toEqual(['NOTIFICATION_PASSWORD'])
+    expect(problemsOf({}, { NOTIFICATION_PASSWORD: 'x' })).toEqual([
+      'NOTIFICATION_BASE_URL',
+      'NOTIFICATION_USERNAME',
+    ])
+    expect(problemsOf({}, { ...basic, NOTIFICATION_USERNAME: 'a:b' })).toEqual(['NOTIFICATION_USERNAME'])
+    // Which of two kinds is meant cannot be known.
+    expect(problemsOf({}, { ...basic, NOTIFICATION_SCOPE: 'a' })).toEqual(['NOTIFICATION_USERNAME'])
+    expect(problemsOf({}, { ...env, NOTIFICATION_PASSWORD: 'x' })).toEqual([
+      'NOTIFICATION_USERNAME',
+      'NOTIFICATION_PASSWORD',
+    ])
   })
+
+  test.each([
+    ['POST /end subscription_id', 'POST', '/end', 'subscription_id=7'],
+    ['  DELETE   /end  id json ', 'DELETE', '/end', '{"id":7}'],
+    ['POST /end json json', 'POST', '/end', '{"json":7}'],
+    ['GET /end?id={subscriptionId}', 'GET', '/end?id=7', ''],
+    ['POST', 'POST', '/api/subscriptions/7', ''],
+    ['', 'DELETE', '/api/subscriptions/7', ''],
+  ])('reads the route %j', async (text, method, path, body) => {
+    const service = fakeService()
+    service.onCall = () => new Response(null, { status: 204 })
+    const withRoute = { ...env, NOTIFICATION_UNSUBSCRIBE_ROUTE: text }
+    await NotificationClient.fromEnv({ fetch: service.fetch }, withRoute).unsubscribe(7)
+    expect(service.calls).toMatchObject([{ method, url: `${baseUrl}${path}`, body }])
+  })
+
+  test('a route among the options comes before its variable, and leaves the other one', async () => {
+    const service = fakeService()
+    service.onCall = () => new Response(null, { status: 204 })
+    const routes = { unsubscribe: { method: 'POST' } } as const
+    const client = NotificationClient.fromEnv(
+      { fetch: service.fetch, routes },
+      { ...env, NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET', NOTIFICATION_UPDATE_ROUTE: 'PATCH' },
+    )
+    await client.unsubscribe(7)
+    await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
+    expect(service.calls.map(({ method }) => method)).toEqual(['POST', 'PATCH'])
+  })
+
+  test.each(['post /end id', 'POST /end', 'POST /end id json x', 'POST /{subscriptionId} json', '/end'])(
+    'refuses the route %j',
+    (text) => {
+      const route = { NOTIFICATION_UNSUBSCRIBE_ROUTE: text }
+      expect(problemsOf({}, { ...env, ...route })).toEqual(['NOTIFICATION_UNSUBSCRIBE_ROUTE'])
+    },
+  )
 
   test.each(['auth', 'baseUrl'])('refuses %s among its options, which it reads itself', (name) => {
     expect(problemsOf({ [name]: { auth: credentials, baseUrl }[name] }, env)).toEqual([name])
