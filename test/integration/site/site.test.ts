@@ -1,0 +1,166 @@
+/** The reference site, as `npm run site` builds it, in a real browser. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, extname, join } from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../../package.json' with { type: 'json' }
+import { listen } from '../../support/listen.js'
+import { launchChromium } from '../browser/support.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'site-'))
+const contentTypes: Record<string, string> = {
+  '.css': 'text/css',
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+}
+const server = createServer(async ({ url = '/' }, response) => {
+  const { pathname } = new URL(url, 'http://localhost')
+  const file = join(folder, pathname === '/' ? 'index.html' : decodeURIComponent(pathname))
+  response.setHeader('content-type', contentTypes[extname(file)] ?? 'application/octet-stream')
+  await readFile(file).then(
+    (content) => response.end(content),
+    () => response.writeHead(404).end(),
+  )
+})
+let browser: Browser
+let origin: string
+
+beforeAll(async () => {
+  execFileSync('npm', ['run', '-s', 'site', '--', '--out', folder], { stdio: 'pipe' })
+  origin = `http://127.0.0.1:${await listen(server)}`
+  browser = await launchChromium()
+}, 240_000)
+
+afterAll(async () => {
+  await browser.close()
+  server.close()
+  rmSync(folder, { recursive: true })
+})
+
+const files = () =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.html'))
+const textOf = (file: string) => readFileSync(join(folder, file), 'utf8')
+const titleOf = (page: string) => /^# (.+)$/m.exec(readFileSync(page, 'utf8'))?.[1]?.replaceAll('`', '')
+
+/** A guide, the changelog, and a reference page of each kind. */
+function samples(): string[] {
+  const all = files()
+  const ofKind = (kind: string) => all.find((file) => file.startsWith(`${kind}/`)) ?? `no page in ${kind}/`
+  const kinds = ['classes', 'functions', 'interfaces', 'modules', 'types', 'variables']
+  return [
+    'index.html',
+    'modules.html',
+    ...all.filter((file) => file.startsWith('documents/')),
+    ...kinds.map(ofKind),
+  ]
+}
+
+async function openSite(options: Parameters<Browser['newContext']>[0] = {}) {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const requested = new Set<string>()
+  const failed: string[] = []
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    if (protocol !== 'data:' && protocol !== 'blob:') requested.add(origin)
+  })
+  page.on('response', (response) => {
+    if (!response.ok()) failed.push(`${response.url()} ${response.status()}`)
+  })
+  page.on('pageerror', (error) => failed.push(String(error)))
+  return { page, requested, failed, [Symbol.asyncDispose]: () => context.close() }
+}
+
+describe('npm run site', () => {
+  it('has a page for every page of docs/, under its title', () => {
+    const titles = readdirSync('docs')
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => titleOf(join('docs', file)))
+    const shown = files().map((file) =>
+      /<h1[^>]*>(.*?)<\/h1>/s.exec(textOf(file))?.[1]?.replace(/<[^>]+>/g, ''),
+    )
+    expect(titles.filter((title) => !shown.some((text) => text?.includes(title ?? '-')))).toEqual([])
+  })
+
+  it('has a reference page for every export of every entry point', () => {
+    const report = readFileSync('test/api/public-api.md', 'utf8').split('## Declarations')[0] ?? ''
+    const lists = [...report.matchAll(/^(?:Values|Types): (.+)$/gm)].map(([, names = '']) => names)
+    const names = lists.flatMap((list) => [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name))
+    expect(names.length).toBeGreaterThan(100)
+    const pages = new Set(files().map((file) => /([^./]+)\.html$/.exec(file)?.[1]))
+    expect(names.filter((name) => !pages.has(name))).toEqual([])
+  })
+
+  it('has no link to a page, a file or a heading that does not exist', () => {
+    const ids = new Map(
+      files().map((file) => [
+        file,
+        new Set([...textOf(file).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)),
+      ]),
+    )
+    const dead: string[] = []
+    for (const file of ids.keys()) {
+      for (const [, link = ''] of textOf(file).matchAll(/ (?:href|src)="([^"]*)"/g)) {
+        if (/^(?:https?:|data:|mailto:)/.test(link)) continue
+        const [path = '', anchor] = link.replaceAll('&amp;', '&').split('#').map(decodeURIComponent)
+        const target = path === '' ? file : join(dirname(file), path.split('?')[0] ?? '')
+        const isThere =
+          existsSync(join(folder, target)) && (!anchor || ids.get(target)?.has(anchor) !== false)
+        if (!isThere) dead.push(`${file}: ${link}`)
+      }
+    }
+    expect(dead).toEqual([])
+  })
+
+  it('shows the version', async () => {
+    await using site = await openSite()
+    await site.page.goto(origin)
+    expect(await site.page.locator('header').innerText()).toContain(manifest.version)
+  })
+
+  it('finds a page by a word of its text', async () => {
+    await using site = await openSite()
+    await site.page.goto(origin)
+    await site.page.locator('#tsd-search-trigger').click()
+    await site.page.locator('#tsd-search-input').fill('dead letter')
+    await expect.poll(() => site.page.locator('#tsd-search-results').innerText()).toContain('The spool')
+  })
+
+  it('requests nothing of another host, and nothing that is missing', async () => {
+    await using site = await openSite()
+    for (const file of samples()) await site.page.goto(`${origin}/${file}`, { waitUntil: 'networkidle' })
+    expect([...site.requested]).toEqual([origin])
+    expect(site.failed).toEqual([])
+  })
+
+  it.each(['light', 'dark'] as const)('has no violation that axe finds, in %s', async (colorScheme) => {
+    await using site = await openSite({ colorScheme, reducedMotion: 'reduce' })
+    const found: string[] = []
+    for (const file of samples()) {
+      await site.page.goto(`${origin}/${file}`)
+      const { violations } = await new AxeBuilder({ page: site.page }).analyze()
+      found.push(...violations.map(({ id, nodes }) => `${file}: ${id} at ${nodes[0]?.html}`))
+    }
+    expect(found).toEqual([])
+  })
+
+  it('is readable on a screen of 360 pixels', async () => {
+    await using site = await openSite({ viewport: { width: 360, height: 800 } })
+    const tooWide: string[] = []
+    for (const file of samples()) {
+      await site.page.goto(`${origin}/${file}`)
+      if ((await widthOf(site.page)) > 360) tooWide.push(file)
+    }
+    expect(tooWide).toEqual([])
+  })
+})
+
+function widthOf(page: Page): Promise<number> {
+  return page.evaluate('document.documentElement.scrollWidth')
+}
