@@ -487,8 +487,9 @@ export class SpoolError extends NotificationError {
    *
    * - `full`: the waiting deliveries take as much room as `maxBytes` allows, or a single body is over 16 MiB.
    * - `disk`: the disk is full, fails, or is too slow.
+   * - `lock`: the spool has stopped, because its lock is gone from the folder and another process may use it.
    */
-  readonly reason: 'full' | 'disk'
+  readonly reason: 'full' | 'disk' | 'lock'
 
   constructor(message: string, details: { reason: SpoolError['reason'] }, options?: { cause?: unknown }) {
     super(message, options)

@@ -1,16 +1,8 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { type Issue, SpoolError } from '../errors.js'
 import { isBytes } from '../webhooks/body.js'
-import {
-  contentOf,
-  type FileFields,
-  fileOf,
-  jsonOf,
-  nameOf,
-  receivedAtOf,
-  roomOf,
-  type SpoolFolder,
-} from './files.js'
+import type { SpoolFolder } from './folder.js'
+import { contentOf, type FileFields, fileOf, jsonOf, nameOf, receivedAtOf, roomOf } from './format.js'
 import type { SpoolReports } from './spool-options.js'
 
 /** A body that the spool keeps for a person to look at; see `DeliverySpool.deadLetters`. */
@@ -45,6 +37,17 @@ interface StoredBody {
 
 /** How much is kept of bodies that never were deliveries, in bytes of the disk. */
 const maxInvalidBytes = 16 * 2 ** 20
+
+/** The lifetime of dead letters: which of them to drop, the oldest first. Letters of kept deliveries never expire. */
+function expiredOf(letters: Iterable<FileFields>): FileFields[] {
+  const invalid = [...letters].filter(({ kind }) => kind === 'invalid').sort((a, b) => a.id - b.id)
+  let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
+  return invalid.filter((letter) => {
+    const isExpired = bytes > maxInvalidBytes
+    if (isExpired) bytes -= roomOf(letter.bytes)
+    return isExpired
+  })
+}
 
 export class DeadLetters {
   readonly #folder: SpoolFolder
@@ -106,23 +109,18 @@ export class DeadLetters {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
     await this.add(id, 'invalid', text, { issues })
-    await this.#dropOldestInvalid()
+    for (const letter of expiredOf(this.#letters.values())) await this.remove(letter.id)
   }
 
-  async #dropOldestInvalid(): Promise<void> {
-    const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
-    let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
-    for (const letter of invalid.sort((a, b) => a.id - b.id)) {
-      if (bytes <= maxInvalidBytes) return
-      bytes -= roomOf(letter.bytes)
-      await this.remove(letter.id)
+  /** Makes the file of a delivery a letter without details, which needs no room. Resolves with whether that worked. */
+  async adopt(name: string, fields: FileFields): Promise<boolean> {
+    try {
+      await this.#folder.rename(name, nameOf(fields))
+    } catch {
+      return false
     }
-  }
-
-  /** Turns the file of a delivery into a letter without details. Needs no room on the disk. */
-  async adopt(name: string, fields: FileFields): Promise<void> {
-    await this.#folder.rename(name, nameOf(fields))
     this.track(fields)
+    return true
   }
 
   /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws `SpoolError` */
@@ -148,7 +146,7 @@ export class DeadLetters {
     }
   }
 
-  /** Removes a letter after `first` is done, and resolves with whether it was there. Of two at a time one wins. */
+  /** Removes a letter after `first` is done, and resolves with whether it was there. If two calls race, one wins. */
   async remove(id: number, first: () => Promise<void> = async () => {}): Promise<boolean> {
     const fields = this.#letters.get(id)
     if (fields === undefined) return false

@@ -214,10 +214,15 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
   }
 
-  /** Starts nothing more, and waits for the attempts in flight; after `timeoutMs` they are aborted. */
-  async stop(timeoutMs: number): Promise<void> {
+  /** Starts nothing more. */
+  pause(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
+  }
+
+  /** Starts nothing more, and waits for the attempts in flight; after `timeoutMs` they are aborted. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.pause()
     const reason = new DOMException('The spool is closed.', 'AbortError')
     const timer = setTimeout(() => this.#options.ending.abort(reason), timeoutMs)
     await this.#starting

@@ -1,16 +1,18 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
 import { setMaxListeners } from 'node:events'
-import * as fs from 'node:fs/promises'
-import { ClosedError, ConfigurationError, type InvalidDeliveryError } from '../errors.js'
+import { resolve } from 'node:path'
+import { ClosedError, ConfigurationError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { inFlight } from '../shared/calls.js'
 import { createDeliveryParser, type DeliveryParser, valueOfBody } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import { deliveryTextOf, type SpoolFiles } from './files.js'
-import { lockFolder, prepareFolder, type ReleaseFolder, refusePath } from './folder.js'
+import { prepareFolder, type SpoolFiles, systemFiles } from './folder.js'
+import { jsonOf } from './format.js'
+import { type FolderLock, lockFolder } from './lock.js'
 import {
   type DeliverySpoolOptions,
+  refusePath,
   reportsOf,
   type SpoolReports,
   validateCloseOptions,
@@ -20,10 +22,11 @@ import { SpoolStore } from './spool-store.js'
 
 /** What a spool consists of when it is open. */
 interface Parts<Payloads extends PayloadSchemas> {
+  readonly path: string
   readonly store: SpoolStore
   readonly deliverer: Deliverer<Payloads>
   readonly parser: Pick<DeliveryParser<Payloads>, 'parse'>
-  readonly releaseFolder: ReleaseFolder
+  readonly lock: FolderLock
   readonly reports: SpoolReports
 }
 
@@ -43,6 +46,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   readonly #writes = inFlight()
   #closing: Promise<number> | undefined
   #finalSize: number | undefined
+  #isLost = false
 
   private constructor(parts: Parts<Payloads>) {
     // JavaScript does not know that the constructor is private.
@@ -53,6 +57,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       })
     }
     this.#parts = parts
+    parts.lock.whenLost(() => this.#stopWithoutLock())
   }
 
   /**
@@ -65,7 +70,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   static async open<Payloads extends PayloadSchemas = NoPayloadSchemas>(
     options: DeliverySpoolOptions<Payloads>,
   ): Promise<DeliverySpool<Payloads>> {
-    return new this(await openParts(options, fs))
+    return new this(await openParts(options, systemFiles))
   }
 
   /**
@@ -88,17 +93,17 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * Keeps a delivery; resolves when the delivery is on the disk. A handler for every notification, bound to its spool:
    * `receiver.onAny(spool.keep)`.
    *
-   * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON or
-   * has more than 1,000 levels, `ClosedError` after `close`: the receiver hands them to its `onError`
+   * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
+   * `ClosedError` after `close`: the receiver hands them to its `onError`
    */
   readonly keep = async (_notification: unknown, context: { readonly delivery: object }): Promise<void> => {
-    await this.#beforeClose(() => this.#parts.store.add(deliveryTextOf(Object(context).delivery)))
+    await this.#beforeClose(() => this.#parts.store.add(jsonOf(Object(context).delivery)))
     this.#parts.deliverer.wakeUp()
   }
 
   /**
-   * Keeps a body that is no delivery as a dead letter; resolves when the body is on the disk. For the receiver's
-   * `onInvalid`, bound to its spool. Up to 16 MiB of such bodies are kept: the oldest are dropped first.
+   * Keeps a body that is no delivery as a dead letter (docs/spool.md, Dead letters); resolves when the body is on the
+   * disk. For the receiver's `onInvalid`, bound to its spool.
    *
    * @throws `SpoolError` if the body could not be kept, or the oldest one not be dropped, `InvalidDeliveryError` if the
    * body cannot be written as JSON, `ClosedError` after `close`
@@ -146,7 +151,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       const letter = await store.letters.read(id)
       if (letter === undefined) return false
       parser.parse(letter.body)
-      const isBack = await store.retry(id, deliveryTextOf(valueOfBody(letter.body)))
+      const isBack = await store.retry(id, jsonOf(valueOfBody(letter.body)))
       deliverer.wakeUp()
       return isBack
     })
@@ -159,7 +164,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
    */
   discard(id: number): Promise<boolean> {
-    return this.#beforeClose(() => this.#parts.store.discard(id))
+    return this.#beforeClose(() => this.#parts.store.letters.remove(id))
   }
 
   /**
@@ -182,11 +187,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   async #close(timeoutMs: number): Promise<number> {
-    const { store, deliverer, releaseFolder, reports } = this.#parts
+    const { store, deliverer, lock, reports } = this.#parts
     await deliverer.stop(timeoutMs)
     await new Promise<void>((resolve) => this.#writes.whenIdle(resolve))
     this.#finalSize = store.count
-    await releaseFolder()
+    await lock.release()
     reports.plain('info', { event: 'spool.closed', size: this.#finalSize }, 'The spool is closed')
     return this.#finalSize
   }
@@ -209,8 +214,21 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
   #requireOpen(): void {
     if (this.#closing) throw new ClosedError('The spool is closed: close it after the receiver is drained.')
+    if (!this.#isLost) return
+    const message = `The spool has stopped: its lock is gone from ${this.#parts.path}. ${lostAdvice}`
+    throw new SpoolError(message, { reason: 'lock' })
+  }
+
+  /** Another process may have the folder by now, and delivers what is in it. */
+  #stopWithoutLock(): void {
+    const { path, deliverer, reports } = this.#parts
+    this.#isLost = true
+    deliverer.pause()
+    reports.loss('error', { event: 'spool.lock-lost', path }, `The lock of the spool is gone. ${lostAdvice}`)
   }
 }
+
+const lostAdvice = 'Let no other program remove files from the folder, and restart this process.'
 
 /** What {@link DeliverySpool.open} does, on files that tests bring along. */
 export async function openParts<Payloads extends PayloadSchemas>(
@@ -218,13 +236,15 @@ export async function openParts<Payloads extends PayloadSchemas>(
   files: SpoolFiles,
 ): Promise<Parts<Payloads>> {
   validateSpoolOptions(options)
-  const { path, maxBytes = 2 ** 30, payloads } = options
+  const { maxBytes = 2 ** 30, payloads } = options
   const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
   // Without schemas of the user's there are none in the type either, which the cast states.
   const parser = createDeliveryParser({ payloads: payloads ?? ({} as Payloads) })
-  const reports = reportsOf(options)
+  // Still the same folder if the process changes its working directory.
+  const path = resolve(options.path)
+  const reports = reportsOf({ ...options, path })
   await prepareFolder(path)
-  const releaseFolder = await lockFolder(path)
+  const lock = await lockFolder(path)
   try {
     const ending = new AbortController()
     // One listener for each delivery in flight: Node.js takes so many for a leak.
@@ -239,9 +259,9 @@ export async function openParts<Payloads extends PayloadSchemas>(
     const deliverer = new Deliverer(store, settings)
     // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
     deliverer.wakeUp()
-    return { store, deliverer, parser, releaseFolder, reports }
+    return { path, store, deliverer, parser, lock, reports }
   } catch (error) {
-    await releaseFolder()
+    await lock.release()
     throw error
   }
 }

@@ -1,28 +1,17 @@
-/**
- * The folder of a spool: private, and open in one process at a time. The process that has the folder listens on a socket
- * in it, and a socket that accepts a connection belongs to a process that lives: the operating system closes the socket
- * when the process ends, however it ends. Process ids would not do, because they repeat in containers.
- */
-import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
+/** The folder of a spool: private, and how files in it are written, read, marked and removed. */
+import { readFile } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { connect, createServer, type Server } from 'node:net'
-import { dirname, join, relative } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigurationError } from '../errors.js'
-import { makeFolder } from '../shared/make-folder.js'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { SpoolError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
-import { formatIssues } from '../shared/validation.js'
-import { lockPattern, syncFolder } from './files.js'
-
-/** Windows knows no modes and owners, and no sockets in folders. */
-const isWindows = process.platform === 'win32'
+import { doneMark, type Line } from './format.js'
+import { refusePath } from './spool-options.js'
 
 /**
  * Creates the folder if it is not there.
  *
- * @throws `ConfigurationError` if that is impossible, if other users can read the folder or own it, or if it holds a
- * spool of an earlier version
+ * @throws `ConfigurationError` if that is impossible, or if other users can read the folder or own it
  */
 export async function prepareFolder(folder: string): Promise<void> {
   const refuse = (problem: string) => (cause?: unknown) => refusePath(folder, problem, cause)
@@ -32,7 +21,7 @@ export async function prepareFolder(folder: string): Promise<void> {
     refusePath(folder, `${problem}: use a path below a folder that this process may write`, cause)
   })
   const { mode, uid } = await fs.stat(folder).catch(refuse('cannot be read'))
-  if (!isWindows && (mode & 0o077) !== 0) {
+  if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8)
     const advice = 'run "chmod 700" on it, or use a folder below it'
     refusePath(folder, `is open to other users (mode 0${shown}): ${advice}`)
@@ -44,16 +33,11 @@ export async function prepareFolder(folder: string): Promise<void> {
   }
   const { R_OK, W_OK, X_OK } = fs.constants
   await fs.access(folder, R_OK | W_OK | X_OK).catch(refuse('cannot be written or read'))
-  const hasDatabase = await fs.stat(join(folder, 'data.mdb')).then(Boolean, () => false)
-  if (hasDatabase) {
-    const advice = 'let 0.2 deliver what is in it, and use another folder'
-    refusePath(folder, `holds a spool of version 0.2 (data.mdb): ${advice}`)
-  }
 }
 
 /** Creates a folder, and syncs the names of all that were made: a power failure would take the spool with them. */
 async function createFolder(folder: string): Promise<void> {
-  const first = await makeFolder(folder)
+  const first = await fs.mkdir(folder, { recursive: true, mode: 0o700 })
   const top = first === undefined ? folder : dirname(first)
   for (let each = folder; each !== top; ) {
     each = dirname(each)
@@ -61,127 +45,117 @@ async function createFolder(folder: string): Promise<void> {
   }
 }
 
-/** @throws `ConfigurationError` that names the folder, and what the system says */
-export function refusePath(folder: string, problem: string, cause?: unknown): never {
-  const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
-  const issues = [{ path: ['path'], message }]
-  throw new ConfigurationError(
-    `The delivery spool cannot work: ${formatIssues(issues)}.`,
-    { issues },
-    cause === undefined ? undefined : { cause },
-  )
+/** What the spool needs of the file system. Tests pass one that fails, waits or records calls. */
+export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'rename' | 'unlink'> & {
+  readFile(path: string): Promise<Buffer>
 }
 
-const lockAttempts = 5
+/** The real one. The older `readFile` reads a small file in 20 µs, that of `node:fs/promises` in 50. */
+export const systemFiles: SpoolFiles = { ...fs, readFile: promisify(readFile) }
 
-/** The longest name of a socket on every system: one byte less than macOS has room for. */
-const maxSocketNameBytes = 103
+/** The files in the folder. What cannot be written or removed is a `SpoolError` with what the system says as its cause. */
+export class SpoolFolder {
+  readonly #path: string
+  readonly #files: SpoolFiles
 
-/** Lets another process have the folder. */
-export type ReleaseFolder = () => Promise<void>
-
-/**
- * @throws `ConfigurationError` if the folder is open already: in another process, in whatever container, or in another
- * part of this one
- */
-export async function lockFolder(folder: string): Promise<ReleaseFolder> {
-  const release = await (isWindows ? lockByPipe(folder) : lockBySocket(folder))
-  return (
-    release ??
-    refusePath(
-      folder,
-      'is open already, in this process or in another one: give each spool a folder of its own, or close the other one',
-    )
-  )
-}
-
-async function lockBySocket(folder: string): Promise<ReleaseFolder | undefined> {
-  for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
-    const name = `${randomBytes(8).toString('hex')}.lock`
-    const release = await announce(folder, name)
-    // Announce first, then look: of two processes that come at the same time at least one sees the other.
-    const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
-    const living = await Promise.all(others.map((file) => isAlive(folder, file)))
-    if (release && !living.includes(true)) return release
-    await release?.()
-    // If both saw each other, a random wait lets one of them come first next time. A process that ends gets time to end.
-    if (attempt < lockAttempts) await sleep(50 + Math.random() * 200)
+  constructor(path: string, files: SpoolFiles) {
+    this.#path = path
+    this.#files = files
   }
-  return undefined
-}
 
-/** Windows has no sockets in folders. A pipe ends with its process, too, and its name exists once on the machine. */
-async function lockByPipe(folder: string): Promise<ReleaseFolder | undefined> {
-  const server = createServer((socket) => socket.destroy())
-  try {
-    server.listen(pipeName(await fs.realpath(folder)))
-    await once(server, 'listening')
-  } catch (cause) {
-    if (Object(cause).code === 'EADDRINUSE') return undefined
-    refusePath(folder, 'cannot be locked', cause)
+  /** What is in the folder, sorted by name. */
+  async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
+    const found = await this.#files.readdir(this.#path, { withFileTypes: true })
+    const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
+    return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
-  return async () => void (await new Promise((resolve) => server.close(resolve)))
-}
 
-/** The name of the pipe that locks a folder. Names of folders differ in more than case on Windows. */
-export function pipeName(folder: string): string {
-  const hash = createHash('sha256').update(folder.toLowerCase()).digest('hex')
-  return `\\\\.\\pipe\\notification-subscriber-spool-${hash.slice(0, 32)}`
-}
-
-/** Listens on a socket of that name in the folder; `undefined` if another process took the socket for a dead one. */
-async function announce(folder: string, name: string): Promise<ReleaseFolder | undefined> {
-  const server = createServer((socket) => socket.destroy())
-  // Bound under another name: between binding and listening a socket looks like that of a dead process.
-  const unfinished = `${name}.new`
-  const address = socketName(folder, unfinished)
-  try {
-    server.listen(address)
-    await once(server, 'listening')
-    await fs.rename(join(folder, unfinished), join(folder, name))
-  } catch (cause) {
-    server.close()
-    if (Object(cause).code === 'ENOENT') return undefined
-    refusePath(
-      folder,
-      'cannot hold a Unix socket, by which processes see each other: use a local disk',
-      cause,
-    )
+  /** Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays. */
+  async write(name: string, content: Uint8Array): Promise<void> {
+    const unfinished = `${name}.new`
+    try {
+      const handle = await this.#files.open(join(this.#path, unfinished), 'wx', 0o600)
+      try {
+        await handle.writeFile(content)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      // Under its name a file is always whole, so a file that is too short later was damaged.
+      await this.rename(unfinished, name)
+      await syncFolder(this.#path, this.#files)
+    } catch (cause) {
+      for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
+      failWrite(cause)
+    }
   }
-  return () => leave(server, join(folder, name))
+
+  /** The content of a file; nothing if the file is gone, which then reads as damage. */
+  async read(name: string): Promise<Buffer> {
+    const content = await this.#files.readFile(join(this.#path, name)).catch(unlessGone(failRead))
+    return content ?? Buffer.alloc(0)
+  }
+
+  /**
+   * Marks entries of a file as done, all by one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
+   * synced: a power failure may bring the entries back. Does nothing if the file is gone.
+   */
+  async markDone(name: string, lines: readonly Line[]): Promise<void> {
+    const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone(failWrite))
+    if (handle === undefined) return
+    try {
+      const offsets = lines.map(({ offset }) => offset)
+      const from = Math.min(...offsets)
+      const bytes = Buffer.alloc(Math.max(...offsets) + doneMark.length - from)
+      await handle.read(bytes, 0, bytes.length, from)
+      for (const offset of offsets) doneMark.copy(bytes, offset - from)
+      await handle.write(bytes, 0, bytes.length, from)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /** Not synced: a power failure may bring the old name back. */
+  rename(from: string, to: string): Promise<void> {
+    return this.#files.rename(join(this.#path, from), join(this.#path, to)).catch(failWrite)
+  }
+
+  /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
+  remove(name: string): Promise<void> {
+    return this.#files.unlink(join(this.#path, name)).catch(unlessGone(failWrite))
+  }
+
+  /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
+  keepDamaged(name: string): Promise<void> {
+    const path = join(this.#path, name)
+    return this.#files.rename(path, `${path}.damaged`).catch(unlessGone(failWrite))
+  }
 }
 
-async function leave(server: Server, path: string): Promise<void> {
-  await fs.rm(path, { force: true })
-  await new Promise((resolve) => server.close(resolve))
+const failRead = failWith('Reading the disk failed')
+const failWrite = failWith('Writing to the disk failed')
+
+/** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
+function failWith(what: string): (cause: unknown) => never {
+  return (cause) => {
+    if (cause instanceof SpoolError) throw cause
+    throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
+  }
 }
 
-/** Whether a process listens on a socket. The socket of a process that ended is removed. */
-async function isAlive(folder: string, name: string): Promise<boolean> {
-  const socket = connect(socketName(folder, name))
+/** To catch with: a file that is gone is no error. */
+function unlessGone(fail: (cause: unknown) => never): (cause: unknown) => undefined {
+  return (cause) => (Object(cause).code === 'ENOENT' ? undefined : fail(cause))
+}
+
+/** Brings the names in a folder to the disk. */
+async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
+  // Windows syncs no folders.
+  if (process.platform === 'win32') return
+  const handle = await files.open(folder)
   try {
-    await once(socket, 'connect')
-    return true
-  } catch (error) {
-    const code = Object(error).code
-    if (code === 'ENOENT') return false
-    // A full queue of connections (EAGAIN) or missing rights (EACCES) say nothing: better refuse than share.
-    if (code !== 'ECONNREFUSED') return true
-    await fs.rm(join(folder, name), { force: true })
-    return false
+    await handle.sync()
   } finally {
-    socket.destroy()
+    await handle.close()
   }
-}
-
-/** The address of a socket, which Node.js would cut without a word if it is too long. */
-function socketName(folder: string, name: string): string {
-  const path = join(folder, name)
-  const shorter = relative('', path)
-  const address = shorter.length < path.length ? shorter : path
-  if (Buffer.byteLength(address) > maxSocketNameBytes) {
-    const tooMany = Buffer.byteLength(address) - maxSocketNameBytes
-    refusePath(folder, `is ${tooMany} bytes too long for the name of a Unix socket in it: use a shorter path`)
-  }
-  return address
 }

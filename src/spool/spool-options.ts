@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { type Log, type Logger, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
+import { messageOf } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { loggerSchema, validate } from '../shared/validation.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
@@ -50,8 +51,8 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
    */
   readonly maxBytes?: number | undefined
   /**
-   * Gets a `warn` line for each failed attempt, an `error` line for what somebody should look at, and a `debug` line
-   * for each delivery that is done (docs/observability.md, Spool); `false` silences the spool. Default: `warn` and
+   * Gets a `warn` line for each failed attempt, an `error` line for what needs attention, and a `debug` line for
+   * each delivery that is done (docs/observability.md, Spool); `false` turns logging off. Default: `warn` and
    * `error` go to `console.error`, of the failed attempts at most one a minute.
    */
   readonly logger?: Logger | false | undefined
@@ -97,8 +98,15 @@ export function validateCloseOptions(options: unknown): void {
   validate(schema, options, refuse)
 }
 
-function refuse(issues: ConfigurationError['issues'], text: string): ConfigurationError {
-  return new ConfigurationError(`The delivery spool cannot work: ${text}.`, { issues })
+/** @throws `ConfigurationError` that names the folder, and what the system says */
+export function refusePath(folder: string, problem: string, cause?: unknown): never {
+  const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
+  throw refuse([{ path: ['path'], message }], `\`path\`: ${message}`, cause)
+}
+
+function refuse(issues: ConfigurationError['issues'], text: string, cause?: unknown): ConfigurationError {
+  const options = cause === undefined ? undefined : { cause }
+  return new ConfigurationError(`The delivery spool cannot work: ${text}.`, { issues }, options)
 }
 
 // Made when a spool is opened, usually once per process.
@@ -129,7 +137,7 @@ export interface SpoolReports {
   readonly plain: Log
   /** Also to `console.error`, at most once a minute: what an outage can cause any number of times. */
   readonly sparse: Log
-  /** Also to `console.error`: what somebody should look at. */
+  /** Also to `console.error`: what needs attention. */
   readonly loss: Log
   /** A file is damaged at this offset, or has a name that cannot be read. */
   damaged(name: string, offset?: number): void

@@ -1,11 +1,13 @@
 /**
- * The deliveries on disk. Those that are kept at the same time become one file; one that fails gets a file of its own,
- * whose name says when it is due. Memory holds the names, and the text of the files that are being delivered.
+ * The deliveries that wait. Those that are kept at the same time become one file; a delivery that fails gets a file of its
+ * own, whose name says when it is due. Memory holds the names, and the text of what is delivered now or next.
  */
 import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
+import { DueQueue } from './due-queue.js'
+import { type SpoolFiles, SpoolFolder } from './folder.js'
 import {
   contentOf,
   type FileFields,
@@ -16,20 +18,13 @@ import {
   parseName,
   receivedAtOf,
   roomOf,
-  type SpoolFiles,
-  SpoolFolder,
   untried,
-} from './files.js'
+} from './format.js'
+import { GroupedWrites } from './grouped-writes.js'
 import type { SpoolReports } from './spool-options.js'
-
-/** What becomes one file at most, in bytes. */
-const maxBatchBytes = 2 ** 20
 
 /** What may wait in memory for a slow disk, in bytes. */
 const maxUnwrittenBytes = 64 * 2 ** 20
-
-/** The part of the volume's files that new deliveries may fill; the rest is for repetitions. */
-const shareOfFiles = 0.75
 
 /** How long a file that cannot be read is left alone, in milliseconds. */
 const rereadMs = 10_000
@@ -63,14 +58,7 @@ interface WaitingFile {
   removals?: GroupedWrites<Entry>
 }
 
-interface Queue {
-  /** In the order in which they are due, the next one last: `shift` on 100,000 files takes 200 µs. */
-  readonly files: WaitingFile[]
-  /** Those of the file that was read last. */
-  entries: Entry[]
-}
-
-export interface StoreOptions {
+interface StoreOptions {
   readonly path: string
   readonly maxBytes: number
   readonly reports: SpoolReports
@@ -82,17 +70,14 @@ export class SpoolStore {
   readonly letters: DeadLetters
   readonly #folder: SpoolFolder
   readonly #options: StoreOptions
-  readonly #reports: SpoolReports
-  #maxFiles = 0
   readonly #files = new Set<WaitingFile>()
-  readonly #queues: Readonly<Record<'fresh' | 'tried', Queue>> = {
-    fresh: { files: [], entries: [] },
-    tried: { files: [], entries: [] },
+  /** Those that were never tried, and those that failed: the files to read, and the entries of those that were read. */
+  readonly #queues = {
+    fresh: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
+    tried: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
   }
   /** The ids of entries that had a file of their own, or were dead letters, when the folder was opened. */
   #movedBefore: ReadonlySet<number> = new Set()
-  /** The files of deliveries that have a dead letter besides, because the disk failed, by their ids. */
-  readonly #besideLetters = new Map<number, string>()
   readonly #additions = new GroupedWrites<string>((texts) => this.#write(texts, this.#newId(texts.length)))
   #unwrittenBytes = 0
   #lastId = 0
@@ -108,7 +93,6 @@ export class SpoolStore {
 
   private constructor(options: StoreOptions, folder: SpoolFolder) {
     this.#options = options
-    this.#reports = options.reports
     this.#folder = folder
     this.letters = new DeadLetters(folder, options.reports)
   }
@@ -122,7 +106,7 @@ export class SpoolStore {
       const fields = parseName(name)
       const isOurs = typeof fields === 'object'
       // What is no file is of no concern (lost+found), unless it has a name of ours.
-      if (isFile ? fields === 'unknown' : isOurs) this.#reports.damaged(name)
+      if (isFile ? fields === 'unknown' : isOurs) this.#options.reports.damaged(name)
       if (!isFile) continue
       if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})
       if (isOurs && fields.kind === 'batch') batches.push({ name, fields })
@@ -135,12 +119,11 @@ export class SpoolStore {
     for (const { name, fields } of batches.reverse()) {
       const isLetter = fields.count === 1 && letterIds.has(fields.id)
       // The process before ended between writing a letter and removing its delivery, or the other way round.
-      if (isLetter) await this.#folder.remove(name).catch(() => this.#besideLetters.set(fields.id, name))
+      if (isLetter) await this.#folder.remove(name).catch(() => {})
       else this.#add(name, fields)
     }
     const single = batches.filter(({ fields }) => fields.count === 1)
     this.#movedBefore = new Set([...ids, ...single.map(({ fields }) => fields.id)])
-    this.#maxFiles = Math.floor((await this.#folder.maxFiles()) * shareOfFiles)
   }
 
   /** How many entries wait; before all files are read also those that were done when an earlier process ended. */
@@ -157,19 +140,24 @@ export class SpoolStore {
 
   /** When the first of the entries that failed is due; `undefined` if there is none. */
   get nextDueAt(): number | undefined {
-    return this.#queues.tried.files.at(-1)?.fields.dueAt
+    return this.#queues.tried.files.first?.fields.dueAt
   }
 
   /** When the last of the entries that failed is due; 0 if there is none. */
   get lastDueAt(): number {
-    return this.#queues.tried.files[0]?.fields.dueAt ?? 0
+    return this.#queues.tried.files.last?.fields.dueAt ?? 0
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
   add(text: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
-      this.#requireRoom()
+      const used = this.#bytes + this.letters.keptBytes
+      const { maxBytes } = this.#options
+      if (used + roomOf(this.#unwrittenBytes) > maxBytes) {
+        const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
+        throw new SpoolError(message, { reason: 'full' })
+      }
       return this.#additions.add(text, bytes)
     })
   }
@@ -193,18 +181,6 @@ export class SpoolStore {
     }
   }
 
-  #requireRoom(): void {
-    const bytes = this.#bytes + this.letters.keptBytes
-    const files = this.#files.size + this.letters.count
-    const { maxBytes } = this.#options
-    const isOver = bytes + roomOf(this.#unwrittenBytes) > maxBytes
-    if (!isOver && files < this.#maxFiles) return
-    const what = isOver
-      ? `${bytes} bytes wait, and maxBytes is ${maxBytes}`
-      : `${files} files wait, and the volume has room for few more`
-    throw new SpoolError(`The spool is full: ${what}.`, { reason: 'full' })
-  }
-
   /** The first of so many ids. An id is the time in microseconds, and above all ids before, whatever the clock says. */
   #newId(count = 1): number {
     const id = Math.max(this.#lastId + 1, Date.now() * 1_000)
@@ -219,7 +195,7 @@ export class SpoolStore {
     this.#add(name, fields)
   }
 
-  /** Counts a file that is on the disk, and puts it in turn. */
+  /** Counts a file that is on the disk, and puts it in its queue. */
   #add(name: string, fields: FileFields): void {
     const { id, count, bytes } = fields
     const file = { name, fields, waiting: count, inMemory: 0, isDamaged: false }
@@ -230,18 +206,8 @@ export class SpoolStore {
     this.#enqueue(file)
   }
 
-  /** Puts a file where it is in turn, by bisection: 100,000 files may wait. */
   #enqueue(file: WaitingFile): void {
-    const { files } = this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried']
-    let from = 0
-    let to = files.length
-    while (from < to) {
-      const middle = (from + to) >> 1
-      const other = files[middle]
-      if (other && isDueBefore(file.fields, other.fields)) from = middle + 1
-      else to = middle
-    }
-    files.splice(from, 0, file)
+    this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried'].files.add(file)
   }
 
   /**
@@ -251,10 +217,9 @@ export class SpoolStore {
   async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
     const queue = this.#queues[which]
     while (queue.entries.length === 0) {
-      const file = queue.files.at(-1)
-      if (file === undefined || file.fields.dueAt > now) return undefined
-      queue.files.pop()
-      queue.entries = await this.#read(file, now)
+      const files = queue.files.takeDue(now)
+      if (files.length === 0) return undefined
+      queue.entries = (await Promise.all(files.map((file) => this.#read(file, now)))).flat()
     }
     return queue.entries.shift()
   }
@@ -270,7 +235,7 @@ export class SpoolStore {
       return lines.map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
     } catch (error) {
       const fields = { event: 'spool.read-failed', file: join(this.#options.path, file.name), err: error }
-      this.#reports.sparse('error', fields, 'Reading a file failed, will be repeated')
+      this.#options.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
       file.fields = { ...file.fields, dueAt: now + rereadMs }
       this.#enqueue(file)
       return []
@@ -281,7 +246,7 @@ export class SpoolStore {
   async #linesOf(file: WaitingFile): Promise<readonly Line[]> {
     const { name, fields } = file
     const { lines, damagedAt } = contentOf(await this.#folder.read(name), fields)
-    if (!file.isDamaged) for (const offset of damagedAt) this.#reports.damaged(name, offset)
+    if (!file.isDamaged) for (const offset of damagedAt) this.#options.reports.damaged(name, offset)
     file.isDamaged ||= damagedAt.length > 0
     if (fields.count === 1) return lines
     // The process before may have ended between writing an entry elsewhere and marking it here.
@@ -297,10 +262,10 @@ export class SpoolStore {
     const { ending } = this.#options
     for (let failures = 0; failures === 0 || !ending.aborted; failures += 1) {
       try {
-        return await file.removals.add(entry)
+        return await (file.fields.count === 1 ? this.#drop(file) : file.removals.add(entry))
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
-        if (failures === 0) this.#reports.loss('error', { event: 'spool.write-failed', err }, message)
+        if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
       }
       await sleep(diskRetryMs, undefined, { signal: ending }).catch(() => {})
     }
@@ -336,21 +301,13 @@ export class SpoolStore {
       await this.letters.add(id, kind, text, details)
     } catch (err) {
       this.#reportWrite(err, 'Writing a dead letter failed')
-      return file.fields.count === 1 && this.#turnIntoLetter(file, kind)
+      if (file.fields.count > 1) return false
+      const isLetter = await this.letters.adopt(file.name, { ...file.fields, kind })
+      if (isLetter) this.#forget(file)
+      return isLetter
     }
     await this.remove(entry)
     return true
-  }
-
-  /** Makes the file of an entry a dead letter without details, which needs no room. */
-  async #turnIntoLetter(file: WaitingFile, kind: 'stuck' | 'unreadable'): Promise<boolean> {
-    try {
-      await this.letters.adopt(file.name, { ...file.fields, kind })
-      this.#forget(file)
-      return true
-    } catch {
-      return false
-    }
   }
 
   /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
@@ -358,23 +315,9 @@ export class SpoolStore {
     // With its id: if the letter cannot be removed, or the process dies before, the next start finds both files, and keeps
     // the letter. A second try writes the same file again.
     const { name, fields, content } = fileOf('batch', id, [text])
-    const isRemoved = await this.letters.remove(id, async () => {
-      await this.#folder.write(name, content)
-      this.#besideLetters.set(id, name)
-    })
-    if (!isRemoved) return false
-    this.#besideLetters.delete(id)
-    this.#add(name, fields)
-    return true
-  }
-
-  /** Removes a dead letter. Resolves with false if it is gone. @throws `SpoolError` */
-  discard(id: number): Promise<boolean> {
-    return this.letters.remove(id, async () => {
-      // Without the letter, the next start would deliver the file.
-      const name = this.#besideLetters.get(id)
-      if (name !== undefined) await this.#folder.remove(name)
-    })
+    const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
+    if (isRemoved) this.#add(name, fields)
+    return isRemoved
   }
 
   #setWaiting(file: WaitingFile, waiting: number): void {
@@ -411,41 +354,6 @@ export class SpoolStore {
   }
 
   #reportWrite(err: unknown, message: string): void {
-    this.#reports.sparse('error', { event: 'spool.write-failed', err }, message)
-  }
-}
-
-function isDueBefore(a: FileFields, b: FileFields): boolean {
-  return a.dueAt === b.dueAt ? a.id < b.id : a.dueAt < b.dueAt
-}
-
-/** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */
-class GroupedWrites<Item> {
-  readonly #write: (items: readonly Item[]) => Promise<void>
-  /** The group that takes items, and how large it is. */
-  #items: Item[] = []
-  #bytes = 0
-  #written: Promise<void> = Promise.resolve()
-
-  constructor(write: (items: readonly Item[]) => Promise<void>) {
-    this.#write = write
-  }
-
-  /** Settles as the write of the item's group does. */
-  add(item: Item, bytes = 0): Promise<void> {
-    if (this.#items.length === 0 || this.#bytes >= maxBatchBytes) {
-      this.#items = []
-      this.#bytes = 0
-      this.#written = this.#writeAfter(this.#written, this.#items)
-    }
-    this.#items.push(item)
-    this.#bytes += bytes
-    return this.#written
-  }
-
-  async #writeAfter(earlier: Promise<void>, items: Item[]): Promise<void> {
-    await Promise.allSettled([earlier, setImmediate()])
-    if (this.#items === items) this.#items = []
-    await this.#write(items)
+    this.#options.reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
 }

@@ -16,14 +16,14 @@ function nested(levels: number): object {
   return value
 }
 
-test('deliveries that could not be read again are refused with a sentence, and the callback is answered', async () => {
+test('deliveries that JSON cannot hold are refused with a sentence, and the callback is answered', async () => {
   await using folder = await spoolFolder()
   const { deliver, delivered } = recorder()
   await using spool = await openSpool({ path: folder.path, deliver })
   const errors: unknown[] = []
   const receiver = new DeliveryReceiver({ secrets: { token: 's' }, onError: (error) => errors.push(error) })
   receiver.onAny(spool.keep)
-  const refused = [{ amount: 5n }, nested(50_000), nested(5_000), nested(1_000)]
+  const refused = [{ amount: 5n }, nested(50_000)]
   for (const value of [...refused, nested(990)]) {
     const body = numbered(1, { value })
     expect((await receiver.handle({ method: 'POST', headers: { token: 's' }, body })).status).toBe(204)

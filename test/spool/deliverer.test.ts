@@ -15,7 +15,7 @@ import {
 
 const failing = () => Promise.reject(new Error('the queue is away'))
 const fail = () => {
-  throw new Error('nobody may look')
+  throw new Error('not to be looked at')
 }
 const second = 1_000
 const minute = 60 * second

@@ -1,13 +1,13 @@
 /** The store on a file system that fails, waits, takes notes, or has damaged what it was given. */
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs/promises'
-import { readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
 import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
-import { type FileFields, fileOf, lineOf, nameOf, type SpoolFiles } from '../../src/spool/files.js'
-import { Random } from '../support/random.js'
+import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
+import { type FileFields, fileOf, lineOf, nameOf } from '../../src/spool/format.js'
 import {
   idsOf,
   keep,
@@ -52,10 +52,9 @@ function filesWith(faults: Faults): SpoolFiles {
   }
   return {
     open,
-    readFile: wrap('readFile', fs.readFile) as typeof fs.readFile,
+    readFile: wrap('readFile', systemFiles.readFile),
     readdir: wrap('readdir', fs.readdir) as typeof fs.readdir,
     rename: wrap('rename', fs.rename),
-    statfs: fs.statfs,
     unlink: wrap('unlink', fs.unlink),
   }
 }
@@ -139,21 +138,38 @@ describe('the process has short turns', () => {
     const names = Array.from({ length: 20_000 }, (_, id) => fileName({ id, kind: 'stuck' }))
     const files: SpoolFiles = {
       ...real,
-      // The names are read between these two calls.
       readdir: (async () => {
         isCounting = true
         count()
         return names.map((name) => ({ name, isFile: () => true }))
       }) as unknown as typeof fs.readdir,
-      statfs: (async (path: string) => {
-        isCounting = false
-        return fs.statfs(path)
-      }) as typeof fs.statfs,
     }
     await using _spool = await openSpoolOn({ path: folder.path, deliver: never }, files)
-    expect(isCounting).toBe(false)
+    isCounting = false
     expect(turns).toBeGreaterThan(15)
   })
+})
+
+test('many small files are read at a time', async () => {
+  await using folder = await spoolFolder()
+  const first = await openSpool({ path: folder.path, deliver: never })
+  for (let id = 0; id < 20; id += 1) await keep(first, numbered(id))
+  await first.close({ timeoutMs: 0 })
+  let running = 0
+  let most = 0
+  const files: SpoolFiles = {
+    ...systemFiles,
+    readFile: async (path) => {
+      running += 1
+      most = Math.max(most, running)
+      return systemFiles.readFile(path).finally(() => (running -= 1))
+    },
+  }
+  const { deliver, delivered } = recorder()
+  await using spool = await openSpoolOn({ path: folder.path, deliver, concurrency: 1 }, files)
+  await until(() => spool.size === 0)
+  expect(idsOf(delivered)).toEqual(Array.from({ length: 20 }, (_, id) => `n${id}`))
+  expect(most).toBe(20)
 })
 
 describe.concurrent('keep resolves', () => {
@@ -388,30 +404,6 @@ describe.concurrent('a disk that fails', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
-  test('while a dead letter is put back: a letter that is discarded later is not delivered by the next start', async () => {
-    await using folder = await spoolFolder()
-    const disk = diskThatKeepsFiles()
-    const { deliver, delivered } = recorder()
-    const first = await openSpoolOn({ path: folder.path, deliver }, disk.files)
-    for (const id of [1, 2]) {
-      await first.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(id) }))
-    }
-    const [one = 0, two = 0] = (await lettersOf(first)).map(({ id }) => id)
-    disk.isBroken = true
-    for (const id of [one, two]) await expect(first.retry(id)).rejects.toBeInstanceOf(SpoolError)
-    disk.isBroken = false
-    expect(await first.discard(one)).toBe(true)
-    await first.close()
-    disk.isBroken = true
-    // This start cannot remove the file of the second one.
-    const second = await openSpoolOn({ path: folder.path, deliver }, disk.files)
-    disk.isBroken = false
-    expect(await second.discard(two)).toBe(true)
-    await second.close()
-    expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
-    expect(delivered).toEqual([])
-  })
-
   test('leaves no file open: not while deliveries run, not after a mark that failed', async () => {
     await using folder = await spoolFolder()
     let openFiles = 0
@@ -554,78 +546,40 @@ describe.concurrent('after a process was killed', () => {
 })
 
 describe.concurrent('damage', () => {
-  test.each(Array.from({ length: 8 }, (_, part) => part))(
-    'of 25 kinds in 25 folders (part %i): each start succeeds, no text is altered, what is whole is delivered, and the damage is reported',
-    async (part) => {
-      const seed = Number(process.env.RANDOM_SEED ?? 24)
-      const random = new Random(seed + part * 1_000_003)
-      const between = (min: number, max: number) => Math.floor(random.between(min, max))
-      for (let round = 0; round < 25; round += 1) {
-        await using folder = await spoolFolder()
-        await fs.mkdir(folder.path, { mode: 0o700 })
-        let id = 0
-        const groups = [1, 2, 3].map((group) => {
-          const texts = Array.from({ length: between(1, 8) }, () =>
-            JSON.stringify(numbered(id++, { text: 'ü'.repeat(between(0, 200)) })),
-          )
-          return fileOf('batch', group * 1_000, texts)
-        })
-        for (const { name, content } of groups) await writeFile(join(folder.path, name), content)
-        const { name, content: whole } = groups[between(0, 3)] ?? fileOf('batch', 0, [])
-        const file = join(folder.path, name)
-        const kind = ['bit', 'zeros', 'noise', 'cut', 'duplicate', 'name'][between(0, 6)]
-        const start = between(0, whole.length)
-        const end = Math.min(whole.length, start + between(1, 600))
-        let bytes = Buffer.from(whole)
-        if (kind === 'bit') bytes[start] = (bytes[start] ?? 0) ^ (1 << between(0, 8))
-        if (kind === 'zeros') bytes.fill(0, start, end)
-        if (kind === 'noise') for (let at = start; at < end; at += 1) bytes[at] = between(0, 256)
-        if (kind === 'cut') bytes = bytes.subarray(0, start)
-        if (kind === 'duplicate') whole.copy(bytes, start, 0, end - start)
-        const isName = kind === 'name'
-        if (isName) {
-          const at = between(0, name.length)
-          const damaged = `${name.slice(0, at)}${name[at] === 'x' ? 'y' : 'x'}${name.slice(at + 1)}`
-          await rename(file, join(folder.path, damaged))
-        } else await writeFile(file, bytes)
-        const isDamaged = isName || !bytes.equals(whole)
-        // Each entry of the damaged file that is whole stands between its line breaks.
-        const lines = [...whole.toString('latin1').matchAll(/\n[^\n]+\n/g)]
-        const lost = new Set(
-          lines
-            .filter(([line], index) => {
-              const offset = lines[index]?.index ?? 0
-              return isName || bytes.toString('latin1', offset, offset + line.length) !== line
-            })
-            .map(
-              ([line]) =>
-                JSON.parse(
-                  Buffer.from(line, 'latin1')
-                    .toString()
-                    .replace(/^\n\S+ \S+ /, ''),
-                ).notification.id,
-            ),
-        )
-        const damages: SpoolDamage[] = []
-        const { deliver, delivered } = recorder()
-        const spool = await openSpool({ path: folder.path, deliver, onDamaged: (each) => damages.push(each) })
-        await until(() => spool.size === 0)
-        await spool.close()
-        const what = `RANDOM_SEED=${seed}, part ${part}, round ${round}, ${kind}`
-        const ids = idsOf(delivered)
-        for (const delivery of delivered) {
-          const { id: number, payload } = delivery.notification
-          expect(delivery, what).toEqual(numbered(number.slice(1), payload))
-          expect(JSON.stringify(payload), what).toMatch(/^{"text":"ü*"}$/)
-        }
-        for (let number = 0; number < id; number += 1) {
-          if (!lost.has(`n${number}`)) expect(ids, what).toContain(`n${number}`)
-        }
-        expect(new Set(ids).size, what).toBe(ids.length)
-        expect(damages.length > 0, what).toBe(isDamaged)
-        const left = (await readdir(folder.path)).filter((each) => !each.endsWith('.lock'))
-        expect(left.length, what).toBe(isDamaged ? 1 : 0)
+  // What the disk may do to the lines of a file: format.test.ts, at random.
+  const zeros = Buffer.alloc(40)
+  test.each<[string, (name: string, bytes: Buffer) => [string, Buffer], string[]]>([
+    ['a byte', (name, bytes) => [name, Buffer.from(bytes.toString().replace('n4', 'n5'))], ['n3', 'n5']],
+    [
+      'zeros over two lines',
+      (name, bytes) => [name, Buffer.concat([bytes.subarray(0, 100), zeros, bytes.subarray(140)])],
+      ['n5'],
+    ],
+    ['the end cut off', (name, bytes) => [name, bytes.subarray(0, -20)], ['n3', 'n4']],
+    ['the name', (name, bytes) => [name.replace('0', '1'), bytes], []],
+  ])(
+    'of %s: the start succeeds, what is whole is delivered, and the rest reported and kept',
+    async (_what, damage, left) => {
+      await using folder = await spoolFolder()
+      await fs.mkdir(folder.path, { mode: 0o700 })
+      for (const [group, ids] of [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+      ].entries()) {
+        const texts = ids.map((id) => JSON.stringify(numbered(id)))
+        const { name, content } = fileOf('batch', (group + 1) * 1_000, texts)
+        const [newName, bytes] = group === 1 ? damage(name, content) : [name, content]
+        await writeFile(join(folder.path, newName), bytes)
       }
+      const damages: SpoolDamage[] = []
+      const { deliver, delivered } = recorder()
+      const spool = await openSpool({ path: folder.path, deliver, onDamaged: (each) => damages.push(each) })
+      await until(() => spool.size === 0)
+      await spool.close()
+      expect(idsOf(delivered).toSorted()).toEqual(['n0', 'n1', 'n2', ...left, 'n6', 'n7', 'n8'])
+      expect(damages.length).toBeGreaterThan(0)
+      expect(await readdir(folder.path)).toHaveLength(1)
     },
   )
 
@@ -647,7 +601,7 @@ describe.concurrent('damage', () => {
     expect(await readdir(folder.path)).toContain(`${name}.damaged`)
   })
 
-  test('a dead letter that is discarded while it is read is no damage; one that somebody removed is', async () => {
+  test('a dead letter that is discarded while it is read is no damage; one that another program removed is', async () => {
     await using folder = await spoolFolder()
     let whenRead: (file: string) => unknown = () => {}
     const files = filesWith({
@@ -670,7 +624,7 @@ describe.concurrent('damage', () => {
     expect(damages).toEqual([{ file, offset: 0 }])
   })
 
-  test('a file that somebody removed is reported, and waits no longer', async () => {
+  test('a file that another program removed is reported, and waits no longer', async () => {
     await using folder = await spoolFolder()
     const before = await openSpool({ path: folder.path, deliver: never })
     await keep(before, numbered(1))
@@ -688,7 +642,7 @@ describe.concurrent('damage', () => {
     expect(damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
-  test('a file that somebody removed while its deliveries are delivered holds up none of them', async () => {
+  test('a file that another program removed while its deliveries are delivered holds up none of them', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(async () => {
       const names = (await readdir(folder.path)).filter((name) => name.endsWith('.batch'))
@@ -700,7 +654,7 @@ describe.concurrent('damage', () => {
     expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
   })
 
-  test('files that somebody else put there are reported and left alone, whatever they are called', async () => {
+  test('files of other programs are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()
     const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, bytes: 9 }))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Delivery } from 'notification-subscriber'
 import { type DeadLetter, DeliverySpool, type DeliverySpoolOptions } from 'notification-subscriber/spool'
 import { openParts } from '../../src/spool/delivery-spool.js'
-import type { SpoolFiles } from '../../src/spool/files.js'
+import type { SpoolFiles } from '../../src/spool/folder.js'
 
 /** A new folder, gone with everything in it when the scope is left; `path` is one in it that does not exist yet. */
 export async function spoolFolder(): Promise<AsyncDisposable & { readonly path: string }> {

@@ -1,12 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
-import { pipeName } from '../../src/spool/folder.js'
+import { pipeName } from '../../src/spool/lock.js'
+import { recordingLogger } from '../support/recording-logger.js'
 import { idsOf, keep, mount, numbered, openSpool, recorder, spoolFolder, unmount, until } from './support.js'
 
 const never = () => new Promise<never>(() => {})
@@ -55,13 +56,6 @@ describe('the folder', () => {
     expect((await refusalOf(folder.path)).message).toMatch(/belongs to another user \(12345, /)
   })
 
-  test('that holds a spool of version 0.2 is refused', async () => {
-    await using folder = await spoolFolder()
-    await mkdir(folder.path, { mode: 0o700 })
-    await writeFile(join(folder.path, 'data.mdb'), '')
-    expect((await refusalOf(folder.path)).message).toMatch(/version 0\.2 \(data\.mdb\)/)
-  })
-
   test('that holds symbolic links which lead nowhere, or in a circle, is opened', async () => {
     await using folder = await spoolFolder()
     await mkdir(folder.path, { mode: 0o700 })
@@ -78,10 +72,6 @@ describe('the folder', () => {
     expect(below.message).toMatch(/cannot be created.*ENOTDIR/)
     expect(below.cause).toMatchObject({ code: 'ENOTDIR' })
     expect((await refusalOf(folder.path)).message).toMatch(/ is a file: use a path .*EEXIST/)
-  })
-
-  test('below one that is there and takes no folders is refused, and `open` does not try for ever', async () => {
-    expect((await refusalOf('/proc/nowhere/spool')).message).toMatch(/cannot be created.*\/proc/)
   })
 
   test('on a disk that cannot be written is refused', async () => {
@@ -256,6 +246,33 @@ describe('one process at a time has a spool open', () => {
     await (await openSpool({ path: folder.path, deliver: () => {} })).close()
     const names = await readdir(folder.path)
     expect(names.filter((name) => !name.endsWith('.batch'))).toEqual([])
+  })
+
+  test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async () => {
+    await using folder = await spoolFolder()
+    const logger = recordingLogger()
+    let finish = () => {}
+    const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
+    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 1, logger })
+    for (const id of [1, 2]) await keep(spool, numbered(id))
+    await until(() => delivered.length === 1)
+    const [lock = ''] = (await readdir(folder.path)).filter((name) => name.endsWith('.lock'))
+    await rm(join(folder.path, lock))
+    const isLost = ([{ event }]: readonly [{ event?: unknown }, ...unknown[]]) => event === 'spool.lock-lost'
+    await until(() => logger.lines.some(isLost))
+    expect(logger.lines.find(isLost)?.[0]).toEqual({ event: 'spool.lock-lost', path: folder.path })
+    const refused = { code: 'SPOOL', reason: 'lock' }
+    await expect(keep(spool, numbered(3))).rejects.toMatchObject(refused)
+    await expect(spool.retry(1)).rejects.toMatchObject(refused)
+    await expect(spool.deadLetters().next()).rejects.toMatchObject(refused)
+    // Another process may have the folder now, and gets what was not begun.
+    const other = recorder()
+    await using next = await openSpool({ path: folder.path, deliver: other.deliver })
+    finish()
+    await until(() => next.size === 0)
+    expect(idsOf(other.delivered)).toContain('n2')
+    expect(await spool.close()).toBe(1)
+    expect(idsOf(delivered)).toEqual(['n1'])
   })
 
   test('a file that is no socket is not taken for a living process', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { contentOf, doneMark, lineOf, nameOf, parseName } from '../../src/spool/files.js'
+import { contentOf, doneMark, lineOf, nameOf, parseName } from '../../src/spool/format.js'
 
 const count = (max = 2 ** 40) => fc.nat({ max })
 const fileFields = fc.record({

@@ -1,15 +1,10 @@
 /**
- * The files of a spool: names that say when their deliveries are due, lines that show damage, and how files are written,
- * read and marked.
+ * What the names and the lines of a spool's files say. A name says when its deliveries are due, a line has a checksum.
  *
  * Each entry stands between two line breaks of its own, which JSON text never contains. A damaged byte therefore
  * costs one entry: the entries before and after it keep their line breaks.
  */
-import type * as fs from 'node:fs/promises'
-import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { type InvalidDeliveryError, SpoolError } from '../errors.js'
-import { refuseDeep } from '../shared/json.js'
 import { messageOf } from '../shared/text.js'
 import { invalidDelivery } from '../webhooks/parse.js'
 
@@ -50,12 +45,6 @@ export interface Line {
   readonly text: string
 }
 
-/** What is in a file: its entries, those without the delivered mark only, and where it is damaged. */
-export interface Content {
-  readonly lines: readonly Line[]
-  readonly damagedAt: readonly number[]
-}
-
 /** Written over the mark and the sum of an entry that is done. A single damaged byte cannot make this of them. */
 export const doneMark = Buffer.from('---------')
 
@@ -76,7 +65,7 @@ export function receivedAtOf(id: number): number {
   return Math.floor(id / 1_000)
 }
 
-/** A lock, or one that is being made. A `yarn.lock` is none. */
+/** A lock, or an unfinished one. A `yarn.lock` is none. */
 export const lockPattern = /^[0-9a-f]{16}\.lock(\.new)?$/
 
 /** The name of a file. Names sort by when they are due, then by id. */
@@ -104,34 +93,21 @@ export function parseName(name: string): FileFields | 'unfinished' | 'other' | '
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
 }
 
-/** The text of a delivery. @throws `InvalidDeliveryError` as {@link jsonOf}, and for more levels than the parser reads */
-export function deliveryTextOf(delivery: unknown): string {
-  const text = jsonOf(delivery)
-  try {
-    refuseDeep(text)
-  } catch (error) {
-    throw notWritable(delivery, error)
-  }
-  return text
-}
-
 /**
  * JSON on one line.
  *
  * @param body - what the error has as its body
- * @throws `InvalidDeliveryError` for what JSON cannot hold: a bigint, an object in itself, many thousands of levels
+ * @throws `InvalidDeliveryError` for what JSON cannot hold: a bigint, an object in itself, thousands of levels
  */
 export function jsonOf(value: unknown, body = value): string {
   try {
-    return JSON.stringify(value)
+    const text = JSON.stringify(value)
+    if (text === undefined) throw new TypeError('there is none')
+    return text
   } catch (error) {
-    throw notWritable(body, error)
+    const message = `the body cannot be written as JSON (${messageOf(error)})`
+    throw invalidDelivery(body, [{ path: [], message }], error)
   }
-}
-
-function notWritable(body: unknown, error: unknown): InvalidDeliveryError {
-  const message = `the body cannot be written as JSON (${messageOf(error)})`
-  return invalidDelivery(body, [{ path: [], message }], error)
 }
 
 /** An entry as it stands in a file. @param text - JSON on one line */
@@ -147,8 +123,11 @@ export function fileOf(kind: FileFields['kind'], id: number, texts: readonly str
   return { name: nameOf(fields), fields, content }
 }
 
-/** Reads a file. Never throws: what is damaged is left out. */
-export function contentOf(bytes: Buffer, expected: Pick<FileFields, 'id' | 'count' | 'bytes'>): Content {
+/** The entries of a file that wait, and where the file is damaged. Never throws: what is damaged is left out. */
+export function contentOf(
+  bytes: Buffer,
+  expected: Pick<FileFields, 'id' | 'count' | 'bytes'>,
+): { readonly lines: readonly Line[]; readonly damagedAt: readonly number[] } {
   const lines: Line[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
@@ -194,120 +173,4 @@ function sumOf(content: string | Uint8Array): string {
 
 function digits(value: number, count: number): string {
   return String(value).padStart(count, '0')
-}
-
-/** What the spool needs of `node:fs/promises`. Tests pass one that fails, waits or records calls. */
-export type SpoolFiles = Pick<typeof fs, 'open' | 'readFile' | 'readdir' | 'rename' | 'statfs' | 'unlink'>
-
-/** The files in the folder. What cannot be written or removed is a `SpoolError` with what the system says as its cause. */
-export class SpoolFolder {
-  readonly #path: string
-  readonly #files: SpoolFiles
-
-  constructor(path: string, files: SpoolFiles) {
-    this.#path = path
-    this.#files = files
-  }
-
-  /** What is in the folder, sorted by name. */
-  async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
-    const found = await this.#files.readdir(this.#path, { withFileTypes: true })
-    const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
-    return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
-  }
-
-  /** How many files the volume has room for; `Infinity` where the file system sets no limit. */
-  async maxFiles(): Promise<number> {
-    const { files } = await this.#files.statfs(this.#path)
-    return files > 0 ? files : Number.POSITIVE_INFINITY
-  }
-
-  /** Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays. */
-  async write(name: string, content: Uint8Array): Promise<void> {
-    const unfinished = `${name}.new`
-    try {
-      const handle = await this.#files.open(join(this.#path, unfinished), 'wx', 0o600)
-      try {
-        await handle.writeFile(content)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
-      // Under its name a file is always whole, so a file that is too short later was damaged.
-      await this.rename(unfinished, name)
-      await syncFolder(this.#path, this.#files)
-    } catch (cause) {
-      for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
-      failWrite(cause)
-    }
-  }
-
-  /** The content of a file; nothing if the file is gone, which then reads as damage. */
-  async read(name: string): Promise<Buffer> {
-    const content = await this.#files.readFile(join(this.#path, name)).catch(unlessGone(failRead))
-    return content ?? Buffer.alloc(0)
-  }
-
-  /**
-   * Marks entries of a file as done, all by one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
-   * synced: a power failure may bring the entries back. Does nothing if the file is gone.
-   */
-  async markDone(name: string, lines: readonly Line[]): Promise<void> {
-    const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone(failWrite))
-    if (handle === undefined) return
-    try {
-      const offsets = lines.map(({ offset }) => offset)
-      const from = Math.min(...offsets)
-      const bytes = Buffer.alloc(Math.max(...offsets) + doneMark.length - from)
-      await handle.read(bytes, 0, bytes.length, from)
-      for (const offset of offsets) doneMark.copy(bytes, offset - from)
-      await handle.write(bytes, 0, bytes.length, from)
-    } finally {
-      await handle.close()
-    }
-  }
-
-  /** Not synced: a power failure may bring the old name back. */
-  rename(from: string, to: string): Promise<void> {
-    return this.#files.rename(join(this.#path, from), join(this.#path, to)).catch(failWrite)
-  }
-
-  /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
-  remove(name: string): Promise<void> {
-    return this.#files.unlink(join(this.#path, name)).catch(unlessGone(failWrite))
-  }
-
-  /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
-  keepDamaged(name: string): Promise<void> {
-    const path = join(this.#path, name)
-    return this.#files.rename(path, `${path}.damaged`).catch(unlessGone(failWrite))
-  }
-}
-
-const failRead = failWith('Reading the disk failed')
-const failWrite = failWith('Writing to the disk failed')
-
-/** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
-function failWith(what: string): (cause: unknown) => never {
-  return (cause) => {
-    if (cause instanceof SpoolError) throw cause
-    throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
-  }
-}
-
-/** To catch with: a file that is gone is no error. */
-function unlessGone(fail: (cause: unknown) => never): (cause: unknown) => undefined {
-  return (cause) => (Object(cause).code === 'ENOENT' ? undefined : fail(cause))
-}
-
-/** Brings the names in a folder to the disk. */
-export async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
-  // Windows syncs no folders.
-  if (process.platform === 'win32') return
-  const handle = await files.open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

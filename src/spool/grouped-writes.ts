@@ -1,0 +1,35 @@
+import { setImmediate } from 'node:timers/promises'
+
+/** What one write has at most, in bytes. */
+export const maxGroupBytes = 2 ** 20
+
+/** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */
+export class GroupedWrites<Item> {
+  readonly #write: (items: readonly Item[]) => Promise<void>
+  /** The group that takes items, and how large it is. */
+  #items: Item[] = []
+  #bytes = 0
+  #written: Promise<void> = Promise.resolve()
+
+  constructor(write: (items: readonly Item[]) => Promise<void>) {
+    this.#write = write
+  }
+
+  /** Settles as the write of the item's group does. */
+  add(item: Item, bytes = 0): Promise<void> {
+    if (this.#items.length === 0 || this.#bytes >= maxGroupBytes) {
+      this.#items = []
+      this.#bytes = 0
+      this.#written = this.#writeAfter(this.#written, this.#items)
+    }
+    this.#items.push(item)
+    this.#bytes += bytes
+    return this.#written
+  }
+
+  async #writeAfter(earlier: Promise<void>, items: Item[]): Promise<void> {
+    await Promise.allSettled([earlier, setImmediate()])
+    if (this.#items === items) this.#items = []
+    await this.#write(items)
+  }
+}
