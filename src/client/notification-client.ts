@@ -121,7 +121,7 @@ export class NotificationClient implements AsyncDisposable {
   /**
    * A client from the environment: `NOTIFICATION_BASE_URL` with `NOTIFICATION_AUTH_URL`, `NOTIFICATION_DOMAIN`,
    * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`, or with `NOTIFICATION_USERNAME` and
-   * `NOTIFICATION_PASSWORD`; docs/client.md, Environment variables, has the optional ones.
+   * `NOTIFICATION_PASSWORD`. Others are optional (docs/client.md, Environment variables).
    *
    * @param options - every option but `baseUrl` and `auth`; these come before the optional variables
    * @param env - where to read the variables. Default: `process.env`

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, type Dispatcher } from 'undici'
 import { InvalidRequestError } from '../errors.js'
+import type { Routes } from '../shared/routes.js'
 import {
   Activity,
   type EmulatorEvents,
@@ -80,6 +81,8 @@ export interface EmulatorClientOptions {
   readonly dispatcher: Dispatcher
   /** Whether the client may use callback URLs with `http:` on loopback: as the emulator itself. */
   readonly allowInsecureLoopback: boolean
+  /** Where unsubscribe and update are, if the emulator has its option `routes`. */
+  readonly routes: Routes | undefined
 }
 
 /** A running emulator, from `startEmulator`. */
@@ -139,6 +142,7 @@ export class Emulator {
       auth: { authUrl: this.authUrl, domain, clientId, clientSecret, credentialsEncoding },
       dispatcher: this.#clientAgent,
       allowInsecureLoopback: options.allowInsecureLoopback,
+      routes: options.routes,
     }
     this.#tokens = new TokenIssuer({
       issuer: `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`,
@@ -151,6 +155,7 @@ export class Emulator {
       faults: this.#faults,
       activity: this.#activity,
       closing: this.#closing.signal,
+      routes: options.routes,
     })
     const { callbackCa, callbackTimeoutMs } = options
     this.#callbacks = new Callbacks({

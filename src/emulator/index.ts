@@ -4,6 +4,7 @@
  * @module notification-subscriber/emulator
  */
 
+export type { Route, Routes } from '../shared/routes.js'
 export type { EmulatorEvents, RecordedCallback, RecordedRequest, RequestCounts } from './activity.js'
 export type { CallbackResult } from './callbacks.js'
 export { type Emulator, type EmulatorClientOptions, startEmulator } from './emulator.js'

@@ -5,6 +5,7 @@ import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/http-syntax.js'
+import { type Operation, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
@@ -45,6 +46,11 @@ export interface EmulatorOptions {
   readonly callbackTimeoutMs?: number | undefined
   /** Certificates as text in PEM, to trust on callbacks besides the public ones and the emulator's own. Default: none. */
   readonly callbackCa?: string | undefined
+  /**
+   * Where unsubscribe and update are, for an app whose service has them elsewhere: the `routes` of its client. Any other
+   * path is a 404. Default: as documented (docs/service.md, Endpoints).
+   */
+  readonly routes?: Routes | undefined
   /** Accepts callback URLs with `http:` on loopback hosts, too. Default: `false`. */
   readonly allowInsecureLoopback?: boolean | undefined
   /** Port to listen on. Default: 0, any free one. */
@@ -146,6 +152,7 @@ const optionsSchema = z
       .default(['UserData']),
     callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
     callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
+    routes: routesSchema().superRefine(refuseAmbiguity).optional(),
     allowInsecureLoopback: z.boolean().default(false),
     port: z.int().min(0).max(65_535).default(0),
     page: z.union([z.boolean(), pageSchema], 'must be true, false or { port, environment }').default(false),
@@ -174,6 +181,23 @@ export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOption
     (issues, text) =>
       new ConfigurationError(`The emulator cannot start with these options: ${text}.`, { issues }),
   )
+}
+
+/** A request must show which operation it asks for. */
+function refuseAmbiguity(routes: Routes, context: z.RefinementCtx): void {
+  const spelled = (operation: Operation) => {
+    const { method, path } = resolvedRoute(operation, routes[operation])
+    return `${method} ${path}`
+  }
+  const update = spelled('update')
+  const unsubscribe = spelled('unsubscribe')
+  const refuse = (operation: Operation, other: string) => {
+    const message = `has the method and path of ${other}: the emulator could not tell them apart`
+    context.addIssue({ code: 'custom', path: [operation], message })
+  }
+  if (update === unsubscribe) refuse('update', 'unsubscribe')
+  if (update === 'POST /api/subscriptions') refuse('update', 'create')
+  if (unsubscribe === 'POST /api/subscriptions') refuse('unsubscribe', 'create')
 }
 
 /** An IPv6 address with a zone, such as `fe80::1%eth0`, cannot be in a URL. */

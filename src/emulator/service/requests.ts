@@ -1,4 +1,5 @@
 /** Reads the headers and forms of requests strictly. A `Refusal` says what is wrong with a request. */
+import { parseJson } from '../../shared/json.js'
 import { excerpt } from '../../shared/text.js'
 
 /**
@@ -37,9 +38,11 @@ export function parseAuthorization(header: string | null): Authorization | undef
   }
 }
 
-/** Whether a Content-Type is that of a form; parameters such as a charset do not matter. */
-export function isFormContentType(contentType: string | null): boolean {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded'
+export const formType = 'application/x-www-form-urlencoded'
+
+/** The media type of a Content-Type; parameters such as a charset do not matter. */
+export function mediaTypeOf(contentType: string | null): string | undefined {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase()
 }
 
 /**
@@ -58,6 +61,29 @@ export function parseForm(body: string): Map<string, string> {
     if (name === '') throw badForm('a field has no name')
     if (fields.has(name)) throw badForm(`the field ${excerpt(name, 100)} is given more than once`)
     fields.set(name, value)
+  }
+  return fields
+}
+
+/**
+ * The fields of a JSON object, numbers as text.
+ *
+ * @throws `Refusal` (400) for anything but an object of texts and numbers
+ */
+export function parseJsonObject(body: string): Map<string, string> {
+  const fields = new Map<string, string>()
+  const json = parseJson(body)
+  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
+  if (!isObject) throw new Refusal(400, 'invalid_request', 'The body is not a JSON object')
+  for (const [name, value] of Object.entries(json)) {
+    if (typeof value !== 'string' && typeof value !== 'number') {
+      throw new Refusal(
+        400,
+        'invalid_request',
+        `The value of ${excerpt(name, 100)} is neither text nor a number`,
+      )
+    }
+    fields.set(name, String(value))
   }
   return fields
 }

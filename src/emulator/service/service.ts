@@ -1,5 +1,6 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
 import { readUpTo } from '../../shared/bounded-bytes.js'
+import { type Routes, resolvedRoute } from '../../shared/routes.js'
 import { messageOf } from '../../shared/text.js'
 import type { Activity } from '../activity.js'
 import { ConnectionReset, delay, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
@@ -10,9 +11,20 @@ import type { TokenEndpoint } from './token-endpoint.js'
 /** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
 
-interface Route {
+/** What a request asks for. */
+interface Target {
   readonly operation: EmulatorOperation | 'unknown'
   answer(headers: Headers, body: string): Promise<Response>
+}
+
+/** One line of the table of endpoints. */
+interface Endpoint {
+  readonly operation: EmulatorOperation
+  readonly method: string
+  /** Path and query, with the place of a variable in braces. */
+  readonly path: string
+  /** @param variable - the text in the place of the variable, which is not empty */
+  answer(headers: Headers, body: string, variable: string | undefined): Promise<Response>
 }
 
 export interface ServiceParts {
@@ -23,13 +35,16 @@ export interface ServiceParts {
   readonly activity: Activity
   /** Aborted when the emulator closes: delayed answers are given up then. */
   readonly closing: AbortSignal
+  readonly routes: Routes | undefined
 }
 
 export class NotificationService {
   readonly #parts: ServiceParts
+  readonly #endpoints: readonly Endpoint[]
 
   constructor(parts: ServiceParts) {
     this.#parts = parts
+    this.#endpoints = endpointsOf(parts)
   }
 
   /**
@@ -38,10 +53,11 @@ export class NotificationService {
    * @throws `ConnectionReset` where a fault breaks the connection
    */
   async handle(request: Request, method = request.method): Promise<Response> {
-    const { pathname, search } = new URL(request.url)
+    const url = new URL(request.url)
+    const { pathname, search } = url
     const { headers } = request
     const { text: body, isComplete } = await readBody(request)
-    const route = this.#route(method, pathname)
+    const route = this.#targetOf(method, url)
     const fault = this.#parts.faults.takeForRequest(route.operation)
     const finish = this.#parts.activity.beginRequest({
       operation: route.operation,
@@ -102,47 +118,72 @@ export class NotificationService {
     }
   }
 
-  #route(method: string, pathname: string): Route {
-    const { tokenEndpoint, subscriptionEndpoints } = this.#parts
-    const realm = /^\/auth\/realms\/([^/]+)\/protocol\/openid-connect\/token$/.exec(pathname)?.[1]
-    if (realm !== undefined) {
-      if (method !== 'POST') return methodNotAllowed('POST')
-      if (decodePathSegment(realm) !== this.#parts.domain) {
-        return refuse('token', new Refusal(404, 'not_found', 'There is no such domain'))
-      }
-      return { operation: 'token', answer: (headers, body) => tokenEndpoint.issue(headers, body) }
+  #targetOf(method: string, url: URL): Target {
+    const matches = this.#endpoints.flatMap((endpoint) => {
+      const variable = variableIn(url, endpoint.path)
+      return variable === undefined ? [] : [{ endpoint, variable }]
+    })
+    if (matches.length === 0) return refuse(new Refusal(404, 'not_found', 'There is nothing at this path'))
+    const match = matches.find(({ endpoint }) => endpoint.method === method)
+    if (match !== undefined) {
+      const { endpoint, variable } = match
+      return { ...endpoint, answer: (headers, body) => endpoint.answer(headers, body, variable || undefined) }
     }
-    if (pathname === '/api/subscriptions') {
-      if (method !== 'POST') return methodNotAllowed('POST')
-      return { operation: 'create', answer: (headers, body) => subscriptionEndpoints.create(headers, body) }
-    }
-    const digits = /^\/api\/subscriptions\/(\d+)$/.exec(pathname)?.[1]
-    if (digits !== undefined) {
-      const id = Number(digits)
-      if (method === 'PUT') {
-        return {
-          operation: 'update',
-          answer: (headers, body) => subscriptionEndpoints.update(headers, body, id),
-        }
-      }
-      if (method === 'DELETE') {
-        return {
-          operation: 'unsubscribe',
-          answer: (headers) => subscriptionEndpoints.unsubscribe(headers, id),
-        }
-      }
-      return methodNotAllowed('PUT, DELETE')
-    }
-    return refuse('unknown', new Refusal(404, 'not_found', 'There is nothing at this path'))
+    const allow = matches.map(({ endpoint }) => endpoint.method).join(', ')
+    return refuse(new Refusal(405, 'method_not_allowed', `Only ${allow} is allowed here`, { allow }))
   }
 }
 
-function methodNotAllowed(allow: string): Route {
-  return refuse('unknown', new Refusal(405, 'method_not_allowed', `Only ${allow} is allowed here`, { allow }))
+/** Every method and path that is answered; see the option `routes`. */
+function endpointsOf({ domain, routes, subscriptionEndpoints, tokenEndpoint }: ServiceParts): Endpoint[] {
+  const update = resolvedRoute('update', routes?.update)
+  const unsubscribe = resolvedRoute('unsubscribe', routes?.unsubscribe)
+  return [
+    {
+      operation: 'token',
+      method: 'POST',
+      path: '/auth/realms/{domain}/protocol/openid-connect/token',
+      answer: async (headers, body, realm = '') => {
+        if (decodePathSegment(realm) === domain) return tokenEndpoint.issue(headers, body)
+        throw new Refusal(404, 'not_found', 'There is no such domain')
+      },
+    },
+    {
+      operation: 'create',
+      method: 'POST',
+      path: '/api/subscriptions',
+      answer: (headers, body) => subscriptionEndpoints.create(headers, body),
+    },
+    {
+      operation: 'update',
+      method: update.method,
+      path: update.path,
+      answer: (headers, body, id) => subscriptionEndpoints.update(headers, body, update, id),
+    },
+    {
+      operation: 'unsubscribe',
+      method: unsubscribe.method,
+      path: unsubscribe.path,
+      answer: (headers, body, id) => subscriptionEndpoints.unsubscribe(headers, body, unsubscribe, id),
+    },
+  ]
 }
 
-function refuse(operation: Route['operation'], refusal: Refusal): Route {
-  return { operation, answer: () => Promise.reject(refusal) }
+/**
+ * The text in the place of the variable if an address fits a path, empty if the path has no variable; `undefined` if the
+ * address does not fit. A query counts only if the path has one, and must then be written as there.
+ */
+function variableIn({ pathname, search }: URL, path: string): string | undefined {
+  const text = path.includes('?') ? pathname + search : pathname
+  const [, before = '', variable, after = ''] = /^([^{]*)\{(\w+)\}(.*)$/.exec(path) ?? []
+  if (variable === undefined) return text === path ? '' : undefined
+  if (!text.startsWith(before) || !text.endsWith(after)) return undefined
+  const value = text.slice(before.length, text.length - after.length)
+  return (variable === 'subscriptionId' ? /^\d+$/ : /^[^/]+$/).test(value) ? value : undefined
+}
+
+function refuse(refusal: Refusal): Target {
+  return { operation: 'unknown', answer: () => Promise.reject(refusal) }
 }
 
 function decodePathSegment(segment: string): string | undefined {
@@ -154,7 +195,7 @@ function decodePathSegment(segment: string): string | undefined {
 }
 
 function refusalAsResponse(
-  operation: Route['operation'],
+  operation: Target['operation'],
   { status, code, message, headers }: Refusal,
 ): Response {
   const body = operation === 'token' ? { error: code, error_description: message } : { error: code, message }

@@ -1,8 +1,9 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
 import { headerName } from '../../shared/http-syntax.js'
+import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
-import { isFormContentType, parseAuthorization, parseForm, Refusal } from './requests.js'
+import { formType, mediaTypeOf, parseAuthorization, parseForm, parseJsonObject, Refusal } from './requests.js'
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
 
@@ -29,7 +30,7 @@ export class SubscriptionEndpoints {
 
   async create(headers: Headers, body: string): Promise<Response> {
     await this.#authorize(headers)
-    requireForm(headers)
+    requireFormat(headers, 'form')
     const result = this.#store.create(readCreateForm(body, headers, this.#rules))
     switch (result.outcome) {
       case 'created':
@@ -53,18 +54,26 @@ export class SubscriptionEndpoints {
    * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
    * status of success was not readable there, so 200 with an empty body is the emulator's choice.
    */
-  async update(headers: Headers, body: string, subscriptionId: number): Promise<Response> {
+  async update(headers: Headers, body: string, route: ResolvedRoute, idInPath?: string): Promise<Response> {
     await this.#authorize(headers)
-    requireForm(headers)
-    // Checked before the form is read: for a subscription that has ended the answer is 404, whatever the form holds.
+    requireFormat(headers, route.format)
+    const subscriptionId = idOf(route, idInPath, body)
+    // Checked before the values are read: for a subscription that has ended the answer is 404, whatever they are.
     if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
-    this.#store.updateParameters(subscriptionId, readUpdateForm(body, headers, this.#rules))
+    this.#store.updateParameters(subscriptionId, readUpdate(route, body, headers, this.#rules))
     return new Response(null, { status: 200 })
   }
 
   /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
-  async unsubscribe(headers: Headers, subscriptionId: number): Promise<Response> {
+  async unsubscribe(
+    headers: Headers,
+    body: string,
+    route: ResolvedRoute,
+    idInPath?: string,
+  ): Promise<Response> {
     await this.#authorize(headers)
+    if (idInPath === undefined) requireFormat(headers, route.format)
+    const subscriptionId = idOf(route, idInPath, body)
     if (!this.#store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
     return new Response(null, { status: 204 })
   }
@@ -90,10 +99,21 @@ export class SubscriptionEndpoints {
   }
 }
 
-function requireForm(headers: Headers): void {
-  if (isFormContentType(headers.get('content-type'))) return
-  const message = 'Content-Type must be application/x-www-form-urlencoded'
-  throw new Refusal(415, 'unsupported_media_type', message)
+function requireFormat(headers: Headers, format: ResolvedRoute['format']): void {
+  const type = format === 'json' ? 'application/json' : formType
+  if (mediaTypeOf(headers.get('content-type')) === type) return
+  throw new Refusal(415, 'unsupported_media_type', `Content-Type must be ${type}`)
+}
+
+/** @throws `Refusal` (400) if the id should stand in the body and does not */
+function idOf({ format, idField }: ResolvedRoute, idInPath: string | undefined, body: string): number {
+  const id = idInPath ?? fieldsIn(format, body).get(idField ?? '')
+  if (id !== undefined && /^\d+$/.test(id)) return Number(id)
+  throw invalid(`${idField} must be the id of a subscription`)
+}
+
+function fieldsIn(format: ResolvedRoute['format'], body: string): Map<string, string> {
+  return format === 'json' ? parseJsonObject(body) : parseForm(body)
 }
 
 function notFound(subscriptionId: number): Refusal {
@@ -116,12 +136,18 @@ function readCreateForm(body: string, headers: Headers, rules: SubscriptionRules
 }
 
 /**
- * The parameters that an update changes: form fields and permitted headers, at least one in all.
+ * The parameters that an update changes: fields of the body and permitted headers, at least one in all.
  *
  * @throws `Refusal` (400), also for the fields of a create request that are no parameters: they cannot be changed
  */
-function readUpdateForm(body: string, headers: Headers, rules: SubscriptionRules): Record<string, string> {
-  const form = parseForm(body)
+function readUpdate(
+  { format, idField }: ResolvedRoute,
+  body: string,
+  headers: Headers,
+  rules: SubscriptionRules,
+): Record<string, string> {
+  const form = fieldsIn(format, body)
+  if (idField !== undefined) form.delete(idField)
   for (const field of subscriptionFields) {
     if (form.has(field)) throw invalid(`${field} is no parameter and cannot be changed`)
   }

@@ -1,7 +1,14 @@
 /** The token endpoint (docs/service.md, Endpoints), and the access tokens that it issues. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
-import { decodeFormComponent, isFormContentType, parseAuthorization, parseForm, Refusal } from './requests.js'
+import {
+  decodeFormComponent,
+  formType,
+  mediaTypeOf,
+  parseAuthorization,
+  parseForm,
+  Refusal,
+} from './requests.js'
 
 /** The credentials that a token request must have. */
 export interface ClientIdentity {
@@ -27,7 +34,7 @@ export class TokenEndpoint {
    * @throws `Refusal` with an error code of RFC 6749 section 5.2
    */
   async issue(headers: Headers, body: string): Promise<Response> {
-    if (!isFormContentType(headers.get('content-type'))) {
+    if (mediaTypeOf(headers.get('content-type')) !== formType) {
       throw new Refusal(400, 'invalid_request', 'Content-Type must be application/x-www-form-urlencoded')
     }
     const form = parseForm(body)
