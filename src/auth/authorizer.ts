@@ -1,7 +1,7 @@
 /** The Authorization header of subscription calls (docs/service.md, Authentication), by kind of credentials. */
 import { ConfigurationError } from '../errors.js'
 import type { Deadline } from '../http/deadline.js'
-import type { Authorization, Authorizer, RetryPolicy, SendOptions } from '../http/send.js'
+import type { Authorization, Authorizer, MissingToken, RetryPolicy, SendOptions } from '../http/send.js'
 import { SharedToken } from './shared-token.js'
 import {
   accessTokenPattern,
@@ -74,7 +74,7 @@ class HeldBearer {
 
 /** Client credentials: tokens are requested, held and refreshed by a {@link TokenSource}. */
 class ClientCredentialsAuthorizer implements TokenAuthorizer {
-  readonly tokenSource: TokenSource
+  readonly #source: TokenSource
   readonly #held = new HeldBearer()
 
   constructor(
@@ -86,11 +86,11 @@ class ClientCredentialsAuthorizer implements TokenAuthorizer {
     // Two clients share a token only if they would request the same one.
     const key = `notification-subscriber ${JSON.stringify([endpoint.address.url, clientId, scope])}`
     const shared = tokenCache && new SharedToken(tokenCache, key, log)
-    this.tokenSource = new TokenSource({ endpoint, retry, timeoutMs, shared, log })
+    this.#source = new TokenSource({ endpoint, retry, timeoutMs, shared, log })
   }
 
   authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
-    const held = this.tokenSource.current()
+    const held = this.#source.current()
     return held === undefined ? this.#authorizeAnew(deadline) : this.#held.of(held.accessToken)
   }
 
@@ -98,16 +98,20 @@ class ClientCredentialsAuthorizer implements TokenAuthorizer {
     rejected: BearerAuthorization,
     deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
-    this.tokenSource.invalidate(rejected.accessToken)
+    this.#source.invalidate(rejected.accessToken)
     return rejected.isFresh ? undefined : this.authorize(deadline)
   }
 
+  missing(): MissingToken {
+    return this.#source.missing()
+  }
+
   heldAccessToken(): Promise<string> | undefined {
-    return this.tokenSource.current()?.promise
+    return this.#source.current()?.promise
   }
 
   async accessToken(deadline: Deadline): Promise<string> {
-    const token = this.tokenSource.current() ?? (await this.#next(deadline))
+    const token = this.#source.current() ?? (await this.#next(deadline))
     return token.accessToken
   }
 
@@ -117,7 +121,7 @@ class ClientCredentialsAuthorizer implements TokenAuthorizer {
   }
 
   #next(deadline: Deadline) {
-    return deadline.waitFor(this.tokenSource.next(deadline.endsAt - performance.now()))
+    return deadline.waitFor(this.#source.next(deadline.endsAt - performance.now()), 'token')
   }
 }
 
@@ -143,13 +147,19 @@ class ProvidedTokenAuthorizer implements TokenAuthorizer {
     return next.accessToken === rejected.accessToken ? undefined : next
   }
 
+  missing(): MissingToken {
+    const words =
+      '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
+    return { words, lastFailure: undefined }
+  }
+
   heldAccessToken(): undefined {
     return undefined
   }
 
   async accessToken(deadline: Deadline): Promise<string> {
     const provided = (async () => this.#getAccessToken())()
-    const token = await deadline.waitFor(provided)
+    const token = await deadline.waitFor(provided, 'token')
     if (typeof token === 'string' && accessTokenPattern.test(token)) return token
     const message = whatIsWrongWith(token)
     throw new ConfigurationError(`auth.getAccessToken ${message}.`, {

@@ -1,13 +1,13 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
 import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
-import { Deadline, newProgress, type Progress } from '../http/deadline.js'
 import { redactTokens } from '../http/redact.js'
 import {
   type Answer,
+  Call,
+  type MissingToken,
   type RetryPolicy,
   type SendOptions,
-  send,
   type UnauthorizedRequest,
 } from '../http/send.js'
 import { type Address, addressBelow } from '../http/transport.js'
@@ -73,8 +73,8 @@ export class TokenEndpoint {
   readonly address: Address
   readonly #options: Pick<SendOptions, 'transport' | 'log' | 'authorizer'>
   readonly #request: UnauthorizedRequest
-  /** The progress of the token request in flight, if there is one; of the newest if there are several. */
-  inFlight: Progress | undefined
+  /** The token request in flight, if there is one; the newest if there are several. */
+  #inFlight: Call | undefined
 
   constructor(
     credentials: ClientCredentialsAuth,
@@ -100,7 +100,18 @@ export class TokenEndpoint {
       secrets: Object.values(headers ?? {}),
       isRepeatable: true,
       purpose: 'get an access token',
+      secretsIn: issuedTokens,
     }
+  }
+
+  /** Why there is no token yet. */
+  missing(): MissingToken {
+    const { proxy } = this.#options.transport
+    const server = `the authorization server${proxy === undefined ? '' : `, or the proxy ${proxy},`}`
+    const words =
+      `there was no access token from ${this.address.shown} yet. ` +
+      `See whether ${server} is slow or out of reach, or allow more time with \`timeoutMs\`.`
+    return { words, lastFailure: this.#inFlight?.lastFailure }
   }
 
   /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError` */
@@ -109,33 +120,30 @@ export class TokenEndpoint {
       tokenChannel,
       (): { status?: number } => ({}),
       async (context) => {
-        const progress = newProgress(undefined)
+        const call = new Call({ ...this.#options, ...limits, what: 'The token request' })
+        this.#inFlight = call
         try {
-          return await this.#requestToken(limits, progress)
+          const answer = await call.send(this.#request, tokenRequestError)
+          const { access_token, expires_in } = readAccessTokenResponse(answer)
+          return {
+            accessToken: access_token,
+            lifetimeMs: expires_in * 1_000,
+            requestedAt: call.attemptedSince,
+          }
         } finally {
-          if (context !== undefined && progress.status !== undefined) context.status = progress.status
+          call.end()
+          if (this.#inFlight === call) this.#inFlight = undefined
+          if (context !== undefined && call.status !== undefined) context.status = call.status
         }
       },
     )
   }
+}
 
-  async #requestToken({ retry, timeoutMs }: TokenRequestLimits, progress: Progress): Promise<IssuedToken> {
-    const { tunnels } = this.#options.transport
-    const deadline = new Deadline({ what: 'The token request', timeoutMs, progress, tunnels })
-    this.inFlight = progress
-    try {
-      const options = { ...this.#options, deadline, progress, retry, errorOf: tokenRequestError }
-      const { access_token, expires_in } = readAccessTokenResponse(await send(this.#request, options))
-      return {
-        accessToken: access_token,
-        lifetimeMs: expires_in * 1_000,
-        requestedAt: progress.attemptedSince,
-      }
-    } finally {
-      deadline.end()
-      if (this.inFlight === progress) this.inFlight = undefined
-    }
-  }
+/** Tokens that an answer brings, so that no log line shows one that comes back in another place. */
+function issuedTokens(body: string): string[] {
+  const { access_token, id_token, refresh_token } = Object(parseJson(body))
+  return [access_token, id_token, refresh_token].filter((token) => typeof token === 'string')
 }
 
 /** The base64 part of `Authorization: Basic …` (RFC 7617). */
@@ -222,6 +230,6 @@ function advice({ status }: Answer, error: string | undefined): string {
     )
   }
   if (status === 404) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'
-  if (status === 429 || status >= 500) return 'The server is busy or out of order: try again later.'
+  if (status === 429 || status >= 500) return 'The server is busy or unavailable: try again later.'
   return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
 }

@@ -1,9 +1,7 @@
 /** Holds the current access token: one request at a time, and a refresh before the token ends (docs/client.md, Tokens). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
-import type { Progress } from '../http/deadline.js'
-import type { RetryPolicy } from '../http/send.js'
-import type { Address } from '../http/transport.js'
+import type { MissingToken, RetryPolicy } from '../http/send.js'
 import type { Log } from '../logger.js'
 import { backoffMs } from '../shared/backoff.js'
 import type { SharedToken, StoredToken } from './shared-token.js'
@@ -68,13 +66,9 @@ export class TokenSource {
     this.#log = log
   }
 
-  get endpoint(): Address {
-    return this.#endpoint.address
-  }
-
-  /** The progress of the token request in flight. */
-  get request(): Progress | undefined {
-    return this.#endpoint.inFlight
+  /** Why there is no token yet. */
+  missing(): MissingToken {
+    return this.#endpoint.missing()
   }
 
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */

@@ -1,14 +1,13 @@
 /** The client: every call to the notification service. */
 import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError } from '../errors.js'
-import { Deadline, newProgress, type Progress } from '../http/deadline.js'
-import { FetchTransport } from '../http/fetch.js'
+import { fetchTransport } from '../http/fetch.js'
 import {
   type Answer,
+  Call,
   defaultRetryPolicy,
   type RetryPolicy,
   retryPolicy,
-  send,
   type UnauthorizedRequest,
 } from '../http/send.js'
 import type { Transport } from '../http/transport.js'
@@ -42,7 +41,6 @@ import {
   type CallOptions,
   callOptionsSchema,
   type NotificationClientOptions,
-  type ResponseSummary,
   validOptions,
 } from './options.js'
 
@@ -105,7 +103,7 @@ export class NotificationClient implements AsyncDisposable {
       ? loopbackSubscriptionInputSchema
       : createSubscriptionInputSchema
     Object.defineProperty(this, takesInsecureLoopback, { value: allowInsecureLoopback === true })
-    this.#transport = fetch ? new FetchTransport(fetch) : new UndiciTransport({ dispatcher, ca })
+    this.#transport = fetch ? fetchTransport(fetch) : new UndiciTransport({ dispatcher, ca })
     this.#retry = retryPolicy(retry, defaultRetryPolicy)
     this.#timeoutMs = timeoutMs ?? defaultTimeoutMs
     this.#log = logOf(logger)
@@ -180,12 +178,12 @@ export class NotificationClient implements AsyncDisposable {
    */
   async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
     const method = 'unsubscribe'
-    await this.#call(method, async (progress) => {
+    await this.#call(method, options, async (call) => {
       const id = validInput(method, subscriptionIdSchema, subscriptionId)
-      const answer = await this.#send(method, this.#requests.unsubscribe(id), options, progress)
+      const answer = await this.#send(method, call, this.#requests.unsubscribe(id), options)
       // After a lost answer, a known route answers 404 because an earlier attempt of this call has ended the subscription.
-      if (isNotFound(answer.status) && progress.lostAttempts > 0 && this.#hasUnsubscribed) return
-      readSubscriptionAnswer(answer, 'unsubscribe', id, progress)
+      if (isNotFound(answer.status) && call.lostAttempts > 0 && this.#hasUnsubscribed) return
+      readSubscriptionAnswer(answer, 'unsubscribe', id, call)
       this.#hasUnsubscribed = true
     })
   }
@@ -210,11 +208,11 @@ export class NotificationClient implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<void> {
     const method = 'updateSubscriptionParameters'
-    await this.#call(method, async (progress) => {
+    await this.#call(method, options, async (call) => {
       const id = validInput(method, subscriptionIdSchema, subscriptionId)
       const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
-      const answer = await this.#send(method, this.#requests.update(id, valid), options, progress)
-      readSubscriptionAnswer(answer, 'update', id, progress)
+      const answer = await this.#send(method, call, this.#requests.update(id, valid), options)
+      readSubscriptionAnswer(answer, 'update', id, call)
     })
   }
 
@@ -229,7 +227,9 @@ export class NotificationClient implements AsyncDisposable {
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for all callers.
     const held = options === undefined && !this.#isClosed ? this.#authorizer.heldAccessToken() : undefined
-    return held ?? this.#accessToken('getAccessToken', options)
+    return (
+      held ?? this.#call('getAccessToken', options, ({ deadline }) => this.#authorizer.accessToken(deadline))
+    )
   }
 
   /**
@@ -252,25 +252,14 @@ export class NotificationClient implements AsyncDisposable {
     input: CreateSubscriptionInput,
     options: CallOptions | undefined,
   ): Promise<CreateSubscriptionResult> {
-    return this.#call(method, async (progress) => {
+    return this.#call(method, options, async (call) => {
       const valid = validInput(method, this.#inputSchema, input)
       const wanted = summaryOf(valid)
       const request = this.#requests.create(valid)
       try {
-        return readCreateAnswer(await this.#send(method, request, options, progress), wanted)
+        return readCreateAnswer(await this.#send(method, call, request, options), wanted)
       } catch (error) {
-        throw createFailure(error, wanted, progress)
-      }
-    })
-  }
-
-  #accessToken(method: string, options: CallOptions | undefined): Promise<string> {
-    return this.#call(method, async (progress) => {
-      const { deadline } = this.#begin(method, options, progress)
-      try {
-        return await this.#authorizer.accessToken(deadline)
-      } finally {
-        deadline.end()
+        throw createFailure(error, wanted, call)
       }
     })
   }
@@ -279,16 +268,21 @@ export class NotificationClient implements AsyncDisposable {
    * Runs a call: counts it among the calls in flight, and publishes it on the tracing channel. From here to the caller
    * every promise is awaited, so that the stack of an error reaches the caller's line.
    */
-  async #call<Result>(method: string, run: (progress: Progress) => Promise<Result>): Promise<Result> {
-    const progress = newProgress(this.#authorizer.tokenSource)
+  async #call<Result>(
+    method: string,
+    options: CallOptions | undefined,
+    run: (call: Call) => Promise<Result>,
+  ): Promise<Result> {
     const contextOf = (): { method: string; attempts: number; status?: number } => ({ method, attempts: 0 })
     this.#callsInFlight.begin()
     try {
       return await traced(callChannel, contextOf, async (context) => {
+        const call = this.#begin(method, options)
         try {
-          return await run(progress)
+          return await run(call)
         } finally {
-          const { attempts, status } = progress
+          call.end()
+          const { attempts, status } = call
           if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
         }
       })
@@ -297,67 +291,46 @@ export class NotificationClient implements AsyncDisposable {
     }
   }
 
+  /** Sends the request of a call. Errors of the caller's `onResponse` are logged: they must not hide what the call did. */
   async #send(
     method: string,
+    call: Call,
     request: UnauthorizedRequest,
     options: CallOptions | undefined,
-    progress: Progress,
   ): Promise<Answer> {
     const beganSince = performance.now()
-    const { deadline, retry } = this.#begin(method, options, progress)
-    try {
-      const answer = await send(request, {
-        authorizer: this.#authorizer,
-        transport: this.#transport,
-        log: this.#log,
-        deadline,
-        progress,
-        retry,
-        errorOf: apiError,
-      })
+    const answer = await call.send(request, apiError)
+    const { onResponse } = options ?? {}
+    if (onResponse !== undefined) {
+      const { requestId, status } = answer
       const durationMs = Math.round(performance.now() - beganSince)
-      this.#report(method, options?.onResponse, answer, { attempts: progress.attempts, durationMs })
-      return answer
-    } finally {
-      deadline.end()
+      void callSafely(
+        () => onResponse({ status, requestId, attempts: call.attempts, durationMs }),
+        (err) => this.#log('error', { event: 'on-response.failed', method, err }, 'onResponse failed'),
+      )
     }
-  }
-
-  /** Calls the caller's `onResponse`, whose errors are logged: they must not hide what the call did. */
-  #report(
-    method: string,
-    onResponse: CallOptions['onResponse'],
-    { requestId, status }: Answer,
-    effort: Pick<ResponseSummary, 'attempts' | 'durationMs'>,
-  ): void {
-    if (onResponse === undefined) return
-    void callSafely(
-      () => onResponse({ status, requestId, ...effort }),
-      (err) => this.#log('error', { event: 'on-response.failed', method, err }, 'onResponse failed'),
-    )
+    return answer
   }
 
   /** @throws `ClosedError`, `InvalidRequestError` for options that cannot work, or the reason of an aborted signal */
-  #begin(
-    method: string,
-    options: CallOptions | undefined,
-    progress: Progress,
-  ): { deadline: Deadline; retry: RetryPolicy } {
+  #begin(what: string, options: CallOptions | undefined): Call {
     const {
       retry,
       signal,
       timeoutMs = this.#timeoutMs,
-    } = options === undefined ? {} : validInput(method, callOptionsSchema, options)
+    } = options === undefined ? {} : validInput(what, callOptionsSchema, options)
     if (this.#isClosed) {
-      throw new ClosedError(
-        `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
-      )
+      throw new ClosedError(`${what} sent nothing: the client is closed. Make a new one, or close it later.`)
     }
-    const { tunnels } = this.#transport
-    return {
-      deadline: new Deadline({ what: method, timeoutMs, signal, progress, tunnels }),
+    return new Call({
+      what,
+      timeoutMs,
+      signal,
+      authorizer: this.#authorizer,
+      transport: this.#transport,
       retry: retryPolicy(retry, this.#retry),
-    }
+      log: this.#log,
+    })
   }
 }
 

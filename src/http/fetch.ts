@@ -1,7 +1,15 @@
-/** A transport on any `fetch`: for runtimes without undici, and for mocks that replace `globalThis.fetch`. */
-import { provesNothingSent } from './connection-error.js'
-import type { Deadline, Progress } from './deadline.js'
-import { type HttpRequest, type HttpResponse, readBody, type Transport } from './transport.js'
+/** Transports on any `fetch`, and on a dispatcher of another make than our undici. */
+import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
+import { settlesWithin } from '../shared/time-limit.js'
+import { provesNoConnection, provesNothingSent } from './connection-error.js'
+import {
+  type HttpRequest,
+  type HttpResponse,
+  isBodyNeeded,
+  maxBodyBytes,
+  type Transport,
+  unneededBodyMs,
+} from './transport.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -30,45 +38,100 @@ export interface FetchResponseLike {
   text(): Promise<string>
 }
 
-export class FetchTransport implements Transport {
-  readonly #fetch: FetchLike
-
-  constructor(fetch: FetchLike) {
-    this.#fetch = fetch
-  }
-
-  async send(request: HttpRequest, deadline: Deadline, progress: Progress): Promise<HttpResponse> {
-    const { address, body, headers, method } = request
-    // `fetch` does not show whether it has a connection: a request that was handed over may have been sent.
-    progress.phase = 'answer'
-    // Called as a function and not as a method: a browser's `fetch` refuses any `this` but its window.
-    const fetch = this.#fetch
-    try {
-      return await deadline.withController(async (controller) => {
-        const response = await fetch(address.url, {
-          method,
-          headers,
-          ...(body !== undefined && { body }),
-          signal: controller.signal,
-          redirect: 'manual',
-        })
-        return {
-          status: response.status,
-          header: (name) => response.headers?.get(name) ?? undefined,
-          ...(await readBody(response.status, chunksOf(response), controller)),
-        }
-      })
-    } catch (error) {
-      if (!deadline.aborted && provesNothingSent(error)) progress.phase = 'connection'
-      throw error
-    }
-  }
-
-  /** Nothing to close: the connections belong to the caller's `fetch`. */
-  async close(): Promise<void> {}
+/**
+ * The part of an undici `Dispatcher` that the client uses. Its type is written out here, so that dispatchers of undici
+ * 6, 7 and 8 all fit, whichever version this package was compiled with.
+ */
+export interface DispatcherLike {
+  /** Sends a request and resolves with the head of the answer. */
+  request(options: {
+    origin: string
+    path: string
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+    headers: Record<string, string>
+    body: string | null
+    signal: AbortSignal
+  }): Promise<{
+    /** HTTP status. */
+    statusCode: number
+    /** The headers, by lower-case name. */
+    headers: Record<string, string | string[] | undefined>
+    /** The body, as it arrives. */
+    body: AsyncIterable<Uint8Array>
+  }>
 }
 
-async function* chunksOf(response: FetchResponseLike): AsyncGenerator<Uint8Array> {
+/** For runtimes without undici, and for mocks that replace `globalThis.fetch`. */
+export function fetchTransport(fetch: FetchLike): Transport {
+  return transportOn(async ({ address, body, headers, method }, signal) => {
+    const answer = await fetch(address.url, {
+      method,
+      headers,
+      ...(body !== undefined && { body }),
+      signal,
+      redirect: 'manual',
+    })
+    return {
+      status: answer.status,
+      header: (name) => answer.headers?.get(name) ?? undefined,
+      pieces: piecesOf(answer),
+    }
+  }, provesNothingSent)
+}
+
+/** By the dispatcher's own `request`, because undici's function refuses dispatchers of other versions. */
+export function dispatcherTransport(dispatcher: DispatcherLike): Transport {
+  return transportOn(async ({ address, body = null, headers, method }, signal) => {
+    const { origin, path } = address
+    const answer = await dispatcher.request({ origin, path, method, headers, body, signal })
+    return {
+      status: answer.statusCode,
+      header: (name) => [answer.headers[name]].flat()[0],
+      pieces: answer.body,
+    }
+  }, provesNoConnection)
+}
+
+/** The head of an answer, and its body as it arrives. */
+interface Head extends Pick<HttpResponse, 'status' | 'header'> {
+  readonly pieces: AsyncIterable<Uint8Array>
+}
+
+/**
+ * @param ask - sends a request
+ * @param isProof - whether an error proves that nothing was sent: what sends does not say so itself
+ */
+function transportOn(
+  ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>,
+  isProof: (error: unknown) => boolean,
+): Transport {
+  async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
+    const { header, pieces, status } = await ask(request, controller.signal)
+    const bytes = new BoundedBytes(maxBodyBytes)
+    const reading = readInto(bytes, pieces)
+    const bodyComplete = isBodyNeeded(status)
+      ? await reading
+      : (await settlesWithin(unneededBodyMs, reading)) && (await reading.catch(() => false))
+    if (!bodyComplete) controller.abort()
+    return { status, header, body: new TextDecoder().decode(bytes.bytes), bodyComplete }
+  }
+
+  return {
+    async send(request, deadline) {
+      const controller = new AbortController()
+      try {
+        const answer = exchange(request, controller)
+        return await deadline.waitFor(answer, 'answer', () => controller.abort(deadline.reason))
+      } catch (error) {
+        return { error, mayHaveLeft: deadline.aborted || !isProof(error) }
+      }
+    },
+    // The connections belong to the caller.
+    async close() {},
+  }
+}
+
+async function* piecesOf(response: FetchResponseLike): AsyncGenerator<Uint8Array> {
   const { body } = response
   if (body === null) return
   if (isAsyncIterable(body)) yield* body

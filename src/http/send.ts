@@ -1,12 +1,12 @@
 /** Sends one request with retries: token, attempt, one new token after a 401, backoff, all within one deadline. */
-import { type ConnectionError, NotificationError } from '../errors.js'
+import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
 import { jitteredBackoffMs } from '../shared/backoff.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/status.js'
 import { isTransient, toConnectionError } from './connection-error.js'
-import type { Deadline, Progress, TokenSourceProgress } from './deadline.js'
+import { Deadline } from './deadline.js'
 import { redact, redactTokens } from './redact.js'
-import type { HttpRequest, HttpResponse, Transport } from './transport.js'
+import type { Address, HttpRequest, HttpResponse, NoResponse, Transport } from './transport.js'
 
 /** A request before it has its Authorization header. */
 export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
@@ -20,6 +20,8 @@ export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'addre
   readonly isRepeatable: boolean
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly purpose: string
+  /** Secrets that a body of the answer brings. */
+  readonly secretsIn?: ((body: string) => readonly string[]) | undefined
 }
 
 export interface Authorization {
@@ -34,8 +36,15 @@ export interface Authorizer {
   authorize(deadline: Deadline): Authorization | Promise<Authorization>
   /** After a 401: a new authorization to repeat the request with, or `undefined` if repeating would not help. */
   reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
-  /** Where tokens come from, if they come from an endpoint. */
-  readonly tokenSource?: TokenSourceProgress | undefined
+  /** Why a call still waits for its authorization. */
+  missing?(): MissingToken
+}
+
+export interface MissingToken {
+  /** A sentence for a `TimeoutError`, and what to do. */
+  readonly words: string
+  /** How the last attempt to get a token failed, if one did. */
+  readonly lastFailure: Error | undefined
 }
 
 /** How failed attempts are repeated. All waiting happens within the call's `timeoutMs`. */
@@ -66,15 +75,15 @@ export function retryPolicy(options: RetryOptions | undefined, base: RetryPolicy
 }
 
 export interface SendOptions {
+  /** What is called, e.g. the name of a method: the first words of a `TimeoutError`. */
+  readonly what: string
+  readonly timeoutMs: number
+  /** Aborting it ends the call with the signal's own reason. */
+  readonly signal?: AbortSignal | undefined
   readonly authorizer: Authorizer
   readonly transport: Transport
   readonly retry: RetryPolicy
   readonly log: Log
-  readonly deadline: Deadline
-  /** `send` keeps this record up to date; the caller reads it after the call. */
-  readonly progress: Progress
-  /** Makes the error for an answer with an error status: the `cause` if a later attempt runs out of time. */
-  readonly errorOf: (answer: Answer) => NotificationError
 }
 
 /** The answer to the last attempt, whatever its status. */
@@ -89,136 +98,208 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   redact(text: string): string
 }
 
-/** Sent with every request: some firewalls refuse requests without a user agent. Has the version of package.json. */
-export const userAgent = 'notification-subscriber/0.3.0'
-
-/** Every answer with a body is JSON (docs/service.md, Endpoints). */
-const accept = 'application/json'
-const form = 'application/x-www-form-urlencoded'
-
-/**
- * Sends a request, and repeats it as the options say. The caller decides what an answer's status means.
- *
- * @throws `ConnectionError` when the last attempt got no answer, what the authorizer throws, or the deadline's reason
- */
-export async function send(request: UnauthorizedRequest, options: SendOptions): Promise<Answer> {
-  const { authorizer, deadline, log, progress, retry } = options
-  const { method, isRepeatable } = request
-  const url = request.address.shown
-  let authorization = await authorizer.authorize(deadline)
-  let rejected: Authorization | undefined
-  let failures = 0
-  for (;;) {
-    const outcome = await attempt(request, authorization, rejected, options)
-
-    if (isAnswer(outcome) && outcome.status === 401 && rejected === undefined) {
-      rejected = authorization
-      progress.phase = 'token'
-      const another = await authorizer.reauthorize(rejected, deadline)
-      if (another !== undefined) {
-        log('info', { event: 'token.rejected', method, url }, 'Access token rejected; repeating')
-        authorization = another
-        continue
-      }
-    }
-
-    failures += 1
-    const delayMs = delayBeforeRepeat(outcome, failures, isRepeatable, retry)
-    if (delayMs === undefined || performance.now() + delayMs >= deadline.endsAt) {
-      if (isAnswer(outcome)) return outcome
-      throw outcome
-    }
-    const fields = { method, url, attempt: progress.attempts, delayMs: Math.round(delayMs) }
-    log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
-    progress.lastFailure = isAnswer(outcome) ? options.errorOf(outcome) : outcome
-    progress.phase = 'backoff'
-    await deadline.sleep(delayMs)
-  }
+/** The headers of every request. */
+const everyRequest = {
+  // Every answer with a body is JSON (docs/service.md, Endpoints), which no transport here decompresses.
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+  // Some firewalls refuse requests without a user agent. Has the version of package.json.
+  'user-agent': 'notification-subscriber/0.3.0',
 }
 
-/**
- * One attempt.
- *
- * @param rejected - the authorization that was answered 401 before: its secrets are redacted, too
- * @throws the deadline's reason, or an error of this package that is not about the network
- */
-async function attempt(
-  request: UnauthorizedRequest,
-  authorization: Authorization,
-  rejected: Authorization | undefined,
-  { deadline, log, progress, transport }: SendOptions,
-): Promise<Answer | ConnectionError> {
-  const { address, body, method } = request
-  const headers = headersOf(request, authorization)
-  const secrets = () => [...request.secrets, ...authorization.secrets, ...(rejected?.secrets ?? [])]
-  const shown = () => ({
-    method,
-    url: address.shown,
-    attempt: progress.attempts,
-    durationMs: Math.round(performance.now() - progress.attemptedSince),
-  })
-  progress.attempts += 1
-  progress.attemptedSince = performance.now()
-  progress.phase = 'connection'
-  progress.address = address
-  progress.status = undefined
-  try {
-    deadline.checkClock()
-    if (deadline.aborted) throw deadline.reason
-    const response = await transport.send({ method, address, headers, body }, deadline, progress)
-    const answer = answerOf(request, response, secrets)
-    const { requestId, status } = answer
-    progress.status = status
-    if (isOutcomeOpen(status)) progress.lostAttempts += 1
-    const fields = { ...shown(), status, ...(requestId !== undefined && { requestId }) }
-    log('debug', { event: 'request.answered', ...fields }, 'Request answered')
-    return answer
-  } catch (error) {
-    const mayHaveLeft = hasLeft(progress)
-    if (mayHaveLeft) progress.lostAttempts += 1
-    if (deadline.aborted) throw deadline.reason
-    if (error instanceof NotificationError) throw error
+/** The names of all headers that requests have of their own: a caller cannot set these. */
+export const requestHeaderNames = [...Object.keys(everyRequest), 'authorization', 'content-type']
+
+/** One call: its requests, their repeats, and its time limit. Only this object changes what it has counted. */
+export class Call {
+  readonly deadline: Deadline
+  readonly #options: SendOptions
+  #address: Address | undefined
+  #attempts = 0
+  #attemptedSince = 0
+  #lostAttempts = 0
+  #status: number | undefined
+  #lastFailure: NotificationError | undefined
+
+  /** @throws the reason of a signal that is aborted already */
+  constructor(options: SendOptions) {
+    this.#options = options
+    const { signal, timeoutMs } = options
+    this.deadline = new Deadline({ signal, timeoutMs, timeoutError: (phase) => this.#timeoutError(phase) })
+  }
+
+  /** Requests that were made, repeats included; token requests are not counted. */
+  get attempts(): number {
+    return this.#attempts
+  }
+
+  /** When the last attempt began, on the monotonic clock. */
+  get attemptedSince(): number {
+    return this.#attemptedSince
+  }
+
+  /** Attempts whose outcome is unknown: they were sent, and no answer says whether they took effect. */
+  get lostAttempts(): number {
+    return this.#lostAttempts
+  }
+
+  /** HTTP status of the last attempt's answer. */
+  get status(): number | undefined {
+    return this.#status
+  }
+
+  /** How the last attempt failed, if another one follows. */
+  get lastFailure(): NotificationError | undefined {
+    return this.#lastFailure
+  }
+
+  /**
+   * Sends a request, and repeats it as the options say. The caller decides what an answer's status means.
+   *
+   * @param errorOf - makes the error for an answer with an error status: the `cause` if a later attempt runs out of time
+   * @throws `ConnectionError` when the last attempt got no answer, what the authorizer throws, or the deadline's reason
+   */
+  async send(request: UnauthorizedRequest, errorOf: (answer: Answer) => NotificationError): Promise<Answer> {
+    const { authorizer, log, retry } = this.#options
+    const { deadline } = this
+    const { address, method, isRepeatable } = request
+    const url = address.shown
+    this.#address = address
+    let authorization = await authorizer.authorize(deadline)
+    let rejected: Authorization | undefined
+    let failures = 0
+    for (;;) {
+      const outcome = await this.#attempt(request, authorization, rejected)
+
+      if (isAnswer(outcome) && outcome.status === 401 && rejected === undefined) {
+        rejected = authorization
+        const another = await authorizer.reauthorize(rejected, deadline)
+        if (another !== undefined) {
+          log('info', { event: 'token.rejected', method, url }, 'Access token rejected; repeating')
+          authorization = another
+          continue
+        }
+      }
+
+      failures += 1
+      const delayMs = delayBeforeRepeat(outcome, failures, isRepeatable, retry)
+      if (delayMs === undefined || performance.now() + delayMs >= deadline.endsAt) {
+        if (isAnswer(outcome)) return outcome
+        throw outcome
+      }
+      const fields = { method, url, attempt: this.#attempts, delayMs: Math.round(delayMs) }
+      log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
+      this.#lastFailure = isAnswer(outcome) ? errorOf(outcome) : outcome
+      await deadline.sleep(delayMs)
+    }
+  }
+
+  /** The call has ended: nothing aborts it any more. */
+  end(): void {
+    this.deadline.end()
+  }
+
+  /**
+   * @param rejected - the authorization that was answered 401 before: its secrets are redacted, too
+   * @throws the deadline's reason, or an error of this package that is not about the network
+   */
+  async #attempt(
+    request: UnauthorizedRequest,
+    authorization: Authorization,
+    rejected: Authorization | undefined,
+  ): Promise<Answer | ConnectionError> {
+    const { log, transport } = this.#options
+    const { address, body, method } = request
+    const secrets = () => [...request.secrets, ...authorization.secrets, ...(rejected?.secrets ?? [])]
+    this.#attempts += 1
+    this.#attemptedSince = performance.now()
+    this.#status = undefined
+    const shown = () => ({
+      method,
+      url: address.shown,
+      attempt: this.#attempts,
+      durationMs: Math.round(performance.now() - this.#attemptedSince),
+    })
+    this.deadline.checkClock()
+    if (this.deadline.aborted) throw this.deadline.reason
+    const headers = headersOf(request, authorization)
+    const outcome = answered(await transport.send({ method, address, headers, body }, this.deadline))
+    if (isAnswered(outcome)) {
+      const answer = answerOf(request, outcome, secrets)
+      const { requestId, status } = answer
+      this.#status = status
+      if (isOutcomeOpen(status)) this.#lostAttempts += 1
+      const fields = { ...shown(), status, ...(requestId !== undefined && { requestId }) }
+      log('debug', { event: 'request.answered', ...fields }, 'Request answered')
+      return answer
+    }
+    const { error, mayHaveLeft } = outcome
+    if (mayHaveLeft) this.#lostAttempts += 1
+    if (this.deadline.aborted) throw this.deadline.reason
     const failure = toConnectionError(error, { host: address.host, secrets: secrets() }, mayHaveLeft)
     log('warn', { event: 'request.failed', ...shown(), err: failure }, 'Request got no answer')
     return failure
   }
-}
 
-/** A separate function, because inline TypeScript would narrow `phase` to the last value that `attempt` assigned. */
-function hasLeft({ phase }: Progress): boolean {
-  return phase === 'answer'
+  #timeoutError(phase: TimeoutError['phase']): TimeoutError {
+    const { authorizer, timeoutMs, what } = this.#options
+    const missing = phase === 'token' ? authorizer.missing?.() : undefined
+    const cause = missing === undefined ? this.#lastFailure : missing.lastFailure
+    const message =
+      `${what} took longer than ${Math.round(timeoutMs)} ms: ${missing?.words ?? this.#missing(phase)}` +
+      (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
+    return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
+  }
+
+  #missing(phase: TimeoutError['phase']): string {
+    const { proxy } = this.#options.transport
+    switch (phase) {
+      case 'connection':
+        return (
+          `this attempt was not sent, because no connection to ${this.#address?.host} was made or became free. ` +
+          'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
+          `if not, check the network, or ${proxy === undefined ? 'whether a proxy is needed' : `the proxy ${proxy}`}.`
+        )
+      case 'backoff':
+        return `another attempt at ${this.#address?.shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`
+      default:
+        return `the request to ${this.#address?.shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
+    }
+  }
 }
 
 function headersOf(
-  { body, contentType = form, headers }: UnauthorizedRequest,
+  { body, contentType = 'application/x-www-form-urlencoded', headers }: UnauthorizedRequest,
   { header: authorization }: Authorization,
 ): Record<string, string> {
-  const own = { accept, authorization, 'user-agent': userAgent }
-  // Not spread: undici is slower with objects made by spreading, and most calls have no further headers.
-  if (headers === undefined && body !== undefined) {
-    return { accept, authorization, 'user-agent': userAgent, 'content-type': contentType }
-  }
-  return { ...headers, ...own, ...(body !== undefined && { 'content-type': contentType }) }
+  const own: Record<string, string> = { ...headers, ...everyRequest, authorization }
+  if (body !== undefined) own['content-type'] = contentType
+  return own
 }
 
-/** What a caller's `fetch` or dispatcher may resolve with: a mock's mistake, or a redirect that a browser hides. */
-const noResponse = 'the answer is no response: it has no HTTP status'
+/** A caller's `fetch` may resolve with what has no status: a mock's mistake, or a redirect that a browser hides. */
+function answered(outcome: HttpResponse | NoResponse): HttpResponse | NoResponse {
+  if (!isAnswered(outcome) || (Number.isInteger(outcome.status) && outcome.status >= 100)) return outcome
+  return { error: new Error('the answer is no response: it has no HTTP status'), mayHaveLeft: true }
+}
 
-/** @throws for an answer without a status, which leaves open what became of the request */
+function isAnswered(outcome: HttpResponse | NoResponse): outcome is HttpResponse {
+  return 'status' in outcome
+}
+
 function answerOf(
-  { address, purpose }: UnauthorizedRequest,
+  { address, purpose, secretsIn }: UnauthorizedRequest,
   response: HttpResponse,
   secrets: () => readonly string[],
 ): Answer {
   const { body, bodyComplete, status } = response
-  if (!Number.isInteger(status) || status < 100) throw new Error(noResponse)
   return {
     url: address.shown,
     status,
     body,
     bodyComplete,
     retryAfterMs: parseRetryAfterMs(response.header('retry-after')),
-    requestId: requestIdOf(response, secrets),
+    requestId: requestIdOf(response, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
     purpose,
     redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
   }

@@ -1,9 +1,7 @@
 /** One HTTP exchange: the interface that the undici and fetch transports implement. */
-import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { withoutEndingSlashes } from '../shared/http-syntax.js'
 import { isSuccess } from '../shared/status.js'
-import { settlesWithin } from '../shared/time-limit.js'
-import type { Deadline, Progress, Tunnels } from './deadline.js'
+import type { Deadline } from './deadline.js'
 
 /** Where a request goes, parsed once: in the parts that undici, fetch, errors and logs ask for. */
 export interface Address {
@@ -36,16 +34,22 @@ export interface HttpResponse {
   readonly bodyComplete: boolean
 }
 
+/** What became of a request that got no answer. */
+export interface NoResponse {
+  /** What the network threw, or the reason of the deadline. */
+  readonly error: unknown
+  /** Whether the request was sent, or may have been. `false` is a proof that the server cannot have seen it. */
+  readonly mayHaveLeft: boolean
+}
+
 export interface Transport {
-  /** The tunnels through a proxy, if the transport makes any. */
-  readonly tunnels?: Tunnels
+  /** The proxy that requests may go through, for messages. */
+  readonly proxy?: string | undefined
   /**
-   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Sets `progress.phase` to
-   * `answer` when the request is sent, or may have been: before that the server cannot have seen it.
-   *
-   * @throws what the network throws, or the deadline's reason as soon as the deadline is aborted
+   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Rejects only before anything
+   * is sent, with an error of this package or the deadline's reason.
    */
-  send(request: HttpRequest, deadline: Deadline, progress: Progress): Promise<HttpResponse>
+  send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse>
   /** Closes the connections that the transport opened itself. */
   close(): Promise<void>
 }
@@ -72,22 +76,6 @@ export function addressBelow(base: URL, path: string): Address {
 /** Keeps memory bounded: 1 MiB, while answers of this service have a few dozen bytes. */
 export const maxBodyBytes = 1024 * 1024
 
-/** The pieces of a body as they arrive, as UTF-8 text up to {@link maxBodyBytes}. */
-export class BodyText {
-  readonly #bytes = new BoundedBytes(maxBodyBytes)
-
-  /** Keeps a piece; `false` once there is more than is kept. */
-  add(piece: Uint8Array): boolean {
-    if (this.#bytes.add(piece)) return true
-    this.#bytes.add(piece.subarray(0, maxBodyBytes - this.#bytes.size))
-    return false
-  }
-
-  toString(): string {
-    return utf8.decode(this.#bytes.bytes)
-  }
-}
-
 /** Whether an incomplete body is an error: only after a success. For an error answer the status is enough. */
 export function isBodyNeeded(status: number): boolean {
   return isSuccess(status)
@@ -95,35 +83,3 @@ export function isBodyNeeded(status: number): boolean {
 
 /** How long a body that is not needed may take to arrive, in milliseconds. */
 export const unneededBodyMs = 2_000
-
-/**
- * Reads a body from a stream; see {@link BodyText} and {@link isBodyNeeded}.
- *
- * @param controller - aborts the exchange: called if the rest of the body is left unread
- */
-export async function readBody(
-  status: number,
-  chunks: AsyncIterable<Uint8Array>,
-  controller: AbortController,
-): Promise<Pick<HttpResponse, 'body' | 'bodyComplete'>> {
-  const text = new BodyText()
-  const reading = readInto(text, chunks)
-  const bodyComplete = isBodyNeeded(status)
-    ? await reading
-    : (await settlesWithin(unneededBodyMs, reading)) && (await reading.catch(() => false))
-  if (!bodyComplete) controller.abort()
-  return { body: text.toString(), bodyComplete }
-}
-
-/** @returns whether the text holds the whole body */
-async function readInto(text: BodyText, chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
-  const iterator = chunks[Symbol.asyncIterator]()
-  for (;;) {
-    const { done, value } = await iterator.next()
-    if (done) return true
-    // Not by `for await`, which would wait for a sender that hangs.
-    if (!text.add(value)) return false
-  }
-}
-
-const utf8 = new TextDecoder()

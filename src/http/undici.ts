@@ -3,42 +3,21 @@ import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { ConfigurationError } from '../errors.js'
+import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { messageOf } from '../shared/text.js'
-import { isMockedReset, provesNoConnection } from './connection-error.js'
-import type { Deadline, Progress } from './deadline.js'
-import { configuredProxy, PendingTunnels, proxyPool } from './proxy.js'
+import { isMockedReset } from './connection-error.js'
+import type { Awaited, Deadline } from './deadline.js'
+import { type DispatcherLike, dispatcherTransport } from './fetch.js'
+import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
 import {
-  BodyText,
   type HttpRequest,
   type HttpResponse,
   isBodyNeeded,
-  readBody,
+  maxBodyBytes,
+  type NoResponse,
   type Transport,
   unneededBodyMs,
 } from './transport.js'
-
-/**
- * The part of an undici `Dispatcher` that the client uses. Its type is written out here, so that dispatchers of undici
- * 6, 7 and 8 all fit, whichever version this package was compiled with.
- */
-export interface DispatcherLike {
-  /** Sends a request and resolves with the head of the answer. */
-  request(options: {
-    origin: string
-    path: string
-    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-    headers: Record<string, string>
-    body: string | null
-    signal: AbortSignal
-  }): Promise<{
-    /** HTTP status. */
-    statusCode: number
-    /** The headers, by lower-case name. */
-    headers: Record<string, string | string[] | undefined>
-    /** The body, as it arrives. */
-    body: AsyncIterable<Uint8Array>
-  }>
-}
 
 type Undici = typeof import('undici')
 
@@ -46,14 +25,11 @@ type Undici = typeof import('undici')
 const maxConnections = 32
 
 export class UndiciTransport implements Transport {
-  readonly tunnels = new PendingTunnels()
   readonly #given: DispatcherLike | undefined
   readonly #ca: string | undefined
-  readonly #closing = new AbortController()
-  #opening: Promise<DispatcherLike> | undefined
-  #dispatcher: DispatcherLike | undefined
-  /** The same dispatcher, if it is of the undici that this package imports. */
-  #own: Dispatcher | undefined
+  #proxy: HttpProxy | undefined
+  #opening: Promise<Transport> | undefined
+  #opened: Transport | undefined
 
   /**
    * @param options.dispatcher - used as it is and never closed; without one, the transport opens and closes its own
@@ -64,37 +40,49 @@ export class UndiciTransport implements Transport {
     this.#ca = ca
   }
 
-  async send(request: HttpRequest, deadline: Deadline, progress: Progress): Promise<HttpResponse> {
-    const dispatcher = this.#dispatcher ?? (await deadline.waitFor(this.#open()))
-    return this.#own === undefined
-      ? sendByRequest(dispatcher, request, deadline, progress)
-      : sendByHandler(this.#own, request, deadline, progress)
+  get proxy(): string | undefined {
+    return this.#proxy?.name
+  }
+
+  async send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
+    const opened = this.#opened ?? (await deadline.waitFor(this.#open(), 'connection'))
+    return opened.send(request, deadline)
   }
 
   /** Breaks off what is in flight and closes what the transport opened itself. */
   async close(): Promise<void> {
     // A dispatcher that could not be made has nothing to close.
-    await this.#opening?.catch(() => undefined)
-    this.#closing.abort()
-    if (this.#given === undefined) await this.#own?.destroy()
+    const opened = await this.#opening?.catch(() => undefined)
+    await opened?.close()
   }
 
-  async #open(): Promise<DispatcherLike> {
-    this.#opening ??= this.#given === undefined ? this.#openOwn() : this.#recognize(this.#given)
-    this.#dispatcher = await this.#opening
-    return this.#dispatcher
+  async #open(): Promise<Transport> {
+    this.#opening ??= this.#given === undefined ? this.#openOwn() : recognize(this.#given)
+    this.#opened = await this.#opening
+    return this.#opened
   }
 
-  async #openOwn(): Promise<DispatcherLike> {
-    this.#own = await openDispatcher(this.#closing.signal, this.#ca, this.tunnels)
-    return this.#own
+  async #openOwn(): Promise<Transport> {
+    const undici = await loadUndici()
+    const tls = this.#ca === undefined ? {} : { secureContext: await contextThatTrusts(this.#ca) }
+    this.#proxy = configuredProxy()
+    const sockets = new Set<Socket>()
+    const dispatcher = openDispatcher(undici, tls, this.#proxy, sockets)
+    return handlerTransport(dispatcher, async () => {
+      // With an error: without one, undici would not learn that a connection is not made.
+      for (const socket of sockets) socket.destroy(new Error('the client was closed'))
+      await dispatcher.destroy()
+    })
   }
+}
 
-  async #recognize(given: DispatcherLike): Promise<DispatcherLike> {
-    const undici = await loadUndici().catch(() => undefined)
-    if (undici !== undefined && given instanceof undici.Dispatcher) this.#own = given
-    return given
-  }
+/** A dispatcher of our undici shows when a request leaves; of any other, only `request` is known. */
+async function recognize(given: DispatcherLike): Promise<Transport> {
+  const undici = await loadUndici().catch(() => undefined)
+  const isOurs = undici !== undefined && given instanceof undici.Dispatcher
+  // The mocks of one origin know only the handlers of undici 6.
+  const isMock = isOurs && (given instanceof undici.MockPool || given instanceof undici.MockClient)
+  return isOurs && !isMock ? handlerTransport(given, async () => {}) : dispatcherTransport(given)
 }
 
 /**
@@ -119,44 +107,37 @@ async function loadUndici(): Promise<Undici> {
   }
 }
 
-/**
- * Has a connector destroy its sockets when the transport closes, also one that is still connecting, which undici would
- * wait for. Not by the option `signal` of `net.connect`: Node.js leaves a listener there for every socket that ever was,
- * which keeps 5 kB each.
- */
-function untilClosed(closing: AbortSignal, connector: buildConnector.connector): buildConnector.connector {
-  const sockets = new Set<Socket>()
-  closing.addEventListener('abort', () => {
-    // With an error: without one, undici would not learn that a connection is not made.
-    for (const socket of sockets) socket.destroy(new Error('the client was closed'))
-  })
-  return (options, callback) => {
-    // Undici's connector returns its socket, which its type does not say.
-    const socket = connector(options, callback) as unknown as Socket
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  }
-}
-
-/** @param closing - destroys every socket */
-async function openDispatcher(
-  closing: AbortSignal,
-  ca: string | undefined,
-  tunnels: PendingTunnels,
-): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent, Pool, buildConnector } = await loadUndici()
-  const tls = ca === undefined ? {} : { secureContext: await contextThatTrusts(ca) }
-  const connect = untilClosed(closing, buildConnector(tls))
+/** @param sockets - gets every open socket, also one that is still connecting, which undici's `destroy` waits for */
+function openDispatcher(
+  { Agent, EnvHttpProxyAgent, Pool, buildConnector }: Undici,
+  tls: { secureContext?: SecureContext },
+  proxy: HttpProxy | undefined,
+  sockets: Set<Socket>,
+): Dispatcher {
+  // Not by the option `signal` of `net.connect`: Node.js keeps a listener there for every past socket, 5 kB each.
+  const noted =
+    (connect: buildConnector.connector): buildConnector.connector =>
+    (options, callback) => {
+      // Undici's connector returns its socket, which its type does not say.
+      const socket = connect(options, callback) as unknown as Socket
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+    }
   // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
-  const options = { connections: maxConnections, connect, headersTimeout: 0, bodyTimeout: 0 }
-  const httpsProxy = configuredProxy()
+  const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
+  const options = { ...limits, connect: noted(buildConnector(tls)) }
   // Without a proxy a plain agent: `EnvHttpProxyAgent` would look for one at each request.
-  if (httpsProxy === undefined) return new Agent(options)
-  const clientFactory = (proxy: URL, proxyOptions: { connect: buildConnector.connector }) =>
-    proxyPool(Pool, proxy, { connect: untilClosed(closing, proxyOptions.connect), tunnels })
-  // `http:` targets are on loopback: no proxy gets there, and it could read the credentials.
-  const proxies = { httpProxy: '', httpsProxy }
-  return new EnvHttpProxyAgent({ ...options, ...proxies, proxyTls: tls, requestTls: tls, clientFactory })
+  if (proxy === undefined) return new Agent(options)
+  return new EnvHttpProxyAgent({
+    ...options,
+    // `http:` targets are on loopback: no proxy gets there, and it could read the credentials.
+    httpProxy: '',
+    httpsProxy: proxy.url,
+    proxyTls: tls,
+    requestTls: tls,
+    clientFactory: (address: URL, { connect }: { connect: buildConnector.connector }) =>
+      proxyPool(Pool, address, { connect: noted(connect), name: proxy.name }),
+  })
 }
 
 /** One context for all connections: otherwise each connection would parse the list of authorities again. */
@@ -186,158 +167,132 @@ async function extraCertificates(): Promise<string[]> {
   )
 }
 
-/** For a dispatcher of our undici: its handlers see when a request leaves. */
-function sendByHandler(
-  dispatcher: Dispatcher,
-  { address, body, headers, method }: HttpRequest,
-  deadline: Deadline,
-  progress: Progress,
-): Promise<HttpResponse> {
-  const { origin, path } = address
-  return new Promise((resolve, reject) => {
-    const exchange = new Exchange(deadline, progress, resolve, reject)
-    try {
-      dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, exchange)
-    } catch (error) {
-      exchange.onError(error)
-    }
-  })
+/** A transport on a dispatcher of our undici: its handlers see when a request leaves. */
+function handlerTransport(dispatcher: Dispatcher, close: () => Promise<void>): Transport {
+  return {
+    send({ address, body, headers, method }, deadline) {
+      const { origin, path } = address
+      return new Promise((resolve) => {
+        const exchange = new Exchange(deadline, resolve)
+        try {
+          dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, exchange)
+        } catch (error) {
+          exchange.onResponseError(undefined, error)
+        }
+      })
+    },
+    close,
+  }
 }
 
-/** For any other dispatcher: by its own `request`, because undici's function refuses dispatchers of other versions. */
-async function sendByRequest(
-  dispatcher: DispatcherLike,
-  { address, body, headers, method }: HttpRequest,
-  deadline: Deadline,
-  progress: Progress,
-): Promise<HttpResponse> {
-  const { origin, path } = address
-  // This dispatcher does not show whether it has a connection: a request that was handed over may have been sent.
-  progress.phase = 'answer'
-  try {
-    return await deadline.withController(async (controller) => {
-      const { signal } = controller
-      const answer = await dispatcher.request({ origin, path, method, headers, body: body ?? null, signal })
-      return {
-        status: answer.statusCode,
-        header: (name) => [answer.headers[name]].flat()[0],
-        ...(await readBody(answer.statusCode, answer.body, controller)),
-      }
-    })
-  } catch (error) {
-    if (!deadline.aborted && provesNoConnection(error)) progress.phase = 'connection'
-    throw error
-  }
+type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
+
+/** What an exchange holds until it ends. */
+interface Pending {
+  readonly deadline: Deadline
+  readonly resolve: (became: HttpResponse | NoResponse) => void
+  readonly body: BoundedBytes
+  controller: Dispatcher.DispatchController | undefined
+  /** 0 until the head of the answer has arrived. */
+  status: number
+  headers: Headers
+  bodyTimer: NodeJS.Timeout | undefined
 }
 
 /**
- * One exchange, as the handler that undici reports its progress to.
+ * One exchange, as the handler that undici reports to. Undici calls `onRequestStart` once it has a free connection for
+ * the request: before that call the server cannot have seen the request.
  *
- * Undici calls `onConnect` once it has a free connection for the request: before that call the server cannot have seen
- * the request.
- *
- * Not `dispatcher.request`, which makes a stream of every body: that costs a fifth of the throughput. The methods are
- * those that undici 7 calls directly.
+ * Not `dispatcher.request`, which makes a stream of every body: that costs a fifth of the throughput.
  */
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly #deadline: Deadline
-  readonly #progress: Progress
-  readonly #resolve: (response: HttpResponse) => void
-  readonly #reject: (reason: unknown) => void
-  readonly #text = new BodyText()
-  readonly #onAbort = () => this.#breakOff()
-  #abort: ((reason: Error) => void) | undefined
-  #hasEnded = false
-  #bodyTimer: NodeJS.Timeout | undefined
-  #status = 0
-  #rawHeaders: readonly unknown[] = []
+class Exchange implements Dispatcher.DispatchHandler, Awaited {
+  phase: 'connection' | 'answer' = 'connection'
+  /** Released at the end, because undici keeps finished requests and with them their handlers. */
+  #pending: Pending | undefined
 
-  constructor(
-    deadline: Deadline,
-    progress: Progress,
-    resolve: (response: HttpResponse) => void,
-    reject: (reason: unknown) => void,
-  ) {
-    this.#deadline = deadline
-    this.#progress = progress
-    this.#resolve = resolve
-    this.#reject = reject
-    deadline.onAbort(this.#onAbort)
-  }
-
-  onConnect(abort: (reason: Error) => void): void {
-    this.#deadline.checkClock()
-    this.#abort = abort
-    if (this.#hasEnded) abort(abandoned())
-    else this.#progress.phase = 'answer'
-  }
-
-  onHeaders(status: number, rawHeaders: readonly unknown[]): boolean {
-    // 1xx answers come before the one that counts (RFC 9110 section 15.2).
-    if (status >= 200) {
-      this.#status = status
-      this.#rawHeaders = rawHeaders
-      if (!isBodyNeeded(status)) this.#bodyTimer = setTimeout(() => this.#cutOff(), unneededBodyMs)
+  constructor(deadline: Deadline, resolve: (became: HttpResponse | NoResponse) => void) {
+    const body = new BoundedBytes(maxBodyBytes)
+    this.#pending = {
+      deadline,
+      resolve,
+      body,
+      controller: undefined,
+      status: 0,
+      headers: {},
+      bodyTimer: undefined,
     }
-    return true
+    deadline.await(this)
   }
 
-  onData(piece: Uint8Array): boolean {
-    if (!this.#hasEnded && !this.#text.add(piece)) this.#cutOff()
-    return true
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#pending?.deadline.checkClock()
+    if (this.#pending === undefined) {
+      controller.abort(abandoned())
+      return
+    }
+    this.#pending.controller = controller
+    this.phase = 'answer'
   }
 
-  onComplete(): void {
+  onResponseStart(_controller: unknown, status: number, headers: Headers): void {
+    const pending = this.#pending
+    // 1xx answers come before the one that counts (RFC 9110 section 15.2).
+    if (pending === undefined || status < 200) return
+    pending.status = status
+    pending.headers = headers
+    if (!isBodyNeeded(status)) pending.bodyTimer = setTimeout(() => this.#cutOff(), unneededBodyMs)
+  }
+
+  onResponseData(_controller: unknown, piece: Uint8Array): void {
+    if (this.#pending?.body.add(piece) === false) this.#cutOff()
+  }
+
+  onResponseEnd(): void {
     this.#answer(true)
   }
 
-  onError(error: unknown): void {
-    if (this.#status !== 0 && !isBodyNeeded(this.#status)) {
-      this.#answer(false)
-      return
-    }
-    if (!this.#end()) return
+  onResponseError(_controller: unknown, error: unknown): void {
+    const status = this.#pending?.status ?? 0
+    if (status !== 0 && !isBodyNeeded(status)) this.#answer(false)
     // A mock resets without a connection: the request counts as sent.
-    if (isMockedReset(error)) this.#progress.phase = 'answer'
-    this.#reject(error)
+    else this.#end()?.resolve({ error, mayHaveLeft: this.phase === 'answer' || isMockedReset(error) })
   }
 
-  #answer(bodyComplete: boolean): void {
-    if (!this.#end()) return
-    const rawHeaders = this.#rawHeaders
-    const header = (name: string) => headerIn(rawHeaders, name)
-    this.#resolve({ status: this.#status, header, body: this.#text.toString(), bodyComplete })
+  abandon(): void {
+    const pending = this.#end()
+    if (pending === undefined) return
+    pending.resolve({ error: pending.deadline.reason, mayHaveLeft: this.phase === 'answer' })
+    pending.controller?.abort(abandoned())
   }
 
   /** Answers with what there is of the body. */
   #cutOff(): void {
+    const controller = this.#pending?.controller
     this.#answer(false)
-    this.#abort?.(abandoned())
+    controller?.abort(abandoned())
   }
 
-  #breakOff(): void {
-    if (this.#end()) this.#reject(this.#deadline.reason)
-    this.#abort?.(abandoned())
+  #answer(bodyComplete: boolean): void {
+    const pending = this.#end()
+    if (pending === undefined) return
+    const { body, headers, resolve, status } = pending
+    const header = (name: string) => [headers[name]].flat()[0]
+    resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
   }
 
-  #end(): boolean {
-    if (this.#hasEnded) return false
-    this.#hasEnded = true
-    clearTimeout(this.#bodyTimer)
-    this.#deadline.removeListener(this.#onAbort)
-    return true
+  /** What was held, once. */
+  #end(): Pending | undefined {
+    const pending = this.#pending
+    this.#pending = undefined
+    clearTimeout(pending?.bodyTimer)
+    pending?.deadline.await(undefined)
+    return pending
   }
 }
+
+const utf8 = new TextDecoder()
 
 /** The reason that undici needs for an abort. It is never shown, because the exchange has ended by then. */
 function abandoned(): Error {
   return new Error('the request is abandoned')
-}
-
-/** Names and values in turn, as bytes or as text. */
-function headerIn(rawHeaders: readonly unknown[], name: string): string | undefined {
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (`${rawHeaders[index]}`.toLowerCase() === name) return `${[rawHeaders[index + 1]].flat()[0]}`
-  }
-  return undefined
 }

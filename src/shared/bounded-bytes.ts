@@ -12,10 +12,14 @@ export class BoundedBytes {
     this.#maxBytes = maxBytes
   }
 
-  /** Adds a piece, and returns whether it still fits. A piece that does not fit is left out. */
+  /** Adds a piece, and returns whether all of it fits; otherwise its beginning is kept. */
   add(piece: Uint8Array): boolean {
+    const room = this.#maxBytes - this.#size
+    if (piece.byteLength > room) {
+      this.add(piece.subarray(0, room))
+      return false
+    }
     const end = this.#size + piece.byteLength
-    if (end > this.#maxBytes) return false
     if (this.#size === 0) {
       this.#buffer = piece
     } else {
@@ -44,16 +48,24 @@ export class BoundedBytes {
   }
 }
 
+type Pieces = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+
+/**
+ * Reads a body into `bytes`, up to their limit and no further.
+ *
+ * @returns whether `bytes` has the whole body
+ */
+export async function readInto(bytes: BoundedBytes, pieces: Pieces): Promise<boolean> {
+  for await (const piece of pieces) if (!bytes.add(piece)) return false
+  return true
+}
+
 /** Reads a body up to a limit, and no further. Of the piece that exceeds the limit, the part that fits is kept. */
 export async function readUpTo(
   maxBytes: number,
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  pieces: Pieces,
 ): Promise<{ bytes: Uint8Array; isComplete: boolean }> {
   const body = new BoundedBytes(maxBytes)
-  for await (const piece of pieces) {
-    if (body.add(piece)) continue
-    body.add(piece.subarray(0, maxBytes - body.size))
-    return { bytes: body.bytes, isComplete: false }
-  }
-  return { bytes: body.bytes, isComplete: true }
+  const isComplete = await readInto(body, pieces)
+  return { bytes: body.bytes, isComplete }
 }

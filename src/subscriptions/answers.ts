@@ -10,8 +10,7 @@ import {
   SubscriptionNotFoundError,
   type SubscriptionRequestSummary,
 } from '../errors.js'
-import type { Progress } from '../http/deadline.js'
-import type { Answer } from '../http/send.js'
+import type { Answer, Call } from '../http/send.js'
 import { withoutQuery } from '../shared/http-syntax.js'
 import { parseJson } from '../shared/json.js'
 import type { Operation } from '../shared/routes.js'
@@ -86,7 +85,7 @@ export function readCreateAnswer(
 export function createFailure(
   error: unknown,
   request: SubscriptionRequestSummary,
-  { lostAttempts }: Pick<Progress, 'lostAttempts'>,
+  { lostAttempts }: Pick<Call, 'lostAttempts'>,
 ): unknown {
   if (lostAttempts === 0) return error
   // The reason of a caller's signal is thrown unchanged.
@@ -112,7 +111,7 @@ export function readSubscriptionAnswer(
   answer: Answer,
   operation: Operation,
   subscriptionId: number,
-  { lostAttempts }: Pick<Progress, 'lostAttempts'>,
+  { lostAttempts }: Pick<Call, 'lostAttempts'>,
 ): void {
   const { status, url } = answer
   if (isSuccess(status)) {

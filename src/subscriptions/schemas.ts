@@ -1,6 +1,7 @@
 /** What a caller gives to create, update and end a subscription (docs/service.md, Resources and Endpoints). */
 import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
+import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import {
   callbackUrlProblem,
@@ -194,9 +195,6 @@ const messageHeaders = [
   'upgrade',
 ]
 
-/** Headers that the client sets on its own requests. */
-const requestHeaders = ['accept', 'authorization', 'user-agent']
-
 export const parametersSchema = z.lazy(() =>
   associatedValuesSchema(
     new Map([
@@ -209,7 +207,9 @@ export const parametersSchema = z.lazy(() =>
 export const headersSchema = z.lazy(() =>
   associatedValuesSchema(
     new Map(
-      [...messageHeaders, ...requestHeaders].map((name) => [name, 'it is a header of the request'] as const),
+      [...messageHeaders, ...requestHeaderNames].map(
+        (name) => [name, 'it is a header of the request'] as const,
+      ),
     ),
   ),
 )

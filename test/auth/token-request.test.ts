@@ -209,10 +209,10 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
         "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 403. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
         "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 404. Check \`authUrl\` and \`domain\`: there is no token endpoint at this address.",
         "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 418. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 429. The server is busy or out of order: try again later.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 429. The server is busy or unavailable: try again later.",
         "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 499. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 500. The server is busy or out of order: try again later.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 503. The server is busy or out of order: try again later.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 500. The server is busy or unavailable: try again later.",
+        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 503. The server is busy or unavailable: try again later.",
       ]
     `)
   })

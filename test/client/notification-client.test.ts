@@ -98,7 +98,7 @@ test('a signal that outlives its calls keeps nothing of them', async () => {
   const before = await call()
   // A deadline takes 400 bytes: kept, they would be 8 MB.
   expect((await call()) - before).toBeLessThan(4_000_000)
-  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   await client.close()
 })
 

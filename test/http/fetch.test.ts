@@ -20,6 +20,7 @@ describe('a fetch', () => {
     await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
     const headers = {
       accept: 'application/json',
+      'accept-encoding': 'identity',
       authorization: 'Bearer token',
       'user-agent': `notification-subscriber/${packageJson.version}`,
     }

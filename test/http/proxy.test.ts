@@ -3,9 +3,7 @@ import { createServer } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { PendingTunnels } from '../../src/http/proxy.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
-import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
 import { listen, refusingPort } from '../support/listen.js'
@@ -89,24 +87,6 @@ describe('a proxy from the environment', () => {
   })
 })
 
-describe('tunnels that are not made yet', () => {
-  const proxy = new URL('http://user:password@proxy.example:3128')
-
-  test.each([
-    ['api.example:443', 'api.example'],
-    ['api.example:8443', 'api.example:8443'],
-  ])('one to %s is what a call to %s waits for, until it is made', async (target, called) => {
-    const tunnels = new PendingTunnels()
-    const answer = deferred<void>()
-    const making = tunnels.during(target, proxy, answer.promise)
-    expect(tunnels.awaitedProxy(called)).toBe('proxy.example:3128')
-    expect(tunnels.awaitedProxy('other.example')).toBeUndefined()
-    answer.resolve()
-    await making
-    expect(tunnels.awaitedProxy(called)).toBeUndefined()
-  })
-})
-
 describe('a proxy that fails', () => {
   const password = 'pr0xy-p4ssword'
   const withPassword = (url: string) => url.replace('//', `//user:${password}@`)
@@ -183,16 +163,13 @@ describe('a proxy that fails', () => {
       failureOf(client.createSubscription(subscription, { timeoutMs: 1_500 }))
     const [token, connection] = await Promise.all([errorOf(waitsForToken), errorOf(waitsForConnection)])
     for (const [error, phase, words] of [
-      [token, 'token', /there was no access token from https:\S+ yet, because/],
-      [connection, 'connection', /this attempt was not sent, because/],
+      [token, 'token', /there was no access token from https:/],
+      [connection, 'connection', /this attempt was not sent/],
     ] as const) {
       expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 1_500 })
       const { message } = error as Error
       expect(message).toMatch(words)
-      expect(message).toContain(
-        `because the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names had made no tunnel to ${host}. ` +
-          'Is it a proxy, and does it work?',
-      )
+      expect(message).toContain(`the proxy ${new URL(proxy.url).host}, which HTTPS_PROXY names`)
       expect(everythingShownBy([error, logger.lines])).not.toContain(password)
     }
     const target = `${host}:443`
@@ -209,24 +186,21 @@ describe('a proxy that fails', () => {
   })
 
   test.each([
-    ['not a url', 'has no scheme: write `http://` in front'],
-    ['user:pr0xy-password@proxy', 'has no scheme: write `http://` in front'],
-    ['localhost:3128', 'has no scheme: write `http://` in front'],
-    ['socks5://user:pr0xy-password@proxy:1080', 'names a `socks5:` proxy, which cannot be used'],
-    ['ftp://user:pr0xy-password@proxy:21', 'names a `ftp:` proxy, which cannot be used'],
-    ['http://user:pr0xy-password@pro xy', 'must be the URL of a proxy'],
-    ['http://user:pr0xy-password%@proxy', 'has a `%` in its user name or password that begins no escape'],
+    'not a url',
+    'user:pr0xy-password@proxy',
+    'localhost:3128',
+    'socks5://user:pr0xy-password@proxy:1080',
+    'ftp://user:pr0xy-password@proxy:21',
+    'http://user:pr0xy-password@pro xy',
+    'http://user:pr0xy-password%@proxy',
   ])(
     'by having an address that is none, %j: the configuration is wrong, and its password stays hidden',
-    async (address, problem) => {
+    async (address) => {
       vi.stubEnv('HTTPS_PROXY', address)
       await using client = clientOf(`https://${host}`)
       const error = await failureOf(client.getAccessToken())
-      expect(error).toMatchObject({
-        code: 'CONFIGURATION',
-        message: expect.stringContaining(`HTTPS_PROXY in the environment ${problem}`),
-        issues: [{ path: ['HTTPS_PROXY'], message: expect.stringContaining(problem) }],
-      })
+      const message = expect.stringContaining('must be the URL of an HTTP proxy')
+      expect(error).toMatchObject({ code: 'CONFIGURATION', issues: [{ path: ['HTTPS_PROXY'], message }] })
       expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
     },
   )

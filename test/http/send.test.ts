@@ -384,6 +384,20 @@ describe('what a server calls a request', () => {
     expect(await idOf(headers as Record<string, string>)).toBe(id)
   })
 
+  test('is in no log line if it is the token that the same answer issues', async () => {
+    const service = fakeService()
+    const { lines, ...logger } = recordingLogger()
+    const access_token = 'opaque/t0ken+value'
+    service.onToken = () =>
+      Response.json(
+        { access_token, token_type: 'Bearer', expires_in: 60 },
+        { headers: { 'x-request-id': access_token } },
+      )
+    await settled(service.client({ logger }).getAccessToken())
+    expect(lines).toContainEqual([expect.objectContaining({ event: 'request.answered' }), expect.any(String)])
+    expect(JSON.stringify(lines)).not.toContain(access_token)
+  })
+
   test('is in the errors of the token endpoint and of an unusable answer, too', async () => {
     const service = fakeService()
     const headers = { 'x-request-id': 'abc' }

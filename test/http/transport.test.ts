@@ -50,19 +50,21 @@ class Answering extends Dispatcher {
 
   override dispatch(_options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const { status, body } = this.#answer
-    handler.onConnect?.(() => {
+    const abort = () => {
       body.isLetGo = true
-    })
-    handler.onHeaders?.(status, [], () => {}, '')
+    }
+    const controller = { aborted: false, paused: false, reason: null, abort, pause() {}, resume() {} }
+    handler.onRequestStart?.(controller, undefined)
+    handler.onResponseStart?.(controller, status, {})
     try {
       for (let chunk = nextOf(this.#answer); chunk !== undefined; chunk = nextOf(this.#answer)) {
         if (chunk === hangs) return true
-        handler.onData?.(Buffer.from(chunk))
+        handler.onResponseData?.(controller, Buffer.from(chunk))
         if (body.isLetGo) return true
       }
-      handler.onComplete?.([])
+      handler.onResponseEnd?.(controller, {})
     } catch (error) {
-      handler.onError?.(error as Error)
+      handler.onResponseError?.(controller, error as Error)
     }
     return true
   }

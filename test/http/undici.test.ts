@@ -61,6 +61,7 @@ describe('a mock without an interceptor for a request', () => {
 
   test.each([
     ['7', mock7],
+    ['7, for one origin', () => mock7().get(baseUrl)],
     ['6', mock6],
   ])('of undici %s is named, proves that nothing was sent, and is asked once', async (_version, mock) => {
     const lines: object[] = []
@@ -79,7 +80,12 @@ describe('a dispatcher', () => {
     const { client, requests } = clientOn(() => ({}))
     await client.unsubscribe(7)
     await client.updateSubscriptionParameters(7, { parameters: { token: 'a b' } })
-    const headers = { accept: 'application/json', authorization: 'Bearer token', 'user-agent': userAgent }
+    const headers = {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      authorization: 'Bearer token',
+      'user-agent': userAgent,
+    }
     expect(requests.map(({ signal: _signal, ...rest }) => rest)).toEqual([
       { origin: baseUrl, path: '/api/7/end?now=yes', method: 'DELETE', headers, body: null },
       {
@@ -148,16 +154,15 @@ describe('a dispatcher', () => {
   const onReporting = (report: (handler: Handler, abort: () => void) => void, abort?: () => void) =>
     clientWith(new Reporting(report, abort)).unsubscribe(7)
 
-  const start = (handler: Handler, abort: () => void) => handler.onConnect?.(abort)
-  const answer = (handler: Handler, status: number, retryAfter?: string | string[]) => {
-    const values = [retryAfter ?? []].flat().flatMap((value) => ['Retry-After', value])
-    const headers = ['Server', 'retry-after', ...values].map((text) => Buffer.from(text))
-    handler.onHeaders?.(status, headers, () => {}, 'text')
-  }
-  const data = (handler: Handler, text: string) => handler.onData?.(Buffer.from(text))
-  const end = (handler: Handler) => handler.onComplete?.([])
+  const controller = { aborted: false, paused: false, reason: null, abort() {}, pause() {}, resume() {} }
+  const start = (handler: Handler, abort: () => void) =>
+    handler.onRequestStart?.({ ...controller, abort }, undefined)
+  const answer = (handler: Handler, status: number, retryAfter?: string | string[]) =>
+    handler.onResponseStart?.(controller, status, { server: 'retry-after', 'retry-after': retryAfter })
+  const data = (handler: Handler, text: string) => handler.onResponseData?.(controller, Buffer.from(text))
+  const end = (handler: Handler) => handler.onResponseEnd?.(controller, {})
   const fail = (handler: Handler, fields?: object) =>
-    handler.onError?.(Object.assign(new Error('broken'), fields))
+    handler.onResponseError?.(controller, Object.assign(new Error('broken'), fields))
 
   describe('of our undici', () => {
     test.each([

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
 import { BoundedBytes } from '../../src/shared/bounded-bytes.js'
 
-test('pieces are joined up to the limit, and a piece that does not fit is left out', () => {
+test('pieces are joined up to the limit, and the beginning of a piece that does not fit is kept', () => {
   const collected = new BoundedBytes(5)
   expect(collected.add(Uint8Array.of(1, 2))).toBe(true)
   expect(collected.add(Uint8Array.of(3))).toBe(true)
   expect(collected.add(Uint8Array.of(4, 5, 6))).toBe(false)
-  expect(collected.add(Uint8Array.of(4, 5))).toBe(true)
   expect(collected.add(Uint8Array.of(6))).toBe(false)
   expect(collected.size).toBe(5)
   expect([...collected.bytes]).toEqual([1, 2, 3, 4, 5])
