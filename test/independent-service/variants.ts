@@ -1,0 +1,160 @@
+/** Services that differ in what the interface document leaves open, and what each means for a subscriber. */
+import type { Routes } from 'notification-subscriber'
+import type { ServiceRoute, ServiceSettings } from './start.js'
+
+export interface Variant {
+  readonly name: string
+  readonly service: ServiceSettings
+  /** What the client is told about the routes, and the same for `check`. */
+  readonly routes?: Routes
+  readonly environment?: Readonly<Record<string, string>>
+  /** Basic credentials instead of client credentials. */
+  readonly isBasic?: boolean
+  /** The client cannot know where update and unsubscribe are: what both fail with. */
+  readonly wrongRoutes?: { readonly code: 'SUBSCRIPTION_NOT_FOUND' | 'API'; readonly status: number }
+  /** The service refuses every other request as busy. */
+  readonly isBusy?: boolean
+  /** Steps of `check --lifecycle` that differ from what is documented. */
+  readonly differs?: readonly string[]
+}
+
+const posted = (path: string, id: ServiceRoute['id'], field: string): ServiceRoute => ({
+  ...{ method: 'POST', path, id, field },
+  status: 200,
+})
+
+const elsewhere = {
+  unsubscribe: posted('/api/subscriptions/unsubscribe', 'form', 'subscription_id'),
+  update: { ...posted('/api/subscriptions/update', 'form', 'subscription_id'), format: 'form' },
+} as const
+
+const notFound = { code: 'SUBSCRIPTION_NOT_FOUND', status: 404 } as const
+const onRoutes = ['Unsubscribe the replaced one', 'Update', 'Unsubscribe'] as const
+
+const routes: readonly Variant[] = [
+  { name: 'routes of the public developer pages', service: {} },
+  {
+    name: 'POST with the id in a form',
+    service: elsewhere,
+    routes: {
+      unsubscribe: { method: 'POST', path: '/api/subscriptions/unsubscribe', idField: 'subscription_id' },
+      update: { method: 'POST', path: '/api/subscriptions/update', idField: 'subscription_id' },
+    },
+    environment: {
+      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /api/subscriptions/unsubscribe subscription_id',
+      NOTIFICATION_UPDATE_ROUTE: 'POST /api/subscriptions/update subscription_id',
+    },
+  },
+  {
+    name: 'the id in JSON',
+    service: {
+      unsubscribe: posted('/api/unsubscribe', 'json', 'subscriptionId'),
+      update: { method: 'PATCH', path: '/api/token', id: 'json', field: 'id', format: 'json', status: 204 },
+    },
+    routes: {
+      unsubscribe: { method: 'POST', path: '/api/unsubscribe', idField: 'subscriptionId', format: 'json' },
+      update: { method: 'PATCH', path: '/api/token', idField: 'id', format: 'json' },
+    },
+    environment: {
+      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /api/unsubscribe subscriptionId json',
+      NOTIFICATION_UPDATE_ROUTE: 'PATCH /api/token id json',
+    },
+  },
+  {
+    name: 'the id in the query',
+    service: {
+      unsubscribe: { method: 'GET', path: '/api/unsubscribe', id: 'query', field: 'id', status: 200 },
+      update: {
+        ...{ method: 'PUT', path: '/api/subscriptions', id: 'query', field: 'id' },
+        ...{ format: 'form', status: 200 },
+      },
+    },
+    routes: {
+      unsubscribe: { method: 'GET', path: '/api/unsubscribe?id={subscriptionId}' },
+      update: { path: '/api/subscriptions?id={subscriptionId}' },
+    },
+    environment: {
+      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET /api/unsubscribe?id={subscriptionId}',
+      NOTIFICATION_UPDATE_ROUTE: 'PUT /api/subscriptions?id={subscriptionId}',
+    },
+  },
+  {
+    name: 'PATCH with the id in the path and JSON',
+    service: {
+      update: { method: 'PATCH', path: '/api/subscriptions/{id}', id: 'path', format: 'json', status: 200 },
+    },
+    routes: { update: { method: 'PATCH', format: 'json' } },
+    environment: { NOTIFICATION_UPDATE_ROUTE: 'PATCH /api/subscriptions/{subscriptionId} json' },
+  },
+  { name: '410 for what does not exist', service: { missing: 410 } },
+]
+
+const wrongRoutes: readonly Variant[] = [
+  { name: 'routes elsewhere, 404', service: elsewhere, wrongRoutes: notFound },
+  {
+    name: 'routes elsewhere, 404 in HTML',
+    service: { ...elsewhere, errors: 'html' },
+    wrongRoutes: notFound,
+  },
+  {
+    name: 'routes elsewhere, 404 without a body',
+    service: { ...elsewhere, errors: 'empty' },
+    wrongRoutes: notFound,
+  },
+  { name: 'no such routes, 404', service: { unsubscribe: null, update: null }, wrongRoutes: notFound },
+  {
+    name: 'no such routes, 405',
+    service: { unsubscribe: null, update: null, unknown: { status: 405 } },
+    wrongRoutes: { code: 'API', status: 405 },
+  },
+  {
+    name: 'no such routes, 501',
+    service: { unsubscribe: null, update: null, unknown: { status: 501 } },
+    wrongRoutes: { code: 'API', status: 501 },
+  },
+  {
+    name: 'no such routes, redirected',
+    service: { unsubscribe: null, update: null, unknown: { status: 302, location: '/login' } },
+    wrongRoutes: { code: 'API', status: 302 },
+  },
+].map((variant) => ({ ...variant, differs: onRoutes }) as Variant)
+
+const errorBodies: readonly Variant[] = (['html', 'problem', 'empty'] as const).map((errors) => ({
+  name: `error bodies: ${errors}`,
+  service: { errors },
+}))
+
+const ids: readonly Variant[] = [
+  { name: 'ids from 0', service: { firstId: 0 } },
+  { name: 'negative ids', service: { firstId: -1, idStep: -1 } },
+  { name: 'largest ids', service: { firstId: Number.MAX_SAFE_INTEGER, idStep: -1 } },
+  { name: 'smallest ids', service: { firstId: Number.MIN_SAFE_INTEGER } },
+  { name: 'ids as text in answers', service: { idAsText: ['answer'] } },
+]
+
+const transfer: readonly Variant[] = [
+  { name: '200 for 201', service: { created: 200 }, differs: ['Create', 'Recreate'] },
+  { name: 'gzip where it is accepted', service: { gzip: 'accepted' } },
+  { name: 'chunked answers', service: { chunked: true } },
+  { name: 'a connection for each request', service: { close: true } },
+  { name: 'HTTP/1.0', service: { http: '1.0' } },
+  { name: 'all below a prefix', service: { prefix: '/notifications/v2' } },
+  { name: 'a token type in capitals', service: { tokenType: 'BEARER' } },
+  { name: 'permitted headers', service: { permittedHeaders: ['X-Tenant'] } },
+  { name: 'user name and password', service: {}, isBasic: true },
+]
+
+const busy: readonly Variant[] = [
+  {
+    name: 'every other request: 429, in seconds',
+    service: { busy: { status: 429, retryAfter: 'seconds' } },
+    isBusy: true,
+  },
+  {
+    name: 'every other request: 503, with a date',
+    service: { busy: { status: 503, retryAfter: 'date' } },
+    isBusy: true,
+  },
+]
+
+export const variants = [...routes, ...wrongRoutes, ...errorBodies, ...ids, ...transfer, ...busy]
