@@ -24,7 +24,7 @@ const documentation = [
 /** Tests that spend their time in waiting: for processes of their own, or for a disk. */
 const processes = [
   'test/cli/**/*.test.ts',
-  'test/spool/{killed,synced,lock,full-disk,deliverer,example}.test.ts',
+  'test/spool/{killed,synced,lock,full-disk,deliverer}.test.ts',
   'test/webhooks/no-code-generation.test.ts',
 ]
 

@@ -1,7 +1,11 @@
 /**
- * An app under development, against an emulator. In two terminals, the last command in a third:
+ * An app under development, against an emulator with a page from which notifications are sent.
  *
  *     npm install notification-subscriber tsx
+ *     npx tsx develop-with-emulator.mts
+ *
+ * The emulator runs in this process. One in another terminal stays while your app restarts:
+ *
  *     npx notification-subscriber emulator --allow-insecure-loopback --state .emulator --write-env .env
  *     npx tsx --env-file=.env develop-with-emulator.mts
  *     npx notification-subscriber notify --state .emulator --type lowEnergyAgentOpened --user alice
@@ -10,12 +14,14 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { DeliveryReceiver, NotificationClient, toNodeHandler } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
 
 // The service calls `https:` addresses that it can reach (docs/command-line.md, Callbacks to a laptop); an emulator this one.
 // The emulator writes a CALLBACK_TOKEN into .env.
 const { CALLBACK_TOKEN: callbackToken = randomBytes(24).toString('base64url'), PORT: port = '3000' } =
   process.env
-const { CALLBACK_URL: callbackUrl = `http://127.0.0.1:${port}/notifications` } = process.env
+const { NOTIFICATION_BASE_URL, CALLBACK_URL: callbackUrl = `http://127.0.0.1:${port}/notifications` } =
+  process.env
 
 const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onAny(
   ({ type, payload }, { subscriptionId }) => {
@@ -25,8 +31,12 @@ const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onA
 const server = createServer(toNodeHandler(receiver)).listen(Number(port), '127.0.0.1')
 await once(server, 'listening')
 
-// NOTIFICATION_BASE_URL and the others, among them NOTIFICATION_CA_FILE, so that the emulator's certificate is trusted.
-await using client = NotificationClient.fromEnv({ allowInsecureLoopback: true })
+// With .env: NOTIFICATION_BASE_URL and the others, among them NOTIFICATION_CA_FILE, which trusts the emulator's certificate.
+const options = { allowInsecureLoopback: true }
+await using emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ ...options, page: true })
+await using client = emulator
+  ? new NotificationClient(emulator.clientOptions)
+  : NotificationClient.fromEnv(options)
 const { subscriptionId } = await client.createSubscription({
   notificationTypes: ['behavioral', 'call-score', 'conversation-ai'],
   usernames: ['alice'],
@@ -38,7 +48,11 @@ const { subscriptionId } = await client.createSubscription({
 console.log(
   `Subscription ${subscriptionId}: notifications of alice come to ${callbackUrl}. Ctrl-C ends this app. Next:`,
 )
-console.log('  npx notification-subscriber notify --state .emulator --type lowEnergyAgentOpened --user alice')
+console.log(
+  emulator
+    ? `  open ${emulator.pageUrl} and send a notification to alice`
+    : '  npx notification-subscriber notify --state .emulator --type lowEnergyAgentOpened --user alice',
+)
 
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 await client.unsubscribe(subscriptionId)

@@ -2,11 +2,13 @@
  * One roster, two processes, one Redis: both keep the roster, and either goes on alone.
  *
  *     npm install notification-subscriber ioredis tsx
- *     REDIS_URL=redis://127.0.0.1:6379 npx tsx keep-roster-redis.mts
+ *     npx tsx keep-roster-redis.mts
  *
+ * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.
  * To copy: `keepRoster`. The rest starts it twice, and plays the service on the emulator.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,15 +21,12 @@ import { startEmulator } from 'notification-subscriber/emulator'
 import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { redisStore } from 'notification-subscriber/redis'
 
-const { REDIS_URL } = process.env
-if (!REDIS_URL)
-  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
-
-if (process.argv[2] === 'keeper') await keepRoster(REDIS_URL)
+const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379' } = process.env
+if (process.argv[2] === 'keeper') await keepRoster()
 else await demonstrate()
 
 /** To copy: what each process of the app does. */
-async function keepRoster(redisUrl: string): Promise<void> {
+async function keepRoster(): Promise<void> {
   const { CALLBACK_TOKEN = '', KEEPER_NAME = 'coaching', SWEEP_INTERVAL_MS } = process.env
   const redis = new Redis(redisUrl)
   redis.on('error', ({ message }) => console.error(`Redis: ${message}`))
@@ -55,6 +54,7 @@ async function keepRoster(redisUrl: string): Promise<void> {
 
 /** Two processes, of which one is stopped. */
 async function demonstrate(): Promise<void> {
+  await requireRedis()
   await using emulator = await startEmulator()
   const folder = await mkdtemp(join(tmpdir(), 'keep-roster-redis-'))
   const caFile = join(folder, 'ca.pem')
@@ -69,7 +69,7 @@ async function demonstrate(): Promise<void> {
     NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
     NO_PROXY: '127.0.0.1',
     no_proxy: '127.0.0.1',
-    CALLBACK_TOKEN: 'of your configuration',
+    CALLBACK_TOKEN: randomBytes(24).toString('base64url'),
     KEEPER_NAME: `demonstration-${process.pid}`,
     // An end is found within this time. For the demonstration: the default is 15 minutes.
     SWEEP_INTERVAL_MS: '2000',
@@ -87,7 +87,7 @@ async function demonstrate(): Promise<void> {
   await stop(first)
   console.log(`One has stopped, and ${emulator.subscriptions.length} subscriptions stay`)
 
-  // The service tells nobody that a subscription has ended: the other process finds out.
+  // The service does not report that a subscription has ended: the other process finds out.
   const bob = emulator.subscriptions.find(({ usernames }) => usernames.includes('bob'))
   created.clear()
   emulator.endSubscription(bob?.subscriptionId ?? 0)
@@ -97,6 +97,13 @@ async function demonstrate(): Promise<void> {
   await stop(second)
   await rm(folder, { recursive: true })
   console.log('Next: copy keepRoster, start your app as often as you like, and read docs/keeper.md.')
+}
+
+async function requireRedis(): Promise<void> {
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: 0 }).on('error', () => {})
+  const problem = 'start Redis, or set REDIS_URL to the address of yours'
+  await redis.ping().catch(() => Promise.reject(new Error(`No Redis answers at ${redisUrl}: ${problem}`)))
+  redis.disconnect()
 }
 
 function start(env: NodeJS.ProcessEnv): ChildProcess {

@@ -47,19 +47,19 @@ const keeper = new SubscriptionKeeper({
 })
 receiver.onAny(keeper.observe)
 
-// Everybody, before traffic begins.
+// All users, before traffic begins.
 const { created } = await keeper.sweep({ onProgress: showProgress })
 say(`${created} subscribed`)
 
-// Somebody joins, somebody leaves: in an app a log-in calls `sweep`, or the watch finds out within an interval.
+// A user joins, a user leaves: in an app a log-in calls `sweep`, or the watch finds out within an interval.
 await writeFile(rosterFile, [...agents.slice(1), 'newcomer'].join('\n'))
 const change = await keeper.sweep({ onProgress: showProgress })
 say(`${change.created} joined, ${change.removed} left`)
 
-// From now on everybody is proven once in 15 minutes, and nobody again who has just been.
+// From now on each user is proven once in 15 minutes.
 keeper.start()
 
-// The service ends a subscription and tells nobody. The watch finds out within 15 minutes, a sweep at once.
+// The service ends a subscription without a report. The watch finds out within 15 minutes, a sweep at once.
 emulator.endSubscription(keeper.subscription('agent-7')?.subscriptionId ?? 0)
 await keeper.sweep()
 

@@ -4,6 +4,7 @@
  *     npm install notification-subscriber prom-client tsx
  *     npx tsx metrics-prometheus.mts
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -15,7 +16,7 @@ import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { Counter, Gauge, register } from 'prom-client'
 
-const { PORT: port = '3000' } = process.env
+const { PORT: port = '3000', CALLBACK_TOKEN: token = randomBytes(24).toString('base64url') } = process.env
 
 // To copy: every log line has an `event` (docs/observability.md, Events), so that one counter holds
 // deliveries (delivery.received), refusals (callback.refused), invalid bodies (delivery.invalid),
@@ -48,7 +49,6 @@ const logger: Logger = {
 
 // The app: in production without the emulator, and with a path that outlives the process.
 const folder = await mkdtemp(join(tmpdir(), 'metrics-'))
-const token = 'a-long-random-value'
 await using emulator = await startEmulator({ allowInsecureLoopback: true })
 await using client = new NotificationClient({ ...emulator.clientOptions, logger })
 const spool = await DeliverySpool.open({

@@ -5,6 +5,7 @@
  *     npm install notification-subscriber tsx
  *     npx tsx quickstart.mts
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -27,7 +28,7 @@ sayWhatWasSent()
 say('Access token', `${accessToken.slice(0, 20)}… (a JWT; the client keeps it and refreshes it)`)
 
 // 2. A receiver. Callbacks carry no signature: a secret of ours, which comes back as a header, proves the sender.
-const callbackToken = 'a-long-random-value-of-yours'
+const callbackToken = randomBytes(24).toString('base64url')
 const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } })
   .on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {
     // Typed by the notification's type: `callId` is a string, `idx` a number.

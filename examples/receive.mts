@@ -2,14 +2,15 @@
  * Receives notifications in plain Node.js, and loses none silently.
  *
  *     npm install notification-subscriber tsx
- *     CALLBACK_TOKEN=a-long-random-value npx tsx receive.mts
+ *     npx tsx receive.mts
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { DeliveryReceiver, sampleDelivery, toNodeHandler } from 'notification-subscriber/webhooks'
 
-const { CALLBACK_TOKEN: token, PORT: port = '3000' } = process.env
-if (token === undefined) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+// The secret that callbacks bring as a header: in production the same after each start.
+const { CALLBACK_TOKEN: token = randomBytes(24).toString('base64url'), PORT: port = '3000' } = process.env
 
 const receiver = new DeliveryReceiver({ secrets: { token } })
   .on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {

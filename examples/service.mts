@@ -5,22 +5,26 @@
  *     npm install notification-subscriber ioredis tsx
  *     npx tsx service.mts
  *
- * In production it also needs CALLBACK_URL, CALLBACK_TOKEN and REDIS_URL, and a proxy in front that terminates TLS.
+ * In production it also needs CALLBACK_URL, CALLBACK_TOKEN and REDIS_URL, the same ones in all processes, and a proxy in
+ * front that terminates TLS. Give a second process on the same machine another PORT.
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Redis } from 'ioredis'
 import { type Delivery, DeliveryReceiver, NotificationClient, toNodeHandler } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
-import { SubscriptionKeeper } from 'notification-subscriber/keeper'
+import { SubscriptionKeeper, type SweepProgress } from 'notification-subscriber/keeper'
 import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 
-const { NOTIFICATION_BASE_URL, PORT: port = '3000', SPOOL_PATH: path = './spool' } = process.env
+const { NOTIFICATION_BASE_URL, PORT: port = '3000', SPOOL_PATH: path = `./spool-${port}` } = process.env
 const emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ allowInsecureLoopback: true })
-const client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv()
+const client = emulator
+  ? new NotificationClient(emulator.clientOptions)
+  : NotificationClient.fromEnv({ allowInsecureLoopback: true }) // for an emulator in another terminal
 const callbackUrl = setting('CALLBACK_URL', `http://127.0.0.1:${port}/notifications`)
-const token = setting('CALLBACK_TOKEN', 'a-long-random-value')
+const token = setting('CALLBACK_TOKEN', randomBytes(24).toString('base64url'))
 const redisUrl = setting('REDIS_URL', '')
 
 /** To replace: the users whose notifications are wanted, asked for once in 15 minutes. */
@@ -63,13 +67,22 @@ const server = createServer((request, response) => {
   } else response.writeHead(404).end()
 }).listen(Number(port), emulator && '127.0.0.1') // in production on every address
 await once(server, 'listening')
+console.log(`Listening on http://127.0.0.1:${port}.`)
 
 process.once('SIGINT', stop).once('SIGTERM', stop)
+let shownSecond: number | undefined
 keeper.start()
-const { wanted, failed } = await keeper.sweep()
+const { wanted, failed } = await keeper.sweep({ onProgress: showProgress })
 console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
 await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
 console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/healthz`)
+
+/** At most one line a second: a first sweep makes as many requests a second as `maxRequestsPerSecond` allows. */
+function showProgress({ done, total, failed }: SweepProgress): void {
+  const second = Math.floor(performance.now() / 1_000)
+  if (second !== shownSecond) console.log(`${done} of ${total} users are done, ${failed} of them failed.`)
+  shownSecond = second
+}
 
 /** Subscriptions stay, and what waits in the spool is left to the next start. */
 async function stop(): Promise<void> {

@@ -3,8 +3,9 @@
  * leaves the disk when the work is done.
  *
  *     npm install notification-subscriber tsx
- *     CALLBACK_TOKEN=a-long-random-value npx tsx spool-and-work.mts
+ *     npx tsx spool-and-work.mts
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { DeliverySpool } from 'notification-subscriber/spool'
@@ -15,10 +16,11 @@ import {
   toNodeHandler,
 } from 'notification-subscriber/webhooks'
 
-const { CALLBACK_TOKEN: token, PORT: port = '3000', SPOOL_PATH: path = './spool' } = process.env
-if (token === undefined) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+// The secret that callbacks bring as a header: in production the same after each start.
+const { CALLBACK_TOKEN: token = randomBytes(24).toString('base64url') } = process.env
+const { PORT: port = '3000', SPOOL_PATH: path = './spool' } = process.env
 
-/** The work. It may come twice for the same notification: `notification.id` tells. */
+/** The work. It may come twice for the same notification: `notification.id` is the same. */
 async function work({ subscriptionId, notification }: Delivery): Promise<void> {
   // If this throws, it is called again: after one second, then two, then four, up to a minute.
   console.log(`Subscription ${subscriptionId}: ${notification.type} ${notification.id} is done`)

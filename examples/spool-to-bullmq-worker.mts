@@ -2,23 +2,23 @@
  * Does the work that `spool-to-bullmq.mts` puts into the queue; run as many as you like.
  *
  *     npm install notification-subscriber bullmq ioredis tsx
- *     REDIS_URL=redis://127.0.0.1:6379 npx tsx spool-to-bullmq-worker.mts
+ *     npx tsx spool-to-bullmq-worker.mts
+ *
+ * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.
  */
 import { once } from 'node:events'
 import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Delivery } from 'notification-subscriber/webhooks'
 
-const { REDIS_URL } = process.env
-if (!REDIS_URL)
-  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
+const { REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
 
-/** The work. It may come twice for the same notification, if a worker dies between doing it and saying so. */
+/** The work. It may come twice for the same notification, if a worker dies between doing and reporting it. */
 async function work({ notification }: Delivery): Promise<void> {
   console.log(`Done: ${notification.id}`)
 }
 
-// A worker waits for Redis for as long as that is away, which is what this setting says.
+// BullMQ demands this setting: a worker waits for Redis without a limit.
 const connection = new Redis(REDIS_URL, { maxRetriesPerRequest: null })
 connection.on('error', ({ message }) => console.error(`Redis: ${message}`))
 

@@ -4,22 +4,29 @@
  * done by `spool-to-bullmq-worker.mts`. docs/spool.md says why each setting is as it is.
  *
  *     npm install notification-subscriber bullmq ioredis tsx
- *     REDIS_URL=redis://127.0.0.1:6379 CALLBACK_TOKEN=a-long-random-value npx tsx spool-to-bullmq.mts
+ *     npx tsx spool-to-bullmq.mts
+ *
+ * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { DeliverySpool } from 'notification-subscriber/spool'
-import { type Delivery, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
+import {
+  type Delivery,
+  DeliveryReceiver,
+  sampleDelivery,
+  toNodeHandler,
+} from 'notification-subscriber/webhooks'
 
-const { REDIS_URL, CALLBACK_TOKEN, SPOOL_PATH = './spool', PORT = '3000' } = process.env
-if (!REDIS_URL)
-  throw new Error('REDIS_URL is missing: set it to the address of your Redis, redis://host:port')
-if (!CALLBACK_TOKEN) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+const { REDIS_URL = 'redis://127.0.0.1:6379', SPOOL_PATH = './spool', PORT = '3000' } = process.env
+// The secret that callbacks bring as a header: in production the same after each start.
+const { CALLBACK_TOKEN: token = randomBytes(24).toString('base64url') } = process.env
 
 const connection = new Redis(REDIS_URL, {
-  // While Redis is away the spool is where deliveries wait, not the memory of this process.
+  // While Redis is down, deliveries wait in the spool, and not in the memory of this process.
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
 })
@@ -43,7 +50,7 @@ const spool = await DeliverySpool.open({
 })
 
 const receiver = new DeliveryReceiver({
-  secrets: { token: CALLBACK_TOKEN },
+  secrets: { token },
   onInvalid: spool.keepInvalid,
   // The disk is full or fails: this notification is in danger.
   onError: (error, { id }) => console.error(`Not kept: ${id}`, error),
@@ -52,8 +59,10 @@ const receiver = new DeliveryReceiver({
 // Behind something that ends TLS: the service calls https: addresses only.
 const server = createServer(toNodeHandler(receiver)).listen(Number(PORT), '127.0.0.1')
 await once(server, 'listening')
+console.log(`Listening on http://127.0.0.1:${PORT}. Next, in two more terminals:`)
+console.log(`  npx tsx spool-to-bullmq-worker.mts`)
 console.log(
-  `Listening on http://127.0.0.1:${PORT}. Next, start the worker: npx tsx spool-to-bullmq-worker.mts`,
+  `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${PORT}/`,
 )
 
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])

@@ -2,19 +2,24 @@
  * Subscribes to the notifications of a user, and unsubscribes.
  *
  *     npm install notification-subscriber tsx
- *     npx notification-subscriber emulator --write-env .env     (in another terminal; or .env with your own account)
- *     npx tsx --env-file=.env subscribe-and-unsubscribe.mts
+ *     npx tsx subscribe-and-unsubscribe.mts
+ *
+ * On the emulator; with your account in .env (docs/client.md, Environment variables): `npx tsx --env-file=.env …`
  */
+import { randomBytes } from 'node:crypto'
 import { NotificationClient, SubscriptionConflictError } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
 
 const {
-  CALLBACK_TOKEN: token = 'a-long-random-value',
+  NOTIFICATION_BASE_URL,
+  CALLBACK_TOKEN: token = randomBytes(24).toString('base64url'),
   CALLBACK_URL: callbackUrl = 'https://app.example.com/notifications',
   AGENT_USERNAME: username = 'alice',
 } = process.env
 
 // Addresses and credentials are in NOTIFICATION_BASE_URL and the variables beside it.
-await using client = NotificationClient.fromEnv()
+await using emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator()
+await using client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv()
 
 const wanted = {
   notificationTypes: ['behavioral'],

@@ -5,6 +5,7 @@
  *     npx tsx trace-opentelemetry.mts
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes } from 'node:crypto'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -114,7 +115,7 @@ provider.register({ contextManager })
 
 // The app: in production without the emulator.
 const folder = await mkdtemp(join(tmpdir(), 'traces-'))
-const token = 'a-long-random-value'
+const token = randomBytes(24).toString('base64url')
 await using emulator = await startEmulator({ allowInsecureLoopback: true })
 await using client = new NotificationClient(emulator.clientOptions)
 const spool = await DeliverySpool.open({ path: join(folder, 'spool'), deliver: () => {} })

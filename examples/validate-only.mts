@@ -2,15 +2,16 @@
  * Validates webhook bodies in a handler of your own: no receiver, no client.
  *
  *     npm install notification-subscriber tsx
- *     CALLBACK_TOKEN=a-long-random-value npx tsx validate-only.mts
+ *     npx tsx validate-only.mts
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { safeParseDelivery, sampleDelivery, verifySecrets } from 'notification-subscriber/webhooks'
 
-const { CALLBACK_TOKEN: token, PORT: port = '3000' } = process.env
-if (token === undefined) throw new Error('CALLBACK_TOKEN is missing: set it to a long random value')
+// The secret that callbacks bring as a header: in production the same after each start.
+const { CALLBACK_TOKEN: token = randomBytes(24).toString('base64url'), PORT: port = '3000' } = process.env
 
 const server = createServer(async (request, response) => {
   if (!verifySecrets(request.headers, { token })) {

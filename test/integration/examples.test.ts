@@ -10,7 +10,7 @@ import { freePort } from '../support/listen.js'
 import { RedisServer } from '../support/redis-server.js'
 import { InstalledProject, type RunningExample } from './installed-project.js'
 
-const token = 'a-long-random-value'
+const token = 'kR7vXq2mZt9WdL4y'
 
 let project: InstalledProject
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(() => project?.[Symbol.asyncDispose]())
 
-/** Examples that end by themselves, with lines that they print. */
+/** Examples that end by themselves, without a variable, with lines that they print. */
 const ending: Readonly<Record<string, readonly RegExp[]>> = {
   'corporate-proxy.mts': [
     /^Subscription 1 was created through the proxy, which saw CONNECT 127\.0\.0\.1:\d+/,
@@ -48,6 +48,10 @@ const ending: Readonly<Record<string, readonly RegExp[]>> = {
     /^Refused: the header "token" is wrong$/,
     /^The old token is answered with 401$/,
   ],
+  'subscribe-and-unsubscribe.mts': [
+    /^Subscription 1: notifications of alice go to https:/,
+    /^Unsubscribed 1\./,
+  ],
   'trace-opentelemetry.mts': [
     /^createSubscription \{"notification_subscriber\.method":"createSubscription","notification_subscriber\.attempts":3/,
     /^token, child of createSubscription /,
@@ -65,7 +69,6 @@ const others = [
   'spool-and-work.mts',
   'spool-to-bullmq-worker.mts',
   'spool-to-bullmq.mts',
-  'subscribe-and-unsubscribe.mts',
   'validate-only.mts',
 ]
 
@@ -129,6 +132,13 @@ describe('examples that end by themselves', () => {
     )
     expectNextStep(example)
   })
+
+  test('keep-roster-redis.mts says what to do if no Redis answers', async () => {
+    const url = `redis://127.0.0.1:${await freePort()}`
+    await using example = project.start('keep-roster-redis.mts', { REDIS_URL: url })
+    expect(await example.ended).toBe(1)
+    expect(example.errors.join('\n')).toContain(`No Redis answers at ${url}: start Redis, or set REDIS_URL`)
+  })
 })
 
 describe('examples that listen until Ctrl-C', () => {
@@ -138,25 +148,32 @@ describe('examples that listen until Ctrl-C', () => {
     ['receive.mts', '/notifications', /^Subscription 7: alice has low energy on call call-1$/],
     ['validate-only.mts', '/notifications', /^Subscription 7: lowEnergyAgentOpened \{/],
     ['spool-and-work.mts', '/', /^Subscription 7: lowEnergyAgentOpened n1 is done$/],
-  ])('%s takes a delivery, and refuses a stranger', async (file, path, line) => {
-    await using example = await startServer(file, { CALLBACK_TOKEN: token })
+  ])('%s takes a delivery with the secret that it made, and refuses others', async (file, path, line) => {
+    await using example = await startServer(file)
+    const secret = await madeSecret(example)
     expectNextStep(example)
-    expect(await example.post(path, delivery)).toBe(204)
+    expect(await example.post(path, { ...delivery, headers: secret })).toBe(204)
     await example.line(line)
     expect(await example.post(path, { ...delivery, headers: {} })).toBe(401)
-    expect(await example.post(path, { ...delivery, body: '{' })).toBe(204)
+    expect(await example.post(path, { headers: secret, body: '{' })).toBe(204)
     expect(await example.interrupt()).toBe(0)
     expectNextStep(example)
   })
 
-  test.each(['receive.mts', 'validate-only.mts', 'spool-and-work.mts'])(
-    '%s asks for CALLBACK_TOKEN',
-    async (file) => {
-      await using example = project.start(file)
-      expect(await example.ended).toBe(1)
-      expect(example.errors.join('\n')).toContain('CALLBACK_TOKEN is missing: set it')
-    },
-  )
+  test('receive.mts takes its secret from CALLBACK_TOKEN', async () => {
+    await using example = await startServer('receive.mts', { CALLBACK_TOKEN: token })
+    expect(await madeSecret(example)).toEqual({ token })
+    expect(await example.post('/notifications', delivery)).toBe(204)
+  })
+
+  test('develop-with-emulator.mts without a variable names the page of an emulator of its own', async () => {
+    await using example = await startServer('develop-with-emulator.mts')
+    const line = await example.line(/^ {2}open http:/)
+    const page = await fetch(line.split(' ')[3] ?? '', { headers: { connection: 'close' } })
+    expect(page.status).toBe(200)
+    expect(await example.interrupt()).toBe(0)
+    expectNextStep(example)
+  })
 
   test('develop-with-emulator.mts subscribes with an emulator, and prints its notifications', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })
@@ -172,8 +189,10 @@ describe('examples that listen until Ctrl-C', () => {
   })
 
   test('service.mts keeps its roster, works on a delivery, and reports its health', async () => {
-    await using example = await startServer('service.mts', { SPOOL_PATH: './spool-of-service' })
-    expect(example.lines[0]).toBe('200 of 200 users are subscribed.')
+    await using example = await startServer('service.mts')
+    // The first sweep takes seconds: a line at once, and one a second.
+    await example.line(/^\d+ of 200 users are done, 0 of them failed\.$/)
+    await example.line(/^200 of 200 users are subscribed\.$/)
     await example.line(/^Notification lowEnergyAgentOpened: .*"username":"agent-7"/)
     expect(await example.get('/healthz')).toEqual({
       status: 200,
@@ -193,17 +212,24 @@ describe('examples that listen until Ctrl-C', () => {
       CALLBACK_URL: 'https://app.example.com/notifications',
       CALLBACK_TOKEN: token,
       REDIS_URL: redis.url,
-      SPOOL_PATH: './spool-of-service',
     }
     const ids = () => emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
-    const idsByStart: (readonly number[])[] = []
-    for (let start = 0; start < 2; start++) {
-      await using example = await startServer('service.mts', variables)
-      expect(await example.interrupt()).toBe(0)
-      idsByStart.push(ids())
+    const isReady = /^200 of 200 users are subscribed\.$/
+    // Two at the same time, and one after them.
+    await using first = await startServer('service.mts', variables)
+    await using second = await startServer('service.mts', variables)
+    for (const each of [first, second]) await each.line(isReady)
+    const kept = ids()
+    expect(kept).toHaveLength(200)
+    for (const each of [first, second]) {
+      expect(await each.get('/healthz')).toMatchObject({ status: 200 })
+      expect(await each.interrupt()).toBe(0)
+      expect(each.errors).toEqual([])
     }
-    expect(idsByStart[0]).toHaveLength(200)
-    expect(idsByStart[1]).toEqual(idsByStart[0])
+    await using third = await startServer('service.mts', variables)
+    await third.line(isReady)
+    expect(ids()).toEqual(kept)
+    expect(await third.interrupt()).toBe(0)
   })
 
   test.each(['CALLBACK_URL', 'CALLBACK_TOKEN', 'REDIS_URL'])('service.mts asks for %s', async (missing) => {
@@ -222,30 +248,21 @@ describe('examples that listen until Ctrl-C', () => {
 
   test('spool-to-bullmq.mts and its worker hand a delivery through Redis', async () => {
     await using redis = await RedisServer.start()
-    const variables = { REDIS_URL: redis.url, CALLBACK_TOKEN: token, SPOOL_PATH: './spool-of-bullmq' }
+    const variables = { REDIS_URL: redis.url, SPOOL_PATH: './spool-of-bullmq' }
     await using receiver = await startServer('spool-to-bullmq.mts', variables)
+    const headers = await madeSecret(receiver)
     expectNextStep(receiver)
     await using worker = project.start('spool-to-bullmq-worker.mts', variables)
     await worker.line(/^Working\./)
-    expect(await receiver.post('/', delivery)).toBe(204)
+    expect(await receiver.post('/', { ...delivery, headers })).toBe(204)
     await worker.line(/^Done: n1$/)
     expect(await receiver.interrupt()).toBe(0)
     expect(await worker.interrupt()).toBe(0)
     for (const example of [receiver, worker]) expectNextStep(example)
   })
 
-  // ioredis would connect to port 6379 of this machine, which may be somebody else's Redis.
-  test.each(['keep-roster-redis.mts', 'spool-to-bullmq.mts', 'spool-to-bullmq-worker.mts'])(
-    '%s asks for REDIS_URL',
-    async (file) => {
-      await using example = project.start(file, { REDIS_URL: '' })
-      expect(await example.ended).toBe(1)
-      expect(example.errors.join('\n')).toContain('REDIS_URL is missing: set it')
-    },
-  )
-
   test('metrics-prometheus.mts has counters and gauges that a scrape reads', async () => {
-    await using example = await startServer('metrics-prometheus.mts', {})
+    await using example = await startServer('metrics-prometheus.mts', { CALLBACK_TOKEN: token })
     expectNextStep(example)
     expect(await example.post('/notifications', { ...delivery, headers: {} })).toBe(401)
     expect(await example.post('/notifications', { ...delivery, body: '{' })).toBe(204)
@@ -292,8 +309,14 @@ async function environmentOf(emulator: Emulator): Promise<Record<string, string>
   }
 }
 
+/** The header with the secret, from the command that an example prints to copy. */
+async function madeSecret(example: RunningExample): Promise<{ token: string }> {
+  const [, token = ''] = /'token: ([^']+)'/.exec(await example.line(/^ {2}curl /)) ?? []
+  return { token }
+}
+
 /** Starts an example on a free port, and resolves when it has said where it listens. */
-async function startServer(file: string, variables: Readonly<Record<string, string>>) {
+async function startServer(file: string, variables: Readonly<Record<string, string>> = {}) {
   const port = await freePort()
   const example = project.start(file, { ...variables, PORT: String(port) })
   await example.line(new RegExp(`http://127\\.0\\.0\\.1:${port}`))
