@@ -1,16 +1,42 @@
 /** Holds the current access token: one request at a time, and a refresh before the token ends (docs/client.md, Tokens). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
-import type { MissingToken, RetryPolicy } from '../http/send.js'
+import type { Deadline } from '../http/deadline.js'
+import type { Authorization, Authorizer, MissingToken, RetryPolicy, SendOptions } from '../http/send.js'
 import type { Log } from '../logger.js'
-import { backoffMs } from '../shared/backoff.js'
-import type { SharedToken, StoredToken } from './shared-token.js'
-import type { IssuedToken, TokenEndpoint } from './token-request.js'
+import { SharedToken, type StoredToken } from './shared-token.js'
+import { type ClientCredentialsAuth, type Gateway, type IssuedToken, TokenEndpoint } from './token-request.js'
 
-export interface HeldToken {
+/** An authorizer that also hands out its access token. */
+export interface TokenAuthorizer extends Authorizer {
+  /** The held access token, as a promise that exists already; `undefined` if a token must be waited for. */
+  heldAccessToken(): Promise<string> | undefined
+  accessToken(deadline: Deadline): Promise<string>
+}
+
+export interface BearerAuthorization extends Authorization {
+  readonly accessToken: string
+  /** Issued during this call: if the service rejects it, a newer token would be rejected, too. */
+  readonly isFresh: boolean
+}
+
+export function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh }
+}
+
+/** How token requests are sent: by the client's options and not by a call's, because they serve many calls. */
+export interface TokenRequestOptions extends Pick<SendOptions, 'transport' | 'log'> {
+  readonly retry: RetryPolicy
+  readonly timeoutMs: number
+  readonly gateway: Gateway | undefined
+}
+
+interface HeldToken {
   readonly accessToken: string
   /** The same token as a promise that is made once: the hot path hands it out and allocates nothing. */
   readonly promise: Promise<string>
+  /** Made once per token rather than per call: its header is checked and encoded once. */
+  readonly authorization: BearerAuthorization
   /** Whether this process requested the token. A token from the shared store may have been rejected elsewhere. */
   readonly issuedHere: boolean
   readonly lifetimeMs: number
@@ -20,59 +46,77 @@ export interface HeldToken {
   readonly endsAt: number
 }
 
-export interface TokenSourceOptions {
-  readonly endpoint: TokenEndpoint
-  readonly retry: RetryPolicy
-  /** Limit for a request that no call waits for, in milliseconds. */
-  readonly timeoutMs: number
-  readonly shared: SharedToken | undefined
-  readonly log: Log
-}
-
 /**
  * Where in a token's lifetime the refresh is due: at a random point between 80 and 90 per cent, so that processes that
  * started together do not refresh together. A fraction, so that it suits 5 seconds and 24 hours.
  */
 const refreshDue = { earliest: 0.8, latest: 0.9 }
 
-/** Waits after failed background refreshes double from the first bound to the second, both shares of the lifetime. */
-const refreshBackoff = { first: 1 / 64, longest: 1 / 16, firstAtMostMs: 1_000 }
+/** The wait after a failed refresh, as a share of the lifetime: random, for the same reason. */
+const refreshWait = { shortest: 1 / 64, longest: 1 / 32 }
 
-/** A token request in flight, which every call without a token joins. */
-interface PendingRequest {
-  readonly limitMs: number
-  /** A refresh before the token ends: no call waits for it yet, so it makes one attempt only. */
-  readonly isBackground: boolean
-}
+/** What is asked for: a token within so many milliseconds, or a refresh, for which no call waits. */
+type Asked = number | 'refresh'
 
-export class TokenSource {
+/** Client credentials: tokens are requested, held and refreshed. */
+export class TokenSource implements TokenAuthorizer {
   readonly #endpoint: TokenEndpoint
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #shared: SharedToken | undefined
   readonly #log: Log
-  /** All calls that need a token while a request is pending get the same promise. */
-  readonly #obtainOnce = pMemoize((pending: PendingRequest) => this.#obtain(pending), { cache: false })
+  /** Calls that ask for the same while a request is in flight get the same promise. */
+  readonly #obtainOnce = pMemoize((asked: Asked) => this.#obtain(asked), { cache: false })
   #current: HeldToken | undefined
   #rejected: string | undefined
-  #pending: PendingRequest | undefined
-  #failedRefreshes = 0
 
-  constructor({ endpoint, log, retry, shared, timeoutMs }: TokenSourceOptions) {
-    this.#endpoint = endpoint
+  constructor(auth: ClientCredentialsAuth, options: TokenRequestOptions) {
+    const { log, retry, timeoutMs } = options
+    this.#endpoint = new TokenEndpoint(auth, options)
     this.#retry = retry
     this.#timeoutMs = timeoutMs
-    this.#shared = shared
     this.#log = log
+    const { clientId, scope = '', tokenCache } = auth
+    // Two clients share a token only if they would request the same one.
+    const key = `notification-subscriber ${JSON.stringify([this.#endpoint.address.url, clientId, scope])}`
+    this.#shared = tokenCache && new SharedToken(tokenCache, key, log)
   }
 
-  /** Why there is no token yet. */
+  authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
+    return this.#held()?.authorization ?? this.#authorizeAnew(deadline)
+  }
+
+  async reauthorize(
+    { accessToken, isFresh }: BearerAuthorization,
+    deadline: Deadline,
+  ): Promise<BearerAuthorization | undefined> {
+    this.#rejected = accessToken
+    // A newer token may have replaced it.
+    if (this.#current?.accessToken === accessToken) this.#current = undefined
+    this.#shared?.remove(accessToken)
+    return isFresh ? undefined : this.authorize(deadline)
+  }
+
   missing(): MissingToken {
     return this.#endpoint.missing()
   }
 
+  heldAccessToken(): Promise<string> | undefined {
+    return this.#held()?.promise
+  }
+
+  async accessToken(deadline: Deadline): Promise<string> {
+    const token = this.#held() ?? (await this.#next(deadline))
+    return token.accessToken
+  }
+
+  async #authorizeAnew(deadline: Deadline): Promise<BearerAuthorization> {
+    const { accessToken, issuedHere } = await this.#next(deadline)
+    return bearer(accessToken, issuedHere)
+  }
+
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */
-  current(): HeldToken | undefined {
+  #held(): HeldToken | undefined {
     const token = this.#current
     if (token === undefined) return undefined
     const now = performance.now()
@@ -81,48 +125,24 @@ export class TokenSource {
     return token
   }
 
-  /**
-   * Waits for a token, together with all other calls that need one.
-   *
-   * @param limitMs - how long this call has left, in milliseconds
-   */
-  async next(limitMs: number): Promise<HeldToken> {
-    const own = { limitMs: Math.max(limitMs, this.#timeoutMs), isBackground: false }
-    const joined = this.#pending
-    try {
-      return await this.#joinOrBegin(own)
-    } catch (error) {
-      // The joined request had one attempt or less time than this call: request a token for this call, once.
-      if (joined?.isBackground || (joined && error instanceof TimeoutError)) return this.#joinOrBegin(own)
+  /** Waits for a token, together with all other calls that allow as much time. */
+  #next(deadline: Deadline): Promise<HeldToken> {
+    const limitMs = Math.max(deadline.timeoutMs, this.#timeoutMs)
+    const token = this.#obtainOnce(limitMs).catch((error: unknown) => {
+      // The time of an earlier call has ended, and this one has some left.
+      if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(limitMs)
       throw error
-    }
-  }
-
-  /** Forgets a token that the service rejected, unless a newer one has replaced it. */
-  invalidate(accessToken: string): void {
-    this.#rejected = accessToken
-    if (this.#current?.accessToken === accessToken) this.#current = undefined
-    this.#shared?.remove(accessToken)
-  }
-
-  async #joinOrBegin(own: PendingRequest): Promise<HeldToken> {
-    this.#pending ??= own
-    const pending = this.#pending
-    try {
-      return await this.#obtainOnce(pending)
-    } finally {
-      if (this.#pending === pending) this.#pending = undefined
-    }
+    })
+    return deadline.waitFor(token, 'token')
   }
 
   async #refresh(token: HeldToken): Promise<void> {
     token.refreshFrom = Number.POSITIVE_INFINITY
     try {
-      // A third of the time: if this request hangs, a call that joined it has time left for its own request.
-      await this.#joinOrBegin({ limitMs: this.#timeoutMs / 3, isBackground: true })
+      await this.#obtainOnce('refresh')
     } catch (err) {
-      this.#failedRefreshes += 1
-      const delayMs = refreshDelayMs(this.#failedRefreshes, token.lifetimeMs)
+      const { shortest, longest } = refreshWait
+      const delayMs = token.lifetimeMs * randomBetween(shortest, longest)
       token.refreshFrom = performance.now() + delayMs
       const fields = { delayMs: Math.round(delayMs), err }
       const message = 'Access token refresh failed; the current one stays in use'
@@ -131,19 +151,24 @@ export class TokenSource {
   }
 
   /** Obtains a token: one that another process has stored, or one that is requested here. */
-  async #obtain({ isBackground, limitMs }: PendingRequest): Promise<HeldToken> {
+  async #obtain(asked: Asked): Promise<HeldToken> {
     const stored = await this.#shared?.read()
     const adopted = stored && this.#adoptable(stored)
     if (adopted !== undefined) {
-      this.#hold(adopted)
+      this.#current = adopted
       return adopted
     }
-    const retry = isBackground ? { ...this.#retry, maxAttempts: 1 } : this.#retry
-    const token = heldToken(await this.#endpoint.requestToken({ timeoutMs: limitMs, retry }), true)
+    const issued = await this.#endpoint.requestToken(
+      asked === 'refresh'
+        ? // The next refresh is the repeat.
+          { timeoutMs: this.#timeoutMs, retry: { ...this.#retry, maxAttempts: 1 } }
+        : { timeoutMs: asked, retry: this.#retry },
+    )
+    const token = heldToken(issued, true)
     const remainingMs = token.endsAt - performance.now()
     // A token that has expired on arrival serves only the calls that waited for it.
     if (remainingMs > 0 && this.#isBetter(token)) {
-      this.#hold(token)
+      this.#current = token
       const { accessToken, lifetimeMs } = token
       this.#shared?.write({ accessToken, lifetimeMs, remainingMs })
       const expiresInMs = Math.round(remainingMs)
@@ -162,31 +187,24 @@ export class TokenSource {
     return this.#isBetter(token) && performance.now() < token.refreshFrom ? token : undefined
   }
 
-  #hold(token: HeldToken): void {
-    this.#current = token
-    this.#failedRefreshes = 0
-  }
-
   #isBetter(token: HeldToken): boolean {
     return this.#current === undefined || token.endsAt > this.#current.endsAt
   }
 }
 
 function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issuedHere: boolean): HeldToken {
-  const share = refreshDue.earliest + Math.random() * (refreshDue.latest - refreshDue.earliest)
+  const { earliest, latest } = refreshDue
   return {
     accessToken,
     promise: Promise.resolve(accessToken),
+    authorization: bearer(accessToken, false),
     issuedHere,
     lifetimeMs,
-    refreshFrom: requestedAt + lifetimeMs * share,
+    refreshFrom: requestedAt + lifetimeMs * randomBetween(earliest, latest),
     endsAt: requestedAt + lifetimeMs,
   }
 }
 
-/** A random wait from half the bound to the bound, so that many processes do not repeat at the same time. */
-function refreshDelayMs(failures: number, lifetimeMs: number): number {
-  const firstMs = Math.min(lifetimeMs * refreshBackoff.first, refreshBackoff.firstAtMostMs)
-  const boundMs = backoffMs(failures, { firstMs, maxMs: lifetimeMs * refreshBackoff.longest })
-  return boundMs * (0.5 + Math.random() / 2)
+function randomBetween(least: number, most: number): number {
+  return least + Math.random() * (most - least)
 }

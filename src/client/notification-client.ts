@@ -1,5 +1,6 @@
 /** The client: every call to the notification service. */
-import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
+import { authorizerFor } from '../auth/authorizer.js'
+import type { TokenAuthorizer } from '../auth/token-source.js'
 import { ClosedError } from '../errors.js'
 import { fetchTransport } from '../http/fetch.js'
 import {

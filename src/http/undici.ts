@@ -276,7 +276,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     const pending = this.#end()
     if (pending === undefined) return
     const { body, headers, resolve, status } = pending
-    const header = (name: string) => [headers[name]].flat()[0]
+    const header = (name: string) => firstOf(headers[name])
     resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
   }
 
@@ -288,6 +288,11 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     pending?.deadline.await(undefined)
     return pending
   }
+}
+
+/** Not by `flat`, which takes 2 % of a create. */
+function firstOf(values: string | string[] | undefined): string | undefined {
+  return Array.isArray(values) ? values[0] : values
 }
 
 const utf8 = new TextDecoder()
