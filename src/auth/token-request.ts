@@ -7,6 +7,7 @@ import {
   Call,
   type MissingToken,
   type RetryPolicy,
+  readJson,
   type SendOptions,
   type UnauthorizedRequest,
 } from '../http/send.js'
@@ -14,7 +15,7 @@ import { type Address, addressBelow } from '../http/transport.js'
 import { parseJson } from '../shared/json.js'
 import { excerpt } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import { formatIssues, validate } from '../shared/validation.js'
+import { formatIssues } from '../shared/validation.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 
 /**
@@ -192,9 +193,7 @@ const oauthErrorSchema = z.lazy(() => {
  */
 function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
   if (answer.status !== 200) throw tokenRequestError(answer)
-  const json = parseJson(answer.body)
-  if (json === undefined) throw unusableToken(answer, [{ path: [], message: 'is not JSON' }])
-  return validate(accessTokenResponseSchema, json, (issues) => unusableToken(answer, issues))
+  return readJson(answer, accessTokenResponseSchema, (issues) => unusableToken(answer, issues))
 }
 
 function unusableToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {

@@ -1,8 +1,12 @@
 /** Sends one request with retries: token, attempt, one new token after a 401, backoff, all within one deadline. */
-import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
+import type * as z from 'zod'
+import { type ConnectionError, type Issue, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
 import { jitteredBackoffMs } from '../shared/backoff.js'
+import { parseJson } from '../shared/json.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/status.js'
+import { excerpt } from '../shared/text.js'
+import { validate } from '../shared/validation.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { Deadline } from './deadline.js'
 import { redact, redactTokens } from './redact.js'
@@ -92,6 +96,8 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly url: string
   readonly retryAfterMs: number | undefined
   readonly requestId: string | undefined
+  /** The `Content-Encoding`, if there is one: requests ask for none. */
+  readonly encoding: string | undefined
   /** As in {@link UnauthorizedRequest}. */
   readonly purpose: string
   /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
@@ -296,6 +302,7 @@ function answerOf(
   secrets: () => readonly string[],
 ): Answer {
   const { body, bodyComplete, status } = response
+  const encoding = response.header('content-encoding')
   return {
     url: address.shown,
     status,
@@ -303,9 +310,29 @@ function answerOf(
     bodyComplete,
     retryAfterMs: parseRetryAfterMs(response.header('retry-after')),
     requestId: requestIdOf(response, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
+    encoding: encoding === undefined ? undefined : excerpt(encoding, 50),
     purpose,
     redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
   }
+}
+
+/**
+ * The JSON body of an answer.
+ *
+ * @param refuse - makes the error for a body that cannot be used
+ */
+export function readJson<Output>(
+  { body, bodyComplete, encoding }: Answer,
+  schema: z.ZodType<Output>,
+  refuse: (issues: readonly Issue[]) => NotificationError,
+): Output {
+  const problem = (message: string) => refuse([{ path: [], message }])
+  if (!bodyComplete) throw problem('is incomplete or too long')
+  const json = parseJson(body)
+  if (json !== undefined) return validate(schema, json, refuse)
+  throw problem(
+    encoding === undefined ? 'is not JSON' : `is encoded as ${encoding}, which the request did not ask for`,
+  )
 }
 
 /** How long to wait before the request is repeated, or `undefined` if it is not repeated. */

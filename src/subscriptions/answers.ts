@@ -10,13 +10,12 @@ import {
   SubscriptionNotFoundError,
   type SubscriptionRequestSummary,
 } from '../errors.js'
-import type { Answer, Call } from '../http/send.js'
+import { type Answer, type Call, readJson } from '../http/send.js'
 import { withoutQuery } from '../shared/http-syntax.js'
-import { parseJson } from '../shared/json.js'
 import type { Operation } from '../shared/routes.js'
 import { isSuccess, isTurnedAway } from '../shared/status.js'
 import { excerpt } from '../shared/text.js'
-import { formatIssues, validate } from '../shared/validation.js'
+import { formatIssues } from '../shared/validation.js'
 import { type CreateSubscriptionInput, compileOnce } from './schemas.js'
 
 /** A subscription that now exists (docs/service.md, Resources). */
@@ -74,8 +73,8 @@ export function readCreateAnswer(
   if (!isSuccess(answer.status)) throw apiError(answer)
   if (answer.status !== 201) refuseForeignPage(answer)
   const schema = compileOnce(createSubscriptionResponseSchema)
-  const body = validate(schema, parseJson(answer.body), (issues) => noUsableId(answer, issues))
-  return { created: true, subscriptionId: body.subscription_id }
+  const { subscription_id } = readJson(answer, schema, (issues) => noUsableId(answer, issues))
+  return { created: true, subscriptionId: subscription_id }
 }
 
 /**
@@ -193,9 +192,8 @@ function refuseForeignPage(answer: Answer): void {
   )
 }
 
-function noUsableId(answer: Answer, found: readonly Issue[]): ResponseValidationError {
+function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
   const { requestId, status, url } = answer
-  const issues = answer.bodyComplete ? found : [{ path: [], message: 'is incomplete or too long' }]
   return new ResponseValidationError(
     `The service answered ${status}, but the body holds no usable subscription_id (${formatIssues(issues)}). ` +
       'A subscription probably exists now: the body is in error.body, and creating again with ' +

@@ -220,6 +220,18 @@ describe('other answers', () => {
     expect(error).toMatchObject({ status: 201, body: '<html>' })
   })
 
+  test('a body that is encoded, although the request did not ask for it, is named', async () => {
+    const service = fakeService()
+    const headers = { 'content-encoding': 'gzip' }
+    const issues = [{ path: [], message: 'is encoded as gzip, which the request did not ask for' }]
+    service.onCall = () => new Response('\u001f\u008b', { status: 201, headers })
+    const create = service.client().createSubscription(subscription)
+    await expect(create).rejects.toMatchObject({ code: 'RESPONSE_VALIDATION', status: 201, issues })
+    service.onToken = () => new Response('\u001f\u008b', { headers })
+    const token = service.client().getAccessToken()
+    await expect(token).rejects.toMatchObject({ code: 'RESPONSE_VALIDATION', status: 200, issues })
+  })
+
   test('the largest and smallest safe ids are ids', async () => {
     for (const id of [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0]) {
       answer(() => Response.json({ subscription_id: id }, { status: 201 }))
