@@ -1,4 +1,5 @@
-/** The names of what can be subscribed to, and of what is known to be delivered. */
+/** What can be subscribed to, and what is known to be delivered. A new documented type, and its payload, is added here. */
+import * as z from 'zod'
 
 /** The types that a subscription can ask for (docs/service.md, Notification types). */
 export const notificationTypes = ['behavioral', 'call-score', 'conversation-ai'] as const
@@ -36,6 +37,39 @@ export const documentedNotificationTypes = {
  * normal: see {@link documentedNotificationTypes}.
  */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
+
+/** Any integer. Not `z.int()`, which refuses integers beyond 2^53: the service is free to send those. */
+export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
+
+/** The documented payloads, each with a sample (docs/service.md, Resources). */
+export const documentedPayloads = {
+  lowEnergyAgentOpened: {
+    schema: z.looseObject({
+      /** The call. */
+      callId: z.string(),
+      /** The user (agent) that the notification is about. */
+      username: z.string(),
+      /** An integer of any sign, in no documented unit. */
+      bTime: integer,
+      /** An integer of any sign, in no documented unit. */
+      nTime: integer,
+      /** An integer of any sign. */
+      idx: integer,
+    }),
+    sample: { callId: 'call-1', username: 'alice', bTime: 21_648, nTime: 35_912, idx: 0 },
+  },
+} as const
+
+/** A documented value of `notification.type` whose payload is documented, too. */
+export type TypeWithDocumentedPayload = keyof typeof documentedPayloads
+
+/** The schema and a sample of the payload of a type, if they are documented. */
+export function documentedPayloadOf(
+  type: string,
+): (typeof documentedPayloads)[TypeWithDocumentedPayload] | undefined {
+  // A scan, because a type may be called `__proto__`.
+  return Object.entries(documentedPayloads).find(([name]) => name === type)?.[1]
+}
 
 /** The type to subscribe to for a documented value of `notification.type`. */
 export function typeThatBrings(delivered: unknown): NotificationType | undefined {

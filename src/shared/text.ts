@@ -24,13 +24,12 @@ export function wholeMessageOf(thrown: unknown): string {
 }
 
 /**
- * The largest share of a name that may differ: enough for a missing `Opened`, `Closed` or unit, not for another
- * word.
+ * The name that is nearest to a text, in upper or lower case, if it is near enough to be meant.
+ *
+ * @param farthest - the largest share of a name that may differ. By default enough for a missing `Opened`, `Closed` or
+ * unit, not for another word
  */
-const farthest = 0.4
-
-/** The name that is nearest to a text, in upper or lower case, if it is near enough to be meant. */
-export function nearestName(text: string, names: readonly string[]): string | undefined {
+export function nearestName(text: string, names: readonly string[], farthest = 0.4): string | undefined {
   const [nearest] = names
     .filter((name) => Math.abs(name.length - text.length) <= farthest * name.length)
     .map((name) => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))

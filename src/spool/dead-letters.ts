@@ -1,6 +1,6 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { type Issue, SpoolError } from '../errors.js'
-import { isBytes } from '../webhooks/body.js'
+import { isBytes } from '../webhooks/parse.js'
 import type { SpoolFolder } from './folder.js'
 import { contentOf, type FileFields, fileOf, jsonOf, nameOf, receivedAtOf, roomOf } from './format.js'
 import type { SpoolReports } from './spool-options.js'

@@ -1,9 +1,10 @@
-/** Reads the body of a callback from web streams, and decompresses it. Streams of Node.js: see node.ts. */
-import type { Issue } from '../errors.js'
-import { BoundedBytes } from '../shared/bounded-bytes.js'
+/** Reads the body of a callback from a server of Node.js or a web stream, up to a limit, and decompresses it. */
+import type { InvalidDeliveryError } from '../errors.js'
+import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { messageOf } from '../shared/text.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import type { RequestHeaders } from './headers.js'
+import { invalidDelivery, unusableBody } from './parse.js'
 
 /** How long a body may take to arrive, in milliseconds, so that a sender that stops half way is given up. */
 export const bodyTimeoutMs = 10_000
@@ -20,21 +21,13 @@ export type BodyRead<Body = unknown> =
 /** A body that did not arrive wholly, or cannot be decoded. */
 export interface UnreadableBody {
   readonly kind: 'unreadable'
-  readonly issues: readonly Issue[]
-  /** What was thrown, if something was. */
-  readonly cause: unknown
-  /** What there is of the body. */
-  readonly body: unknown
+  /** Has what there is of the body. */
+  readonly error: InvalidDeliveryError
 }
 
 /** @param problem - the rest of a sentence that begins with "the body" */
 export function unreadableBody(problem: string, body: unknown, cause?: unknown): UnreadableBody {
-  return { kind: 'unreadable', issues: [{ path: [], message: `the body ${problem}` }], cause, body }
-}
-
-/** A body that took longer than {@link bodyTimeoutMs}. */
-export function lateBody(body: unknown): UnreadableBody {
-  return unreadableBody(`did not arrive within ${bodyTimeoutMs} ms`, body)
+  return { kind: 'unreadable', error: unusableBody(problem, body, cause) }
 }
 
 /** A body that threw when it was read: a stream, or an object whose getters throw. */
@@ -42,66 +35,46 @@ export function failedBody(thrown: unknown, body: unknown): UnreadableBody {
   return unreadableBody(`cannot be read (${messageOf(thrown)})`, body, thrown)
 }
 
-type Bytes = NonNullable<Parameters<InstanceType<typeof TextDecoder>['decode']>[0]>
-
-/** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
-export function isBytes(body: unknown): body is Bytes {
-  return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
-}
-
-/** Limits a body that something else has read, such as a body parser. */
-export function withinLimit(read: BodyRead, maxBytes: number): BodyRead {
-  if (read.kind !== 'body') return read
-  try {
-    return isLarger(read.body, maxBytes) ? { kind: 'too-large' } : read
-  } catch (thrown) {
-    // The body is a `Proxy` that throws even when its kind is asked for.
-    return failedBody(thrown, read.body)
-  }
-}
-
-/** Whether a body is larger than `maxBytes`. An object that was parsed before has no size. */
-function isLarger(body: unknown, maxBytes: number): boolean {
-  if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
-  // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
-  return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
-}
-
 /**
- * Reads a stream up to `maxBytes`, for a limited time, and cancels the stream beyond either limit.
+ * Reads pieces up to `maxBytes`, for a limited time. Never rejects.
  *
- * @throws if something else is reading the stream
+ * @param problemOf - what it means that the pieces throw: the rest of a sentence that begins with "the body"
  */
+export async function readPieces(
+  pieces: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  problemOf = (thrown: unknown) => `cannot be read (${messageOf(thrown)})`,
+): Promise<BodyRead<Uint8Array>> {
+  const collected = new BoundedBytes(maxBytes)
+  const reading = readInto(collected, pieces).then(
+    (isComplete): BodyRead<Uint8Array> =>
+      isComplete ? { kind: 'body', body: collected.bytes } : { kind: 'too-large' },
+    (thrown) => unreadableBody(problemOf(thrown), collected.bytes, thrown),
+  )
+  if (await settlesWithin(bodyTimeoutMs, reading)) return reading
+  return unreadableBody(`did not arrive within ${bodyTimeoutMs} ms`, collected.bytes)
+}
+
+/** Reads a web stream as {@link readPieces} does, and cancels what is left of it. Throws if something else reads it. */
 export async function readWebStream(
   stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
 ): Promise<BodyRead<Uint8Array>> {
-  const collected = new BoundedBytes(maxBytes)
-  if (stream === null) return { kind: 'body', body: collected.bytes }
+  if (stream === null) return { kind: 'body', body: new Uint8Array() }
   const reader = stream.getReader()
-  const reading = readInto(collected, reader)
-  const isInTime = await settlesWithin(bodyTimeoutMs, reading)
-  const read = isInTime ? await reading : lateBody(collected.bytes)
+  const read = await readPieces(piecesOf(reader), maxBytes)
   if (read.kind !== 'body') reader.cancel().catch(() => {})
   return read
 }
 
-/** Never rejects. */
-async function readInto(
-  collected: BoundedBytes,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): Promise<BodyRead<Uint8Array>> {
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return { kind: 'body', body: collected.bytes }
-      if (!ArrayBuffer.isView(value)) return unreadableBody('is no stream of bytes', collected.bytes)
-      // Any view on bytes will do, whatever its elements are.
-      const fits = collected.add(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
-      if (!fits) return { kind: 'too-large' }
-    }
-  } catch (thrown) {
-    return failedBody(thrown, collected.bytes)
+/** Not the iterator of the stream, which not every runtime has. */
+async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
+    // Any view on bytes will do, whatever its elements are.
+    yield new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   }
 }
 
@@ -130,7 +103,9 @@ async function decode(encoded: Uint8Array, coding: string, maxBytes: number): Pr
     // Narrows the type only: a body is never in shared memory.
     const content = new Blob([encoded as Uint8Array<ArrayBuffer>]).stream()
     const read = await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
-    return read.kind === 'unreadable' ? { ...read, body: encoded } : read
+    if (read.kind !== 'unreadable') return read
+    const { issues, cause } = read.error
+    return { kind: 'unreadable', error: invalidDelivery(encoded, issues, cause) }
   } catch (thrown) {
     return failedBody(thrown, encoded)
   }

@@ -1,4 +1,5 @@
-/** Handlers: what they get, by the type they are registered for, and whether that type is ever delivered. */
+/** Handlers: what they get, by the type they are registered for, and whether that type is documented. */
+import type { Log } from '../logger.js'
 import {
   type DocumentedNotificationType,
   documentedNotificationTypes,
@@ -40,21 +41,24 @@ export type SuggestedType<Payloads extends PayloadSchemas> =
   | DocumentedNotificationType
   | (keyof Payloads & string)
 
-/** What is known of the type that a handler is registered for. */
-export type HandlerType =
-  | { readonly kind: 'documented' }
-  /** A type to subscribe to: `delivered` are the types of its notifications. */
-  | { readonly kind: 'subscribable'; readonly delivered: readonly string[] }
-  /** Nearly the name of a documented type, and probably misspelt. */
-  | { readonly kind: 'misspelt'; readonly nearest: string }
-  /** May still be delivered: the documentation is not complete. */
-  | { readonly kind: 'undocumented' }
-
-export function classifyHandlerType(type: string): HandlerType {
+/** Logs that a handler is registered for a type that is not documented: the name may be misspelt. */
+export function logUndocumentedType(type: string, log: Log): void {
   const documented: readonly string[] = Object.values(documentedNotificationTypes).flat()
-  if (documented.includes(type)) return { kind: 'documented' }
+  if (documented.includes(type)) return
   const subscribable = notificationTypes.find((name) => name === type)
-  if (subscribable) return { kind: 'subscribable', delivered: documentedNotificationTypes[subscribable] }
-  const nearest = nearestName(type, documented)
-  return nearest === undefined ? { kind: 'undocumented' } : { kind: 'misspelt', nearest }
+  if (subscribable) {
+    const delivered = documentedNotificationTypes[subscribable]
+    log(
+      'warn',
+      { event: 'handler.type-not-delivered', type, delivered },
+      'A handler is registered for a type that is subscribed to, and never delivered. Register it for the types in `delivered`.',
+    )
+  } else {
+    const nearest = nearestName(type, documented, 1)
+    log(
+      'warn',
+      { event: 'handler.type-undocumented', type, nearest },
+      'A handler is registered for a type that is not documented. `nearest` is the documented type with the most similar name.',
+    )
+  }
 }

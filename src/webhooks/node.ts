@@ -1,17 +1,17 @@
 /** A callback route for servers of Node.js. */
-import { BoundedBytes } from '../shared/bounded-bytes.js'
 import {
   type BodyRead,
   bodyTimeoutMs,
   decoded,
   failedBody,
-  isBytes,
-  lateBody,
+  readPieces,
   routeAdvice,
   unreadableBody,
 } from './body.js'
 import { RequestHeaders } from './headers.js'
-import { type CallbackAnswer, coreOf, type DeliveryReceiver, type ReceiverCore } from './receiver.js'
+import { isBytes } from './parse.js'
+import { type AdapterCore, coreOf, type DeliveryReceiver } from './receiver.js'
+import type { CallbackAnswer } from './receiver-core.js'
 import type { PayloadSchemas } from './schemas.js'
 
 /**
@@ -50,12 +50,10 @@ export interface NodeRequest {
   pause?(): unknown
   /** Takes what has arrived of the body, or `null`. Platforms without a server may have requests without it. */
   read?(): Uint8Array | string | null
-  /** A part of the body arrived. */
-  on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
-  /** The body or the connection has ended. */
-  on(event: 'end' | 'close', listener: () => void): unknown
-  /** The connection broke. */
-  on(event: 'error', listener: (error: Error) => void): unknown
+  /** The parts of the body as they arrive. */
+  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array | string>
+  /** The connection has ended. */
+  on(event: 'close', listener: () => void): unknown
   /** Reads on without listening: the rest of the body is dropped. */
   resume(): unknown
   /** Ends the connection. */
@@ -103,7 +101,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
 }
 
 async function handleNodeRequest(
-  core: ReceiverCore,
+  core: AdapterCore,
   request: NodeRequest,
   response: NodeResponse,
 ): Promise<void> {
@@ -171,8 +169,9 @@ function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
     const wasRead = request.readableDidRead || request.readableEnded
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (!wasRead && isEmpty(body)) return undefined
-    if (body === undefined)
+    if (body === undefined) {
       return unreadableBody(`was read before the receiver, and req.body is missing: ${routeAdvice}`, body)
+    }
     return { kind: 'body', body }
   } catch (thrown) {
     // On some platforms `request.body` is a getter that parses, and throws.
@@ -195,63 +194,36 @@ async function readNodeStream(
   maxBytes: number,
   declaredBytes: number | undefined,
 ): Promise<BodyRead<Uint8Array>> {
-  const collected = new BoundedBytes(maxBytes)
+  let first: Uint8Array = nothing
+  // Usually the body arrives with its head. An iterator would take half as long as all the rest of a callback.
   if (declaredBytes !== undefined) {
     // Paused, so that no chunk goes to another listener before it is read here.
     request.pause?.()
     // Read now: Node.js drops an unread body as soon as anything answers the request.
-    takeWhatIsThere(request, collected)
-    // Usually the body arrives with its head, and is complete one microtask later.
-    await undefined
-    takeWhatIsThere(request, collected)
-    if (collected.size === declaredBytes) return { kind: 'body', body: collected.bytes }
+    first = bytesOf(request.read?.(), request)
+    if (first === nothing) {
+      await undefined
+      first = bytesOf(request.read?.(), request)
+    }
+    if (first.byteLength === declaredBytes) return { kind: 'body', body: first }
   }
-  return readRest(request, collected, declaredBytes)
+  const read = await readPieces(piecesOf(request, first), maxBytes, () => 'broke off with the connection')
+  // What is left is read and dropped: a sender that only writes would not see the answer.
+  if (read.kind !== 'body') request.resume()
+  return read
 }
 
-function takeWhatIsThere(request: NodeRequest, collected: BoundedBytes): void {
-  const chunk = request.read?.() ?? ''
-  if (chunk.length > 0) collected.add(bytesOf(chunk, request))
-}
+const nothing = new Uint8Array()
 
-/** Reads on by listeners: an async iterator would destroy the request when it ends early. */
-function readRest(
-  request: NodeRequest,
-  collected: BoundedBytes,
-  declaredBytes: number | undefined,
-): Promise<BodyRead<Uint8Array>> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => finish(lateBody(collected.bytes)), bodyTimeoutMs)
-
-    /** Settles the promise: only the first call counts. */
-    function finish(read: BodyRead<Uint8Array>): void {
-      clearTimeout(timer)
-      resolve(read)
-    }
-    function finishWhole(): void {
-      finish({ kind: 'body', body: collected.bytes })
-    }
-    function breakOff(cause?: Error): void {
-      finish(unreadableBody('broke off with the connection', collected.bytes, cause))
-    }
-
-    request.on('data', (chunk) => {
-      if (!collected.add(bytesOf(chunk, request))) finish({ kind: 'too-large' })
-      else if (collected.size === declaredBytes) finishWhole()
-    })
-    request.on('end', finishWhole)
-    request.on('error', breakOff)
-    // Every request emits `close` in the end, also one whose body is complete.
-    request.on('close', breakOff)
-    // A middleware that ran before may have paused the stream.
-    request.resume()
-    if (request.readableEnded) finishWhole()
-    else if (request.destroyed) breakOff()
-  })
+async function* piecesOf(request: NodeRequest, first: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield first
+  // Otherwise the request would be destroyed when the body is too large, and could not be answered.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield bytesOf(chunk, request)
 }
 
 /** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
-function bytesOf(chunk: Uint8Array | string, request: NodeRequest): Uint8Array {
+function bytesOf(chunk: Uint8Array | string | null | undefined, request: NodeRequest): Uint8Array {
+  if (typeof chunk !== 'string') return chunk ?? nothing
   // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
-  return typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding as BufferEncoding) : chunk
+  return Buffer.from(chunk, request.readableEncoding as BufferEncoding)
 }

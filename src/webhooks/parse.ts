@@ -1,23 +1,16 @@
 /** Callback bodies in, typed deliveries out (docs/service.md, Delivery). */
 import * as z from 'zod'
 import { ConfigurationError, InvalidDeliveryError, type Issue } from '../errors.js'
-import { parseJsonText } from '../shared/json.js'
-import { messageOf } from '../shared/text.js'
+import { documentedPayloads } from '../notification-types.js'
+import { messageOf, wholeMessageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages, validate } from '../shared/validation.js'
-import { isBytes } from './body.js'
-import {
-  anyDeliverySchema,
-  type Delivery,
-  documentedType,
-  lowEnergyAgentOpenedPayloadSchema,
-  type NoPayloadSchemas,
-  type PayloadSchemas,
-} from './schemas.js'
+import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
 /** What {@link createDeliveryParser} needs. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   /**
-   * Synchronous zod schemas (zod 4, classic or mini) by `notification.type`. What a schema returns becomes
+   * Synchronous schemas by `notification.type`, of any library that implements Standard Schema
+   * (https://standardschema.dev), such as zod, valibot and arktype. What a schema returns becomes
    * `notification.payload`. A schema for `lowEnergyAgentOpened` replaces the documented one. Transforms and
    * refinements may run twice on a payload that is refused.
    */
@@ -55,7 +48,7 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
  * Makes a parser that also knows the payloads of further notification types: only that of `lowEnergyAgentOpened` is
  * documented (docs/service.md, Resources), and for every other type the payload is any object.
  *
- * @throws `ConfigurationError` if `payloads` is not an object of zod 4 schemas, or another option is given
+ * @throws `ConfigurationError` if `payloads` is not an object of synchronous schemas, or another option is given
  *
  * @example
  * ```ts
@@ -79,39 +72,86 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
 
 /** The schema of the option `payloads`. Made when options are checked: parsing alone does not pay for it. */
 export function payloadsSchema() {
-  return z.record(
-    z.string(),
-    z.custom(isZodSchema, 'must be a zod 4 schema'),
-    'must be an object of zod schemas by notification type',
-  )
+  const schema = z.unknown().superRefine((value, context) => {
+    const message = schemaProblem(value)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+  return z.record(z.string(), schema, 'must be an object of schemas by notification type')
 }
 
-/**
- * By zod 4's own mark, which classic and mini share and zod 3 does not have. Not by `instanceof`, because the user's zod
- * may be another copy.
- */
-function isZodSchema(value: unknown): boolean {
-  return typeof Object(value)._zod?.run === 'function'
+function schemaProblem(value: unknown): string | undefined {
+  const schema = Object(value)
+  if (typeof schema['~standard']?.validate !== 'function') {
+    return 'must be a Standard Schema, such as one of zod, valibot or arktype'
+  }
+  return isKnownAsAsynchronous(schema)
+    ? 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
+    : undefined
 }
 
-/** Reads one value, or throws a {@link Failure}. */
-type Reader<T = unknown> = (value: unknown) => T
+/** Not every library says so beforehand: see {@link readerOf}. */
+function isKnownAsAsynchronous(schema: PayloadSchemas[string]): boolean {
+  // Valibot's mark.
+  if ('async' in schema && schema.async === true) return true
+  try {
+    if (isZodSchema(schema)) z.compile(schema, { strict: true })
+    return false
+  } catch (error) {
+    return error instanceof z.ZodCompileAsyncError
+  }
+}
+
+/** By the mark of zod 4, classic and mini. Not by `instanceof`, because the user's zod may be another copy. */
+function isZodSchema(schema: object): schema is z.core.$ZodType {
+  return '_zod' in schema && typeof Object(schema._zod).run === 'function'
+}
+
+/** Reads payloads of one type. */
+interface PayloadReader {
+  readonly type: string
+  readonly read: (payload: unknown) => PayloadResult
+}
+
+type PayloadResult =
+  | { readonly payload: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[]; readonly cause?: unknown }
 
 /** The path of payloads in a body. */
 const payloadPath = ['notification', 'payload']
 
-const readAnyDelivery = validatingReader(anyDeliverySchema)
-const readDocumentedPayload = validatingReader(lowEnergyAgentOpenedPayloadSchema, payloadPath)
+const issuesOfDelivery = checkOf(anyDeliverySchema)
+
+const documentedReaders = Object.entries(documentedPayloads).map(([type, { schema }]): PayloadReader => {
+  const issuesOfPayload = checkOf(schema, payloadPath)
+  return {
+    type,
+    read(payload) {
+      const issues = issuesOfPayload(payload)
+      return issues === undefined ? { payload } : { issues }
+    },
+  }
+})
 
 function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
   const payloadReaders = [
-    ...Object.entries(payloads).map(([type, schema]) => ({ type, read: transformingReader(type, schema) })),
-    { type: documentedType, read: readDocumentedPayload },
+    ...Object.entries(payloads).map(([type, schema]) => ({ type, read: readerOf(type, schema) })),
+    ...documentedReaders,
   ]
 
-  function parse(body: unknown) {
+  function safeParse(body: unknown): DeliveryResult {
     try {
-      const delivery = readAnyDelivery(valueOfBody(body))
+      const value = valueOfBody(body)
+      const issues = issuesOfDelivery(value)
+      if (issues) {
+        const mistake = mistakeIn(body)
+        const error =
+          mistake === undefined
+            ? invalidDelivery(body, issues)
+            : invalidDelivery(body, [{ path: [], message: mistake }])
+        return { success: false, error }
+      }
+      // What is left of it is checked below.
+      const delivery = value as Delivery
       const { subscriptionId, notification } = delivery
       const { id, time, ver, type, payload } = notification
       // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
@@ -119,30 +159,30 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
       for (const reader of payloadReaders) {
         if (reader.type !== type) continue
         const result = reader.read(payload)
-        if (result === payload) break
+        if (result.issues)
+          return { success: false, error: invalidDelivery(body, result.issues, result.cause) }
+        if (result.payload === payload) break
         // A copy, because the delivery may be an object of the caller's. The fields are also named one by one, because
         // a spread leaves out those that come from a prototype's getter.
-        const copy = { ...notification, id, time, ver, type, payload: result }
-        return { ...delivery, subscriptionId, notification: copy }
+        const copy = { ...notification, id, time, ver, type, payload: result.payload }
+        return { success: true, data: { ...delivery, subscriptionId, notification: copy as never } }
       }
-      return delivery
+      return { success: true, data: delivery }
     } catch (thrown) {
-      throw unreadableDelivery(body, thrown)
+      return { success: false, error: unreadableDelivery(body, thrown) }
     }
   }
 
   const parser = {
-    parse,
-    safeParse(body: unknown) {
-      try {
-        return { success: true, data: parse(body) }
-      } catch (error) {
-        return { success: false, error }
-      }
+    safeParse,
+    parse(body: unknown): Delivery {
+      const { data, error } = safeParse(body)
+      if (error) throw error
+      return data
     },
   }
   // Every payload goes through the reader of its type, which is what the type parameter states.
-  return parser as DeliveryParser<Payloads>
+  return parser as unknown as DeliveryParser<Payloads>
 }
 
 /** The parser that knows the documented payload and no others. */
@@ -176,110 +216,126 @@ const byteOrderMark = '\uFEFF'
 // `ignoreBOM` keeps the byte order mark, which `valueOfText` leaves out.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The JSON value in text or bytes; a value that was parsed before is returned as it is. */
+type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
+
+/** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
+export function isBytes(body: unknown): body is Bytes {
+  try {
+    return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
+  } catch {
+    // A `Proxy` throws even when its kind is asked for.
+    return false
+  }
+}
+
+/** Whether a body is larger than `maxBytes`. An object that was parsed before has no size. */
+export function isLarger(body: unknown, maxBytes: number): boolean {
+  if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
+  // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
+  return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
+}
+
+/**
+ * The JSON value in text or bytes; a value that was parsed before is returned as it is.
+ *
+ * @throws `SyntaxError` for text or bytes without one. Its message is the rest of a sentence that begins with "the body",
+ * and quotes nothing of it
+ */
 export function valueOfBody(body: unknown): unknown {
   if (typeof body === 'string') return valueOfText(body)
-  if (!isBytes(body)) return body
-  let text: string
+  return isBytes(body) ? valueOfText(textOf(body)) : body
+}
+
+function textOf(bytes: Bytes): string {
   try {
-    text = utf8.decode(body)
-  } catch (error) {
-    throw Failure.ofBody('is not UTF-8', error)
+    return utf8.decode(bytes)
+  } catch {
+    throw new SyntaxError('is not UTF-8')
   }
-  return valueOfText(text)
 }
 
 function valueOfText(text: string): unknown {
   try {
-    return parseJsonText(text)
+    return JSON.parse(text)
   } catch (error) {
     // A byte order mark is looked for only now, because hardly any body begins with one.
     if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
-    // Engines quote a few characters around the fault and, some of them, its position.
-    throw Failure.ofBody(text.trim() ? `is not JSON (${messageOf(error)})` : 'is empty', error)
+    if (text.trim() === '') throw new SyntaxError('is empty')
+    // Engines quote a few characters around the fault, and some of them name its position.
+    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
+    throw new SyntaxError(where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`)
   }
 }
 
 /**
- * Makes a reader from a schema of this package: synchronous and without transforms, so that the value itself is the
+ * Makes a check from a schema of this package: synchronous and without transforms, so that the value itself is the
  * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
  */
-function validatingReader<Schema extends z.core.$ZodType>(
-  schema: Schema,
-  path?: readonly string[],
-): Reader<z.input<Schema>> {
-  let compiled: Schema | undefined
+function checkOf(schema: z.core.$ZodType, path?: readonly string[]): (value: unknown) => Issue[] | undefined {
+  let compiled: z.core.$ZodType | undefined
   return (value) => {
     compiled ??= z.compile(schema)
     const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value, ownMessages).error
-    if (error) throw new Failure(issuesOf(error, path))
-    return value as z.input<Schema>
+    return error && issuesOf(error, path)
   }
 }
 
 /** Makes a reader from a user's schema for the payload of `type`: the schema's output is the result. */
-function transformingReader(type: string, schema: z.core.$ZodType): Reader {
-  let compiled: z.core.$ZodType | undefined
+function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader['read'] {
+  const read = isZodSchema(schema) ? zodReader(schema) : standardReader(schema)
   return (payload) => {
-    let result: z.core.util.SafeParseResult<unknown>
     try {
-      compiled ??= compiledIfPossible(schema)
-      result = z.safeParse(compiled, payload, ownMessages)
+      return read(payload)
     } catch (cause) {
       const message = `the schema for "${type}" is asynchronous or failed (${messageOf(cause)})`
-      throw new Failure([{ path: payloadPath, message }], cause)
+      return { issues: [{ path: payloadPath, message }], cause }
     }
-    if (result.error) throw new Failure(issuesOf(result.error, payloadPath))
-    return result.data
   }
 }
 
-/** @throws for a schema with an async function, which must never run, because nothing would handle its rejection */
-function compiledIfPossible(schema: z.core.$ZodType): z.core.$ZodType {
-  try {
-    return z.compile(schema, { strict: true })
-  } catch (error) {
-    if (error instanceof z.ZodCompileAsyncError) throw error
-    return schema
+/** Not by the standard: with that, zod answers what a transform throws with a promise, as if it were asynchronous. */
+function zodReader(schema: z.core.$ZodType): PayloadReader['read'] {
+  let compiled: z.core.$ZodType | undefined
+  return (payload) => {
+    compiled ??= z.compile(schema)
+    const { data, error } = z.safeParse(compiled, payload, ownMessages)
+    return error ? { issues: issuesOf(error, payloadPath) } : { payload: data }
   }
 }
 
-/** Why a body is no delivery: thrown by the steps of parsing. Without a stack, because it never leaves this module. */
-class Failure {
-  readonly issues: readonly Issue[]
-  /** What was thrown, if something was. */
-  readonly cause: unknown
-  readonly #isFailure = true
-
-  constructor(issues: readonly Issue[], cause?: unknown) {
-    this.issues = issues
-    this.cause = cause
-  }
-
-  /** @param problem - the rest of a sentence that begins with "the body" */
-  static ofBody(problem: string, cause?: unknown): Failure {
-    return new Failure([{ path: [], message: `the body ${problem}` }], cause)
-  }
-
-  /** The failure that was thrown; or a new one about anything else that was thrown, by an object whose getters throw. */
-  static of(thrown: unknown): Failure {
-    // Not `instanceof`, which a thrown proxy could make throw once more.
-    if (Object(thrown) === thrown && #isFailure in (thrown as object)) return thrown as Failure
-    return Failure.ofBody(`cannot be read (${messageOf(thrown)})`, thrown)
+function standardReader(schema: PayloadSchemas[string]): PayloadReader['read'] {
+  return (payload) => {
+    const result = schema['~standard'].validate(payload)
+    if ('then' in result) {
+      result.catch(() => {})
+      throw new TypeError('it returned a promise')
+    }
+    if (!result.issues) return { payload: result.value }
+    const issues = result.issues.map(({ message, path = [] }) => ({
+      path: [...payloadPath, ...path.map((key) => (typeof key === 'object' ? key.key : key))],
+      message,
+    }))
+    return { issues }
   }
 }
 
-/** The error for a body whose reading threw. */
+/** The error for a body whose reading threw {@link valueOfBody}'s error, or that of an object's getter. */
 export function unreadableDelivery(body: unknown, thrown: unknown): InvalidDeliveryError {
-  const { issues, cause } = Failure.of(thrown)
-  return invalidDelivery(body, issuesOfMistake(body) ?? issues, cause)
+  const message = messageOf(thrown)
+  const isText = typeof body === 'string' || isBytes(body)
+  return isText ? unusableBody(message, body) : unusableBody(`cannot be read (${message})`, body, thrown)
+}
+
+/** @param problem - the rest of a sentence that begins with "the body" */
+export function unusableBody(problem: string, body: unknown, cause?: unknown): InvalidDeliveryError {
+  return invalidDelivery(body, [{ path: [], message: `the body ${problem}` }], cause)
 }
 
 /** The error for a body that is no delivery. Its message is short, however big or odd the body is. */
 export function invalidDelivery(
   body: unknown,
   issues: readonly Issue[],
-  cause: unknown,
+  cause?: unknown,
 ): InvalidDeliveryError {
   return new InvalidDeliveryError(
     `Not a notification delivery: ${formatIssues(issues)}. The body is in error.body.`,
@@ -289,11 +345,6 @@ export function invalidDelivery(
 }
 
 /** Advice for values that are often passed by mistake instead of a body. */
-function issuesOfMistake(body: unknown): readonly Issue[] | undefined {
-  const message = mistakeIn(body)
-  return message === undefined ? undefined : [{ path: [], message }]
-}
-
 function mistakeIn(body: unknown): string | undefined {
   if (body === undefined) return 'the body is undefined (did a body parser run, for this content type?)'
   try {
@@ -301,7 +352,7 @@ function mistakeIn(body: unknown): string | undefined {
     if (typeof then === 'function') return 'the body is a promise: pass `await request.text()`'
     if (typeof text === 'function') return 'the body is a Request: pass `await request.text()`'
   } catch {
-    // The getters of the object throw: keep the issue without advice.
+    // The getters of the object throw: there is no advice.
   }
   return undefined
 }

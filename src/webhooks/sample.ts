@@ -1,12 +1,13 @@
 /** Sample deliveries: to test handlers without a server. */
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
-import type { DocumentedNotificationType } from '../notification-types.js'
+import { type DocumentedNotificationType, documentedPayloadOf } from '../notification-types.js'
+import { messageOf } from '../shared/text.js'
 import { validate } from '../shared/validation.js'
 import type { DeliveryContext } from './handlers.js'
 import { RequestHeaders } from './headers.js'
-import { parseDelivery, unreadableDelivery } from './parse.js'
-import { documentedType, type LowEnergyAgentOpenedPayload, type Notification } from './schemas.js'
+import { parseDelivery, unusableBody } from './parse.js'
+import type { Notification } from './schemas.js'
 
 /** What {@link sampleDelivery} replaces in the sample. */
 export interface SampleDeliveryOverrides<Type extends string = string> {
@@ -83,21 +84,13 @@ function jsonOf(delivery: object): string {
   try {
     return JSON.stringify(delivery)
   } catch (thrown) {
-    throw unreadableDelivery(delivery, thrown)
+    throw unusableBody(`cannot be written as JSON (${messageOf(thrown)})`, delivery, thrown)
   }
 }
 
 /** A payload of this type, as the service could send it: a new object. */
 export function samplePayload(type: string): Record<string, unknown> {
-  return type === documentedType ? { ...documentedPayload } : {}
-}
-
-const documentedPayload: LowEnergyAgentOpenedPayload = {
-  callId: 'call-1',
-  username: 'alice',
-  bTime: 21_648,
-  nTime: 35_912,
-  idx: 0,
+  return { ...documentedPayloadOf(type)?.sample }
 }
 
 /** The names alone: what the fields hold is checked with the delivery. */

@@ -6,48 +6,66 @@
  * `notification.type` and new values of `ver` are kept.
  */
 import * as z from 'zod'
-import type { DocumentedNotificationType } from '../notification-types.js'
-
-/** The value of `notification.type` whose payload is documented. */
-export const documentedType = 'lowEnergyAgentOpened'
+import {
+  type DocumentedNotificationType,
+  documentedPayloadOf,
+  documentedPayloads,
+  integer,
+  type TypeWithDocumentedPayload,
+} from '../notification-types.js'
 
 /** Any text. */
 const text = z.string()
 
-/** Any integer. Not `z.int()`, which refuses integers beyond 2^53: the service is free to send those. */
-const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
+type DocumentedShape<Type extends TypeWithDocumentedPayload> =
+  (typeof documentedPayloads)[Type]['schema']['shape']
 
-const payloadSchema = z.looseObject({
-  /** The call. */
-  callId: text,
-  /** The user (agent) that the notification is about. */
-  username: text,
-  /** An integer of any sign, in no documented unit. */
-  bTime: integer,
-  /** An integer of any sign, in no documented unit. */
-  nTime: integer,
-  /** An integer of any sign. */
-  idx: integer,
-})
+/** Fields that a schema does not name are kept, but have no type: with an index signature a misspelt name would compile. */
+type DocumentedPayload<Type extends TypeWithDocumentedPayload> = z.output<
+  z.ZodObject<DocumentedShape<Type>, z.core.$strip>
+>
 
 /**
  * The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). `bTime`, `nTime` and `idx` are
- * integers of any sign, whose unit is not documented. Fields that are not named here are kept, but have no type:
- * with an index signature a misspelt name would compile.
+ * integers of any sign, whose unit is not documented. Fields that are not named here are kept, but have no type.
  */
-export const lowEnergyAgentOpenedPayloadSchema = payloadSchema as z.ZodObject as z.ZodObject<
-  typeof payloadSchema.shape,
-  z.core.$strip
+export const lowEnergyAgentOpenedPayloadSchema = documentedPayloads.lowEnergyAgentOpened
+  .schema as z.ZodObject as z.ZodObject<DocumentedShape<'lowEnergyAgentOpened'>, z.core.$strip>
+
+/**
+ * Payload schemas by `notification.type`, as {@link createDeliveryParser} and `DeliveryReceiver` take them: of any
+ * library that implements Standard Schema (https://standardschema.dev), such as zod, valibot and arktype. The schemas
+ * must be synchronous.
+ */
+export type PayloadSchemas = Readonly<
+  Record<
+    string,
+    {
+      /** The parts of the standard that are used here. */
+      readonly '~standard': {
+        /** Checks a payload. */
+        readonly validate: (payload: unknown) => StandardResult | Promise<StandardResult>
+        /** What TypeScript infers from a schema. */
+        readonly types?: { readonly output: unknown } | undefined
+      }
+    }
+  >
 >
 
-/** Payload schemas by `notification.type`, as {@link createDeliveryParser} and `DeliveryReceiver` take them. */
-export type PayloadSchemas = Readonly<Record<string, z.core.$ZodType>>
+type StandardResult =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+      }[]
+    }
 
 /** No payload schemas besides the documented one. */
 export type NoPayloadSchemas = Readonly<Record<never, never>>
 
 /** The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). */
-export type LowEnergyAgentOpenedPayload = z.output<typeof lowEnergyAgentOpenedPayloadSchema>
+export type LowEnergyAgentOpenedPayload = DocumentedPayload<'lowEnergyAgentOpened'>
 
 /**
  * A notification (docs/service.md, Resources).
@@ -90,13 +108,13 @@ type NotificationOfAnyType<Payloads extends PayloadSchemas> =
  */
 type UndocumentedNotificationType = `<undocumented type: ${string}>`
 
-type TypeWithSchema<Payloads extends PayloadSchemas> = (keyof Payloads & string) | 'lowEnergyAgentOpened'
+type TypeWithSchema<Payloads extends PayloadSchemas> = (keyof Payloads & string) | TypeWithDocumentedPayload
 
-/** A user's schema for the documented type replaces the documented one. */
+/** A user's schema for a type replaces the documented one. */
 type PayloadOf<Type extends string, Payloads extends PayloadSchemas> = Type extends keyof Payloads
-  ? z.output<Payloads[Type]>
-  : Type extends 'lowEnergyAgentOpened'
-    ? LowEnergyAgentOpenedPayload
+  ? NonNullable<Payloads[Type]['~standard']['types']>['output']
+  : Type extends TypeWithDocumentedPayload
+    ? DocumentedPayload<Type>
     : Record<string, unknown>
 
 /** A type and not an interface, so that a user's declaration files can spell out its fields. */
@@ -143,18 +161,19 @@ interface NotificationSchema extends z.ZodObject<typeof anyNotificationSchema.sh
  * {@link lowEnergyAgentOpenedPayloadSchema}, every other type any object.
  */
 export const notificationSchema = anyNotificationSchema
-  .superRefine((notification, context) => {
-    if (notification.type !== documentedType) return
-    const { error } = lowEnergyAgentOpenedPayloadSchema.safeParse(notification.payload)
+  .superRefine(({ type, payload }, context) => {
+    const { error } = documentedPayloadOf(type)?.schema.safeParse(payload) ?? {}
     for (const issue of error?.issues ?? []) {
       context.addIssue({ ...issue, path: ['payload', ...issue.path] })
     }
   })
   .meta({
-    // `z.toJSONSchema` cannot see into a refinement. A getter, so that only that function pays for this schema.
-    get anyOf() {
-      const { $schema: _, ...payload } = z.toJSONSchema(lowEnergyAgentOpenedPayloadSchema)
-      return [{ properties: { type: { not: { const: documentedType } } } }, { properties: { payload } }]
+    // `z.toJSONSchema` cannot see into a refinement. A getter, so that only that function pays for these schemas.
+    get allOf() {
+      return Object.entries(documentedPayloads).map(([type, { schema }]) => {
+        const { $schema: _, ...payload } = z.toJSONSchema(schema)
+        return { anyOf: [{ properties: { type: { not: { const: type } } } }, { properties: { payload } }] }
+      })
     },
     // The refinement proves which payload goes with which type; zod has no way to say so in types.
   }) as z.ZodType as NotificationSchema

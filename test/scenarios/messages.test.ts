@@ -223,8 +223,8 @@ test('messages about the options of a receiver and of a parser', async () => {
       "a misspelt option of a web route": "The callback route cannot work: there is no \`waituntil\` (did you mean \`waitUntil\`?).",
       "a misspelt option of drain": "The delivery receiver cannot work: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "a parser with a misspelt option": "The delivery parser cannot work: there is no \`payload\` (did you mean \`payloads\`?).",
-      "a parser with something else": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a zod 4 schema.",
-      "a parser without schemas": "The delivery parser cannot work: \`payloads\` is missing: it must be an object of zod schemas by notification type.",
+      "a parser with something else": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a Standard Schema, such as one of zod, valibot or arktype.",
+      "a parser without schemas": "The delivery parser cannot work: \`payloads\` is missing: it must be an object of schemas by notification type.",
       "a plugin for Fastify with another option": "The callback route cannot work: \`path\` is missing: it must be text; there is no \`url\`, only \`path\`.",
       "a plugin for Fastify without options": "The callback route cannot work: an object is needed, not undefined.",
       "a route without a receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
@@ -234,7 +234,7 @@ test('messages about the options of a receiver and of a parser', async () => {
       "limits": "The delivery receiver cannot work: \`ackTimeoutMs\` must be at least 0; \`maxBodyBytes\` must be at least 1.",
       "no options": "The delivery receiver cannot work: \`secrets\` is missing: set \`secrets: { token: "…" }\`, or \`allowUnauthenticated: true\` to accept callbacks from anyone.",
       "no secrets": "The delivery receiver cannot work: \`secrets\` is missing: set \`secrets: { token: "…" }\`, or \`allowUnauthenticated: true\` to accept callbacks from anyone.",
-      "options of the wrong kind": "The delivery receiver cannot work: \`payloads\` must be an object of zod schemas by notification type; \`onInvalid\` must be a function, not text; \`ackTimeoutMs\` must be a number, not text; \`logger\` must be a logger with debug, info, warn and error, or false.",
+      "options of the wrong kind": "The delivery receiver cannot work: \`payloads\` must be an object of schemas by notification type; \`onInvalid\` must be a function, not text; \`ackTimeoutMs\` must be a number, not text; \`logger\` must be a logger with debug, info, warn and error, or false.",
       "secrets, and none needed": "The delivery receiver cannot work: \`secrets\` cannot be given together with \`allowUnauthenticated: true\`: leave one out.",
     }
   `)
@@ -271,7 +271,7 @@ test('messages about a body that is no delivery', async () => {
       "a promise": "Not a notification delivery: the body is a promise: pass \`await request.text()\`. The body is in error.body.",
       "bytes that are not UTF-8": "Not a notification delivery: the body is not UTF-8. The body is in error.body.",
       "fields of the wrong kind": "Not a notification delivery: \`subscriptionId\` must be a number, not text; \`notification.time\` must be an integer; \`notification.ver\` must be text, not a number; \`notification.payload\` is missing: it must be an object. The body is in error.body.",
-      "no JSON": "Not a notification delivery: the body is not JSON (Unexpected token '<', "<html>" is not valid JSON). The body is in error.body.",
+      "no JSON": "Not a notification delivery: the body is not JSON. The body is in error.body.",
       "nothing": "Not a notification delivery: the body is undefined (did a body parser run, for this content type?). The body is in error.body.",
       "nothing but white space": "Not a notification delivery: the body is empty. The body is in error.body.",
       "text in JSON": "Not a notification delivery: an object is needed, not text. The body is in error.body.",

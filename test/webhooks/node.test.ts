@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -9,13 +9,17 @@ import {
   type DeliveryReceiverOptions,
   toNodeHandler,
 } from 'notification-subscriber/webhooks'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { lowEnergyDelivery } from './deliveries.js'
 import { head, openSocket, recordingLogger, recordingOnInvalid, secrets, serverOf } from './support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
+
+// Node.js warns once in a process of a header that HTTP/2 does not have.
+const warn = vi.spyOn(process, 'emitWarning')
+afterAll(() => expect(warn).not.toHaveBeenCalled())
 const withLength = head(`Content-Length: ${delivery.length}`)
 
 /** A server with a receiver that keeps what it gets; `before` stands for a middleware. */
@@ -371,13 +375,13 @@ describe('unusual requests and responses', () => {
   })
 
   /** A request without a connection, and what it is answered with. */
-  function handleAlone(request: EventEmitter & { body?: unknown }, moreHeaders = {}) {
+  function handleAlone(request: Readable & { body?: unknown }, moreHeaders = {}) {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const received: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
     const headers = { token: 'current-secret', ...moreHeaders }
-    toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers, resume() {} }), response)
+    toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers }), response)
     const answered = () => eventually(() => expect(response.end).toHaveBeenCalledOnce())
     return { answered, response, received, errors, problems }
   }
@@ -390,38 +394,23 @@ describe('unusual requests and responses', () => {
   ])(
     'one with %s and a stream that is never read, as platforms without a server make them',
     async (_, body) => {
-      const { answered, response, received } = handleAlone(Object.assign(new EventEmitter(), { body }))
+      const { answered, response, received } = handleAlone(Object.assign(new PassThrough(), { body }))
       await answered()
       expect([response.statusCode, received.length]).toEqual([204, 1])
     },
   )
 
   test('one that breaks off with an error', async () => {
-    const request = new EventEmitter()
+    const request = new PassThrough()
     const { answered, problems, errors } = handleAlone(request)
-    request.emit('data', Buffer.from('{'))
+    request.write('{')
+    await new Promise(setImmediate)
     const reset = new Error('reset')
-    request.emit('error', reset)
+    request.destroy(reset)
     await answered()
     expect(problems()).toEqual(['the body broke off with the connection'])
     expect(errors[0]?.cause).toBe(reset)
-  })
-
-  test('one that goes on when its body is over, or too large, is answered once', async () => {
-    for (const pieces of [[Buffer.alloc(2 ** 20 + 1)], [Buffer.from(delivery), 'end']]) {
-      const request = new EventEmitter()
-      const { answered, response } = handleAlone(request)
-      for (const piece of pieces) {
-        if (typeof piece === 'string') request.emit(piece)
-        else request.emit('data', piece)
-      }
-      for (const event of ['data', 'data', 'end', 'close', 'error'] as const) {
-        request.emit(event, event === 'data' ? Buffer.alloc(2 ** 20 + 1) : undefined)
-      }
-      await answered()
-      await new Promise(setImmediate)
-      expect(response.end).toHaveBeenCalledOnce()
-    }
+    expect(errors[0]?.bodyText).toBe('{')
   })
 
   test('one of HTTP/1 whose body of declared length is there at once needs no timer', async () => {
@@ -436,11 +425,11 @@ describe('unusual requests and responses', () => {
   })
 
   test('one that closes without an error, or was destroyed before', async () => {
-    const closing = new EventEmitter()
+    const closing = new PassThrough()
     const closed = handleAlone(closing)
     await sleep(1)
-    closing.emit('close')
-    const destroyed = handleAlone(Object.assign(new EventEmitter(), { destroyed: true }))
+    closing.destroy()
+    const destroyed = handleAlone(new PassThrough().destroy())
     for (const { answered, problems } of [closed, destroyed]) {
       await answered()
       expect(problems()).toEqual(['the body broke off with the connection'])
@@ -461,7 +450,7 @@ describe('unusual requests and responses', () => {
 
   test('a response that throws', async () => {
     const { logger, lines } = recordingLogger()
-    const request = { method: 'PUT', headers: {}, on() {}, resume() {} }
+    const request = Object.assign(new PassThrough(), { method: 'PUT', headers: {} })
     const end = () => {
       throw new Error('broken')
     }
@@ -524,8 +513,10 @@ test.each([
     const stream = client.request({ ':method': 'POST', token: secret })
     const answered = once(stream, 'response').then(([headers]) => headers[':status'])
     const closed = once(stream.resume(), 'close')
+    // Not for ever: a test that fails must end, too.
+    let left = 10_000
     const send = () => {
-      if (!stream.destroyed && !stream.closed) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
+      if (!stream.closed && left-- > 0) stream.write(Buffer.alloc(1_000), () => setImmediate(send))
     }
     send()
     expect(await answered).toBe(status)

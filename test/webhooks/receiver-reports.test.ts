@@ -250,11 +250,52 @@ describe('payloads', () => {
     expect(problems).toEqual([expect.stringContaining('notification.payload.score')])
   })
 
-  test('must be zod schemas', () => {
+  test('must be schemas', () => {
     const construct = (options: object) => () => new DeliveryReceiver({ secrets, ...options })
-    expect(construct({ payloads: { a: () => true } })).toThrow(/`payloads\.a` must be a zod 4 schema/)
+    expect(construct({ payloads: { a: () => true } })).toThrow(/`payloads\.a` must be a Standard Schema/)
     expect(construct({ payloads: [] })).toThrow(
-      /`payloads` must be an object of zod schemas by notification type/,
+      /`payloads` must be an object of schemas by notification type/,
     )
+  })
+})
+
+describe('the log line of a body that is no delivery', () => {
+  const fieldsOf = async (body: unknown) => {
+    const { logger, lines } = recordingLogger()
+    const payloads = {
+      cxScoreUpdated: z.object({ score: z.literal(4, { error: (issue) => `not ${issue.input}` }) }),
+    }
+    const receiver = new DeliveryReceiver({ secrets, logger, payloads })
+    await receiver.handle({ ...post(), body })
+    return lines.filter(({ level }) => level === 'error').map(({ fields }) => fields)
+  }
+
+  test('names type, subscription and notification', async () => {
+    const body = deliveryOf('lowEnergyAgentOpened', { callId: 'secret' })
+    const names = { type: 'lowEnergyAgentOpened', subscriptionId: 4711, notificationId: body.notification.id }
+    for (const form of [body, JSON.stringify(body)]) {
+      expect(await fieldsOf(form)).toMatchObject([{ event: 'delivery.invalid', ...names }])
+      expect(inspect(await fieldsOf(form), { depth: 9 })).not.toContain('secret')
+    }
+  })
+
+  test.each<[string, unknown]>([
+    ['no JSON', '{"type":"secret"'],
+    ['bytes that are no text', Uint8Array.of(0x22, 0xff)],
+    [
+      'names that are none',
+      { subscriptionId: 'secret', notification: { id: ['secret'], type: { a: 'secret' } } },
+    ],
+    ['no notification', { notification: 'secret' }],
+    ['a schema of the user’s, which quotes', deliveryOf('cxScoreUpdated', { score: 'secret' })],
+  ])('quotes nothing of %s', async (_, body) => {
+    const lines = await fieldsOf(body)
+    expect(lines).toMatchObject([{ event: 'delivery.invalid', reason: expect.any(String) }])
+    expect(inspect(lines, { depth: 9 })).not.toContain('secret')
+  })
+
+  test('has long names cut', async () => {
+    const [fields] = await fieldsOf({ notification: { type: 'x'.repeat(1_000) } })
+    expect(fields).toMatchObject({ type: `${'x'.repeat(100)}…` })
   })
 })

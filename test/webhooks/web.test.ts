@@ -73,7 +73,7 @@ describe('toWebHandler', () => {
   test.each<[string, () => Request, string]>([
     ['no body', () => post(null), 'the body is empty'],
     ['a broken stream', () => post(brokenStream()), 'the body cannot be read (reset)'],
-    ['a stream of text', () => post(streamOf('text')), 'the body is no stream of bytes'],
+    ['a stream of text', () => post(streamOf('text')), 'the body cannot be read (it is no stream of bytes)'],
     [
       'a request of another make, whose body cannot be asked for',
       () =>
