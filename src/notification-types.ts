@@ -45,16 +45,11 @@ export const integer = z.number().refine(Number.isInteger, 'must be an integer')
 export const documentedPayloads = {
   lowEnergyAgentOpened: {
     schema: z.looseObject({
-      /** The call. */
-      callId: z.string(),
-      /** The user (agent) that the notification is about. */
-      username: z.string(),
-      /** An integer of any sign, in no documented unit. */
-      bTime: integer,
-      /** An integer of any sign, in no documented unit. */
-      nTime: integer,
-      /** An integer of any sign. */
-      idx: integer,
+      callId: z.string().describe('The call.'),
+      username: z.string().describe('The user (agent) that the notification is about.'),
+      bTime: integer.describe('An integer of any sign; no unit is documented.'),
+      nTime: integer.describe('An integer of any sign; no unit is documented.'),
+      idx: integer.describe('An integer of any sign.'),
     }),
     sample: { callId: 'call-1', username: 'alice', bTime: 21_648, nTime: 35_912, idx: 0 },
   },

@@ -13,7 +13,6 @@ export interface JsonSchema {
 /** The body of a callback (docs/service.md, Resources), with the payload of `lowEnergyAgentOpened` where that is the type. */
 export function deliveryJsonSchema(): JsonSchema {
   const notification = '/properties/notification'
-  const payload = `${notification}/anyOf/1/properties/payload`
   const schema = described(z.toJSONSchema(deliverySchema), {
     '/properties/subscriptionId': 'Identifier of the subscription that the notification belongs to.',
     [notification]: 'The notification.',
@@ -24,12 +23,6 @@ export function deliveryJsonSchema(): JsonSchema {
     [`${notification}/properties/type`]:
       'Kind of notification, e.g. lowEnergyAgentOpened. A value that is documented nowhere is normal.',
     [`${notification}/properties/payload`]: 'Content that depends on the type.',
-    [payload]: 'The payload of the type lowEnergyAgentOpened.',
-    [`${payload}/properties/callId`]: 'The call.',
-    [`${payload}/properties/username`]: 'The user (agent) that the notification is about.',
-    [`${payload}/properties/bTime`]: 'An integer of any sign; no unit is documented.',
-    [`${payload}/properties/nTime`]: 'An integer of any sign; no unit is documented.',
-    [`${payload}/properties/idx`]: 'An integer of any sign.',
   })
   const { $schema, ...rest } = schema
   return {

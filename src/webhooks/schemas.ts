@@ -171,7 +171,8 @@ export const notificationSchema = anyNotificationSchema
     // `z.toJSONSchema` cannot see into a refinement. A getter, so that only that function pays for these schemas.
     get allOf() {
       return Object.entries(documentedPayloads).map(([type, { schema }]) => {
-        const { $schema: _, ...payload } = z.toJSONSchema(schema)
+        const { $schema: _, ...fields } = z.toJSONSchema(schema)
+        const payload = { ...fields, description: `The payload of the type ${type}.` }
         return { anyOf: [{ properties: { type: { not: { const: type } } } }, { properties: { payload } }] }
       })
     },

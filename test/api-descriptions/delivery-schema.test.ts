@@ -96,10 +96,11 @@ type Field = [name: string, schema: { description?: unknown }]
 function* fieldsIn(value: unknown): Generator<Field> {
   if (Array.isArray(value)) for (const item of value) yield* fieldsIn(item)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return
-  const { properties = {}, anyOf }: { properties?: object; anyOf?: unknown } = value
+  const { properties = {}, allOf, anyOf }: { properties?: object; allOf?: unknown; anyOf?: unknown } = value
   for (const [name, field] of Object.entries(properties)) {
     if (!('not' in field)) yield [name, field]
     yield* fieldsIn(field)
   }
+  yield* fieldsIn(allOf)
   yield* fieldsIn(anyOf)
 }
