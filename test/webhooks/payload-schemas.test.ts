@@ -1,0 +1,89 @@
+/** `payloads` takes the schemas of every library that implements Standard Schema (https://standardschema.dev). */
+import { type } from 'arktype'
+import {
+  createDeliveryParser,
+  InvalidDeliveryError,
+  type PayloadSchemas,
+} from 'notification-subscriber/webhooks'
+import * as v from 'valibot'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import * as z from 'zod'
+import * as mini from 'zod/mini'
+import { z as z3 } from 'zod3'
+import { deliveryOf } from './deliveries.js'
+
+const payloads = {
+  zod: z.object({ scores: z.array(z.string().transform(Number)) }),
+  mini: mini.object({ scores: mini.array(mini.pipe(mini.string(), mini.transform(Number))) }),
+  zod3: z3.object({ scores: z3.array(z3.string().transform(Number)) }),
+  valibot: v.object({ scores: v.array(v.pipe(v.string(), v.transform(Number))) }),
+  arktype: type({ scores: type('string').pipe(Number).array() }),
+}
+const { parse, safeParse } = createDeliveryParser({ payloads })
+
+const fail = () => {
+  throw new Error('boom')
+}
+const throwing: Record<keyof typeof payloads, PayloadSchemas[string]> = {
+  zod: z.object({}).transform(fail),
+  mini: mini.pipe(mini.object({}), mini.transform(fail)),
+  zod3: z3.object({}).transform(fail),
+  valibot: v.pipe(v.object({}), v.transform(fail)),
+  arktype: type({}).pipe(fail),
+}
+
+const later = async () => true
+const asynchronous: Record<Exclude<keyof typeof payloads, 'arktype'>, PayloadSchemas[string]> = {
+  zod: z.object({}).refine(later),
+  mini: mini.object({}).check(mini.refine(later)),
+  zod3: z3.object({}).refine(later),
+  valibot: v.pipeAsync(v.object({}), v.checkAsync(later)),
+}
+
+describe.each(Object.keys(payloads) as (keyof typeof payloads)[])('a schema of %s', (name) => {
+  test('gives the payload its output', () => {
+    const { notification } = parse(JSON.stringify(deliveryOf(name, { scores: ['1', '2'] })))
+    expect(notification.payload).toEqual({ scores: [1, 2] })
+  })
+
+  test('that refuses a payload says where, from the root, and why in its own words', () => {
+    const { error } = safeParse(deliveryOf(name, { scores: ['1', true] }))
+    expect(error).toBeInstanceOf(InvalidDeliveryError)
+    expect(error?.issues).toEqual([
+      { path: ['notification', 'payload', 'scores', 1], message: expect.stringMatching(/string|text/) },
+    ])
+  })
+
+  test('that throws is an InvalidDeliveryError', () => {
+    const parser = createDeliveryParser({ payloads: { mine: throwing[name] } })
+    expect(parser.safeParse(deliveryOf('mine', {})).error?.issues).toEqual([
+      {
+        path: ['notification', 'payload'],
+        message: expect.stringMatching(/^the schema for "mine" is asynchronous or failed/),
+      },
+    ])
+  })
+})
+
+test.each(Object.entries(asynchronous))('an asynchronous schema of %s is refused', (_, schema) => {
+  const parseWithIt = () => createDeliveryParser({ payloads: { mine: schema } }).parse(deliveryOf('mine', {}))
+  expect(parseWithIt).toThrow(/synchronous/)
+  expect(parseWithIt).toThrow(
+    expect.objectContaining({ issues: [{ path: expect.any(Array), message: expect.any(String) }] }),
+  )
+})
+
+test('the types of the payloads are those that the libraries infer', () => {
+  const { notification } = parse(deliveryOf('zod', { scores: [] }))
+  switch (notification.type) {
+    case 'zod':
+    case 'mini':
+    case 'zod3':
+    case 'valibot':
+    case 'arktype':
+      expectTypeOf(notification.payload).toEqualTypeOf<{ scores: number[] }>()
+      break
+    default:
+      expectTypeOf(notification.payload).not.toEqualTypeOf<{ scores: number[] }>()
+  }
+})
