@@ -2,7 +2,7 @@
 import type { Auth } from '../auth/authorizer.js'
 import type { CredentialsEncoding } from '../auth/token-request.js'
 import { ConfigurationError, type Issue } from '../errors.js'
-import { type Operation, partsOfRoute, type Routes, routeSchema, routeSpelling } from '../shared/routes.js'
+import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import { certificatesIn, type NotificationClientOptions } from './options.js'
@@ -36,6 +36,11 @@ const variables: Readonly<Record<string, Variable>> = {
   NOTIFICATION_CA_FILE: { option: 'ca' },
 }
 
+/** The variable of a route; its text is spelled as {@link routeSpelling} says. */
+export function routeVariable(operation: Operation): string {
+  return `NOTIFICATION_${operation.toUpperCase()}_ROUTE`
+}
+
 /** Whether the environment has a user name or a password, in place of client credentials. */
 export function isBasic(env: Environment): boolean {
   return Boolean(env.NOTIFICATION_USERNAME || env.NOTIFICATION_PASSWORD)
@@ -58,9 +63,8 @@ export function fromEnvironment<Client>(
   const given: Environment = Object(env)
   const problems = [...missingFrom(given), ...contradictionsIn(given)]
   const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
-  const unsubscribe =
-    routes?.unsubscribe ?? routeOf('unsubscribe', given.NOTIFICATION_UNSUBSCRIBE_ROUTE, problems)
-  const update = routes?.update ?? routeOf('update', given.NOTIFICATION_UPDATE_ROUTE, problems)
+  const unsubscribe = routes?.unsubscribe ?? routeOf('unsubscribe', given, problems)
+  const update = routes?.update ?? routeOf('update', given, problems)
   try {
     const baseUrl = given.NOTIFICATION_BASE_URL ?? ''
     const client = make({
@@ -127,17 +131,14 @@ function authOf(env: Environment): Auth {
 }
 
 /** @param problems - gets one more if the text is no route */
-function routeOf<Name extends Operation>(
-  operation: Name,
-  text: string | undefined,
-  problems: Issue[],
-): Routes[Name] {
+function routeOf(operation: Operation, env: Environment, problems: Issue[]): Route | undefined {
+  const variable = routeVariable(operation)
+  const text = env[variable]
   if (!text) return undefined
   const result = routeSchema(operation).safeParse(partsOfRoute(text), ownMessages)
   if (result.success) return result.data
-  const path = [`NOTIFICATION_${operation.toUpperCase()}_ROUTE`]
   const message = `must be written ${routeSpelling}: ${formatIssues(issuesOf(result.error))}`
-  problems.push({ path, message })
+  problems.push({ path: [variable], message })
   return undefined
 }
 

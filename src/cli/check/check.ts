@@ -1,7 +1,7 @@
 /** `notification-subscriber check`: tries step by step what a subscriber needs. */
 import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
-import { missingFrom } from '../../client/environment.js'
+import { missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import { callbackUrlProblem, headerName, headerValue, urlProblem } from '../../shared/http-syntax.js'
 import { type Command, type CommandContext, contentOf, readFlags, UsageError } from '../command.js'
@@ -9,8 +9,8 @@ import { readPrivateFile, writePrivateFile } from '../private-file.js'
 import { type Interruption, onInterruption } from '../signals.js'
 import type { Terminal } from '../terminal.js'
 import { type CallbackCheck, checkCallback } from './callback.js'
-import { Lifecycle, StatusLog } from './lifecycle.js'
-import { callTimeoutMs, checkService } from './service.js'
+import { Lifecycle } from './lifecycle.js'
+import { callOptions, checkService, routesStep } from './service.js'
 import { type Environment, type Step, skipped } from './step.js'
 
 const defaultCallbackTimeoutMs = 5_000
@@ -18,10 +18,13 @@ const defaultCallbackTimeoutMs = 5_000
 const help = `Usage: notification-subscriber check [flags]
 
 Checks what a subscriber needs: the variables NOTIFICATION_*, DNS and TLS, the token, and whether the service accepts
-it. With --callback-url and --secret also whether your receiver refuses a delivery without its secret and accepts one
-with it. Exit code 1 if a step failed.
+it. Sends nothing that could end or change a subscription. With --callback-url and --secret also whether your receiver
+refuses a delivery without its secret and accepts one with it. Exit code 1 if a step failed.
 
   --dotenv FILE              read the variables from this file; those of the environment come first
+  --unsubscribe-route ROUTE  in place of NOTIFICATION_UNSUBSCRIBE_ROUTE: METHOD PATH [ID_FIELD] [form|json], such as
+                             "POST /api/subscriptions/unsubscribe subscription_id"
+  --update-route ROUTE       in place of NOTIFICATION_UPDATE_ROUTE
   --callback-url URL         your receiver; https:, or http: on loopback
   --secret NAME=@FILE        a header that proves a callback: its name, and the file that holds its value.
                              May be given several times
@@ -29,9 +32,9 @@ with it. Exit code 1 if a step failed.
   --callback-timeout-ms N    how long the receiver may take to answer; default ${defaultCallbackTimeoutMs}
   --json                     one JSON object a line, with the event "step"; the last has the event "result"
 
-With --lifecycle also whether the service behaves as documented: creates subscriptions of one user, a duplicate and an
-overlap among them, recreates, updates and unsubscribes. Ends all of them, also after Ctrl-C. Adds a random
-check=... to the callback URL, so that no other subscription is touched.
+With --lifecycle also whether the service behaves as documented, and has the routes of unsubscribe and update: creates
+subscriptions of one user, a duplicate and an overlap among them, recreates, updates and unsubscribes. Ends all of
+them, also after Ctrl-C. Adds a random check=... to the callback URL, so that no other subscription is touched.
 
   --lifecycle                subscribe and unsubscribe for real; needs --username and --callback-url
   --username U               the user: take one of your own for tests
@@ -42,7 +45,10 @@ export const checkCommand: Command = { help, run }
 
 async function run(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
   const flags = readFlags('check', args, flagTypes)
-  const env = { ...(await variablesIn(flags.dotenv)), ...environment }
+  const env: Record<string, string | undefined> = { ...(await variablesIn(flags.dotenv)), ...environment }
+  for (const operation of ['unsubscribe', 'update'] as const) {
+    env[routeVariable(operation)] = flags[`${operation}-route`] ?? env[routeVariable(operation)]
+  }
   const ca = await readableFile(env.NOTIFICATION_CA_FILE)
   const callback = await callbackOf(flags, ca)
   const plan = lifecycleOf(flags, callback)
@@ -54,6 +60,7 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   for await (const step of checkService(env, ca)) show(step)
   const missing = missingFrom(env)
   const isServiceReached = missing.length === 0 && steps.every(({ outcome }) => outcome !== 'failed')
+  if (plan === undefined && isServiceReached) show(routesStep(env))
   if (callback !== undefined && hasSecrets(callback)) {
     for await (const step of checkCallback(callback)) show(step)
   }
@@ -64,6 +71,7 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
     interruption = await runLifecycle(plan, env, terminal, show)
   }
   const failures = steps.filter(({ outcome }) => outcome === 'failed').length
+  const unknowns = steps.filter(({ outcome }) => outcome === 'unknown').length
   const ok = failures + missing.length === 0
   terminal.event('result', { ok, failed: failures, interrupted: interruption !== undefined })
   if (failures === 0 && missing.length > 0) {
@@ -71,14 +79,21 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
       `Not set: ${missing.map(({ path }) => path.join()).join(', ')}. Set these variables, or name a file that does: --dotenv .env`,
     )
   }
+  if (isServiceReached) {
+    terminal.line("† documented on the service's public developer pages, not in its interface document")
+  }
   terminal.line()
   if (interruption !== undefined) terminal.line(`Interrupted by ${interruption.by}.`)
-  else terminal.line(failures === 0 ? 'No step failed.' : `${failures} of ${steps.length} steps failed.`)
+  else if (failures > 0) terminal.line(`${failures} of ${steps.length} steps failed.`)
+  else
+    terminal.line(unknowns === 0 ? 'No step failed.' : `No step failed; ${unknowns} not shown by this check.`)
   return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
 }
 
 const flagTypes = {
   dotenv: { type: 'string' },
+  'unsubscribe-route': { type: 'string' },
+  'update-route': { type: 'string' },
   'callback-url': { type: 'string' },
   secret: { type: 'string', multiple: true },
   'callback-ca': { type: 'string' },
@@ -89,15 +104,7 @@ const flagTypes = {
   json: { type: 'boolean' },
 } as const
 
-interface Flags {
-  readonly 'callback-url'?: string
-  readonly secret?: readonly string[]
-  readonly 'callback-ca'?: string
-  readonly 'callback-timeout-ms'?: string
-  readonly lifecycle?: boolean
-  readonly username?: string
-  readonly report?: string
-}
+type Flags = ReturnType<typeof readFlags<typeof flagTypes>>
 
 async function variablesIn(file: string | undefined): Promise<Environment> {
   const text = await contentOf('--dotenv', file)
@@ -201,22 +208,9 @@ async function runLifecycle(
   show: (step: Step) => void,
 ): Promise<Interruption | undefined> {
   let interruption: Interruption | undefined
-  const statusLog = new StatusLog()
-  await using client = NotificationClient.fromEnv(
-    {
-      timeoutMs: callTimeoutMs,
-      retry: false,
-      logger: statusLog,
-      allowInsecureLoopback: true,
-    },
-    env,
-  )
-  const lifecycle = new Lifecycle({
-    ...plan,
-    client,
-    statusLog,
-    isInterrupted: () => interruption !== undefined,
-  })
+  await using client = NotificationClient.fromEnv({ ...callOptions, allowInsecureLoopback: true }, env)
+  const isInterrupted = () => interruption !== undefined
+  const lifecycle = new Lifecycle({ ...plan, client, isInterrupted })
   const steps: Step[] = []
   const record = async (step: Step) => {
     show(step)
@@ -237,7 +231,6 @@ async function runLifecycle(
     await record(await lifecycle.cleanUp())
     stopListening()
   }
-  terminal.line("† documented on the service's public developer pages, not in its interface document")
   return interruption
 }
 
@@ -264,7 +257,12 @@ async function writeReport(file: string | undefined, content: ReportContent): Pr
   await writePrivateFile(file, `${JSON.stringify(report, null, 2)}\n`)
 }
 
-const marks = { passed: ['green', '✔'], failed: ['red', '✘'], skipped: ['dim', '-'] } as const
+const marks = {
+  passed: ['green', '✔'],
+  failed: ['red', '✘'],
+  skipped: ['dim', '-'],
+  unknown: ['yellow', '?'],
+} as const
 
 function print(terminal: Terminal, { name, outcome, message, next, details }: Step): void {
   terminal.event('step', { name, outcome, message, next, ...details })

@@ -4,7 +4,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { routeVariable } from '../../client/environment.js'
 import type { NotificationClient } from '../../client/notification-client.js'
+import type { CallOptions } from '../../client/options.js'
 import {
   ApiError,
   ConnectionError,
@@ -12,23 +14,18 @@ import {
   NotificationError,
   OutcomeUnknownError,
   ResponseValidationError,
-  SubscriptionNotFoundError,
   TokenRequestError,
 } from '../../errors.js'
-import type { Logger } from '../../logger.js'
 import type { NotificationType } from '../../notification-types.js'
 import { backoffMs } from '../../shared/backoff.js'
+import type { Operation } from '../../shared/routes.js'
 import { isOutcomeOpen, isSuccess } from '../../shared/status.js'
+import { isNotFound } from '../../subscriptions/answers.js'
 import { failed, passed, type Step, skipped } from './step.js'
 
 export interface LifecycleOptions {
   /** Makes one attempt for each call, so that each step shows the first answer. */
-  readonly client: Pick<
-    NotificationClient,
-    'tryCreateSubscription' | 'updateSubscriptionParameters' | 'unsubscribe'
-  >
-  /** Has to be the logger of the client. */
-  readonly statusLog: StatusLog
+  readonly client: NotificationClient
   readonly username: string
   readonly callbackUrl: string
   /** Sent as headers on callbacks: the receiver's secrets. */
@@ -37,47 +34,29 @@ export interface LifecycleOptions {
   readonly isInterrupted: () => boolean
 }
 
-/** Remembers the status of the last answer, because the methods of a client do not return the status of a success. */
-export class StatusLog implements Logger {
-  lastStatus = 0
-
-  debug({ status }: { status?: unknown }): void {
-    if (typeof status === 'number') this.lastStatus = status
-  }
-  info(): void {}
-  warn(): void {}
-  error(): void {}
-}
-
-/** Where the behaviour is documented. */
-type Source = 'interface document' | 'public developer pages'
-
-/** What a step found out, for programs and for the report. */
-interface Finding {
-  readonly documented: string
-  readonly source: Source
-  readonly result: 'holds' | 'differs' | 'unknown'
-  readonly status?: number | undefined
-}
-
 /** The answer to one call, or why it says nothing about the service's rules. */
-type Observation =
-  | { readonly status: number; readonly subscriptionId?: number }
-  | { readonly problem: string }
+type Observation = Answer | { readonly problem: string }
 
-/** One call, and what is documented about its answer. */
+interface Answer {
+  readonly status: number
+  readonly subscriptionId?: number
+  /** What another call showed: that the answer is not true. */
+  readonly contradiction?: string
+}
+
+/** One step, and what is documented about its answer. */
 interface Behaviour {
   readonly name: string
   readonly documented: string
-  readonly source: Source
+  readonly source: 'interface document' | 'public developer pages'
+  /** Which route may be wrong if the answer differs. */
+  readonly operation?: Operation
   /** Returns `undefined` if the call makes no sense after what happened before. */
   readonly call: () => Promise<Observation> | undefined
   readonly holds: (answer: Answer) => boolean
   /** Whether the next calls make sense after this answer. Default: they do. */
   readonly canGoOn?: (answer: Answer) => boolean
 }
-
-type Answer = Exclude<Observation, { problem: string }>
 
 const wanted: readonly NotificationType[] = ['behavioral']
 const overlapping: readonly NotificationType[] = ['behavioral', 'call-score']
@@ -91,12 +70,11 @@ export class Lifecycle {
   readonly #options: LifecycleOptions
   /** Subscriptions that were created and may still exist. */
   readonly #ids = new Set<number>()
-  /** The types of creates whose answer was lost: each may have made a subscription without a known ID. */
-  readonly #lostCreates = new Set<readonly NotificationType[]>()
-  /** Subscriptions whose unsubscribe lost its answer. */
-  readonly #maybeEnded = new Set<number>()
-  #hasUnsubscribed = false
-  /** The newest subscription, and the one that it should have replaced. */
+  /** The types of creates and unsubscribes without an answer: each may have left a subscription whose ID is not known. */
+  readonly #unanswered = new Set<readonly NotificationType[]>()
+  /** What the route of unsubscribe was seen to do: before it has worked, a 404 proves nothing. */
+  #unsubscribing: 'untried' | 'works' | 'changes nothing' = 'untried'
+  /** The newest subscription, and the one that it has replaced. */
   #current: number | undefined
   #replaced: number | undefined
 
@@ -155,72 +133,97 @@ export class Lifecycle {
         call: async () => {
           const before = this.#current
           const observation = await this.#create(wanted, true)
-          if ('subscriptionId' in observation) this.#replaced = before
+          if (this.#current !== before) this.#replaced = before
           return observation
         },
-        holds: ({ status, subscriptionId }) => status === 201 && subscriptionId !== this.#replaced,
-      },
-      {
-        name: 'Unsubscribe the replaced one',
-        documented: '404',
-        source: 'public developer pages',
-        call: () => (this.#replaced === this.#current ? undefined : this.#unsubscribe(this.#replaced)),
-        holds: ({ status }) => status === 404,
+        holds: ({ status }) => status === 201 && this.#replaced !== undefined,
       },
       {
         name: 'Update',
         documented: '2xx',
         source: 'public developer pages',
-        call: () => this.#update(this.#current),
+        operation: 'update',
+        call: () => this.#updateOnlyCurrent(),
         holds: ({ status }) => isSuccess(status),
       },
       {
         name: 'Unsubscribe',
-        documented: '204',
+        documented: '204 or another 2xx',
         source: 'public developer pages',
-        call: () => this.#unsubscribe(this.#current),
-        holds: ({ status }) => status === 204,
-        canGoOn: ({ status }) => isSuccess(status),
+        operation: 'unsubscribe',
+        call: () => this.#unsubscribeAndProve(),
+        holds: ({ status }) => isSuccess(status),
+        canGoOn: () => this.#unsubscribing === 'works',
       },
       {
-        name: 'Unsubscribe again',
+        name: 'Unsubscribe the replaced one',
         documented: '404',
         source: 'public developer pages',
-        call: () => this.#unsubscribe(this.#current),
-        holds: ({ status }) => status === 404,
+        call: () => (this.#replaced === undefined ? undefined : this.#unsubscribe(this.#replaced)),
+        holds: ({ status }) => isNotFound(status),
       },
     ]
   }
 
+  /** Updates the current subscription, and the replaced one: a route that ignores the id would answer both with 2xx. */
+  async #updateOnlyCurrent(): Promise<Observation> {
+    const { client } = this.#options
+    const update = (subscriptionId = 0) =>
+      this.#observe((options) =>
+        client.updateSubscriptionParameters(subscriptionId, { parameters: { check: 'updated' } }, options),
+      )
+    const answer = await update(this.#current)
+    if ('problem' in answer || !isSuccess(answer.status) || this.#replaced === undefined) return answer
+    const other = await update(this.#replaced)
+    if ('problem' in other || !isSuccess(other.status)) return 'problem' in other ? other : answer
+    return { ...answer, contradiction: `so is subscription ${this.#replaced}, which was replaced` }
+  }
+
+  /** Unsubscribes the current subscription, then creates it again: a 409 shows that it has not ended. */
+  async #unsubscribeAndProve(): Promise<Observation> {
+    const ended = this.#current ?? 0
+    const answer = await this.#unsubscribe(ended)
+    if ('problem' in answer || !isSuccess(answer.status)) return answer
+    const proof = await this.#create(wanted, false)
+    if ('problem' in proof) return proof
+    if (proof.status !== 409) return answer
+    this.#unsubscribing = 'changes nothing'
+    this.#ids.add(ended)
+    return { ...answer, contradiction: `the subscription exists: creating it again is answered 409` }
+  }
+
   /**
-   * Ends everything that was made. A create whose answer was lost is made once more with `recreateIfExists`, which returns
-   * the ID. That replaces no other subscription, because the callback URL is random.
+   * Ends everything that was made. What was not answered is created once more with `recreateIfExists`, which returns the
+   * ID. That replaces no other subscription, because the callback URL is random.
    */
   async cleanUp(): Promise<Step> {
     const name = 'Clean-up'
     const wasNeeded = this.#isAnythingLeft
-    for (let attempt = 1; this.#isAnythingLeft && attempt <= cleanUpAttempts; attempt++) {
+    let mayEnd = true
+    for (let attempt = 1; this.#isAnythingLeft && mayEnd && attempt <= cleanUpAttempts; attempt++) {
       if (attempt > 1) await sleep(backoffMs(attempt - 1, cleanUpBackoff))
       await this.#endKnown()
-      for (const types of this.#lostCreates) await this.#create(types, true)
-      await this.#endKnown()
+      for (const types of this.#unanswered) await this.#create(types, true)
+      mayEnd = await this.#endKnown()
     }
     if (!this.#isAnythingLeft) {
       return passed(
         name,
-        wasNeeded ? 'every subscription of this check has ended' : 'nothing was left to end',
+        wasNeeded ? 'every subscription of this check was unsubscribed' : 'nothing was left to unsubscribe',
       )
     }
     const left = [
       ...[...this.#ids].map((id) => `subscription ${id}`),
-      ...(this.#lostCreates.size > 0 ? ['a subscription whose ID is not known'] : []),
+      ...(this.#unanswered.size > 0 ? ['a subscription whose ID is not known'] : []),
     ]
     return failed(
       name,
       `${left.join(' and ')} may still exist; the callback URL ends with ${this.mark}`,
-      this.#ids.size > 0
-        ? 'Unsubscribe by the ID when the service answers again'
-        : 'Create the subscription again with recreateIfExists when the service answers again, and unsubscribe by its ID',
+      this.#ids.size === 0
+        ? 'Create the subscription again with recreateIfExists when the service answers again, and unsubscribe by its ID'
+        : this.#unsubscribing === 'works'
+          ? 'Unsubscribe by the ID when the service answers again'
+          : `Unsubscribe by the ID on the right route: ${settingOf('unsubscribe')}`,
     )
   }
 
@@ -230,92 +233,99 @@ export class Lifecycle {
   }
 
   get #isAnythingLeft(): boolean {
-    return this.#ids.size + this.#lostCreates.size > 0
+    return this.#ids.size + this.#unanswered.size > 0
   }
 
-  /** The newest first, because a service may answer 404 for those that were replaced. */
-  async #endKnown(): Promise<void> {
-    for (const id of [...this.#ids].reverse()) await this.#unsubscribe(id)
-  }
-
-  async #create(
-    notificationTypes: readonly NotificationType[],
-    recreateIfExists: boolean,
-  ): Promise<Observation> {
-    const { client, callbackUrl, username, parameters } = this.#options
-    try {
-      const result = await client.tryCreateSubscription({
-        notificationTypes: [...notificationTypes],
-        usernames: [username],
-        callbackUrl: `${callbackUrl}${callbackUrl.includes('?') ? '&' : '?'}${this.mark}`,
-        parameters,
-        recreateIfExists,
-      })
-      if (!result.created) return { status: 409 }
-      const { subscriptionId } = result
-      this.#lostCreates.delete(notificationTypes)
-      this.#ids.add(subscriptionId)
-      this.#current = subscriptionId
-      return { status: this.#options.statusLog.lastStatus, subscriptionId }
-    } catch (error) {
-      if (mayHaveTakenEffect(error)) this.#lostCreates.add(notificationTypes)
-      return observationOf(error)
+  /**
+   * The newest first, because a service answers 404 for those that were replaced.
+   *
+   * @returns whether another attempt may end more: not if everything was answered
+   */
+  async #endKnown(): Promise<boolean> {
+    let isUnclear = this.#unanswered.size > 0
+    for (const id of [...this.#ids].reverse()) {
+      const observation = await this.#unsubscribe(id)
+      isUnclear ||= 'problem' in observation
     }
+    return isUnclear
   }
 
-  #update(subscriptionId: number | undefined): Promise<Observation> | undefined {
-    if (subscriptionId === undefined) return undefined
-    const changes = { parameters: { check: 'updated' } }
-    return this.#observe(() => this.#options.client.updateSubscriptionParameters(subscriptionId, changes))
+  async #create(types: readonly NotificationType[], recreateIfExists: boolean): Promise<Observation> {
+    const { client, callbackUrl, username, parameters } = this.#options
+    const separator = callbackUrl.includes('?') ? '&' : '?'
+    const input = {
+      notificationTypes: types,
+      usernames: [username],
+      callbackUrl: `${callbackUrl}${separator}${this.mark}`,
+      parameters,
+      recreateIfExists,
+    }
+    let subscriptionId: number | undefined
+    const observation = await this.#observe(async (options) => {
+      const result = await client.tryCreateSubscription(input, options)
+      if (result.created) subscriptionId = result.subscriptionId
+    }, types)
+    if (subscriptionId === undefined) return observation
+    this.#unanswered.delete(types)
+    this.#ids.add(subscriptionId)
+    this.#current = subscriptionId
+    return { ...observation, subscriptionId }
   }
 
-  #unsubscribe(subscriptionId: number | undefined): Promise<Observation> | undefined {
-    if (subscriptionId === undefined) return undefined
-    return this.#observe(async () => {
-      try {
-        await this.#options.client.unsubscribe(subscriptionId)
-        this.#hasUnsubscribed = true
-        this.#ids.delete(subscriptionId)
-      } catch (error) {
-        if (mayHaveTakenEffect(error)) this.#maybeEnded.add(subscriptionId)
-        if (error instanceof SubscriptionNotFoundError) {
-          // A path that does not exist gives a 404, too. So a 404 counts only once unsubscribing has worked.
-          this.#hasUnsubscribed ||= this.#maybeEnded.has(subscriptionId)
-          if (this.#hasUnsubscribed) this.#ids.delete(subscriptionId)
-        }
-        throw error
-      }
-    })
+  async #unsubscribe(subscriptionId: number): Promise<Observation> {
+    const { client } = this.#options
+    const observation = await this.#observe((options) => client.unsubscribe(subscriptionId, options), wanted)
+    if ('problem' in observation) return observation
+    const { status } = observation
+    if (isSuccess(status) && this.#unsubscribing === 'untried') this.#unsubscribing = 'works'
+    const hasEnded = isSuccess(status) || isNotFound(status)
+    if (hasEnded && this.#unsubscribing === 'works') this.#ids.delete(subscriptionId)
+    return observation
   }
 
-  async #observe(call: () => Promise<void>): Promise<Observation> {
+  /** @param types - of the subscription that may exist, or not, if there is no answer */
+  async #observe(
+    call: (options: CallOptions) => Promise<void>,
+    types?: readonly NotificationType[],
+  ): Promise<Observation> {
+    let status = 0
+    const onResponse: CallOptions['onResponse'] = (response) => {
+      status = response.status
+    }
     try {
-      await call()
-      return { status: this.#options.statusLog.lastStatus }
+      await call({ onResponse })
+      return { status }
     } catch (error) {
+      if (types !== undefined && mayHaveTakenEffect(error)) this.#unanswered.add(types)
       return observationOf(error)
     }
   }
 }
 
-function stepOf({ name, documented, source, holds }: Behaviour, observation: Observation): Step {
+function stepOf({ name, documented, holds, operation, source }: Behaviour, observation: Observation): Step {
   const note = source === 'public developer pages' ? ' †' : ''
   if ('problem' in observation) {
-    const finding: Finding = { documented, source, result: 'unknown' }
-    return failed(name, `not known: ${observation.problem}`, 'Run the check again', finding)
+    const next = `Run the check again${operation ? `; if it stays so: ${settingOf(operation)}` : ''}`
+    return failed(name, `not known: ${observation.problem}`, next, { documented, source, result: 'unknown' })
   }
-  const { status, subscriptionId } = observation
+  const { contradiction, status, subscriptionId } = observation
   const answered = `answered ${status}${subscriptionId === undefined ? '' : ` with subscription ${subscriptionId}`}`
-  if (holds(observation)) {
-    const finding: Finding = { documented, source, result: 'holds', status }
-    return passed(name, `${answered}, as documented${note}`, finding)
+  if (contradiction === undefined && holds(observation)) {
+    return passed(name, `${answered}, as documented${note}`, { documented, source, result: 'holds', status })
   }
-  const finding: Finding = { documented, source, result: 'differs', status }
-  const next =
-    source === 'public developer pages'
-      ? 'If the service has another method or path for this, name it in the option `routes` of the client'
-      : 'The client relies on the documented answer: ask the operator of the service'
-  return failed(name, `${answered}, but ${documented} is documented${note}`, next, finding)
+  return failed(
+    name,
+    `${answered}, but ${contradiction ?? `${documented} is documented${note}`}`,
+    operation
+      ? `The service may have another route for this: ${settingOf(operation)}`
+      : 'The client relies on the documented answer: ask the operator of the service',
+    { documented, source, result: 'differs', status },
+  )
+}
+
+/** Where a route is set. */
+function settingOf(operation: Operation): string {
+  return `set ${routeVariable(operation)}, --${operation}-route or the option \`routes.${operation}\``
 }
 
 function observationOf(error: unknown): Observation {
@@ -323,7 +333,7 @@ function observationOf(error: unknown): Observation {
   if (error instanceof ApiError) {
     const { status } = error
     // Statuses about credentials or load do not show how the service treats subscriptions.
-    const isAboutRules = status < 500 && ![401, 403, 408, 429].includes(status)
+    const isAboutRules = (status < 500 || status === 501) && ![401, 403, 408, 429].includes(status)
     return isAboutRules ? { status } : { problem: `the service answered ${status}` }
   }
   if (error instanceof TokenRequestError) return { problem: `the token endpoint answered ${error.status}` }

@@ -1,22 +1,24 @@
 /** Checks the configuration, the connection to each server, the token, and whether the service accepts the token. */
-import { missingFrom } from '../../client/environment.js'
+import type { Auth } from '../../auth/authorizer.js'
+import { isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
+import type { NotificationClientOptions, ResponseSummary } from '../../client/options.js'
 import {
-  ApiError,
   ConfigurationError,
   NotificationError,
   ResponseValidationError,
-  SubscriptionNotFoundError,
   TokenRequestError,
 } from '../../errors.js'
+import { type Operation, resolvedRoute } from '../../shared/routes.js'
+import { isOutcomeOpen, isTurnedAway } from '../../shared/status.js'
 import { excerpt } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
 import { durationInWords } from '../terminal.js'
 import { checkConnection } from './connection.js'
-import { type Environment, failed, passed, type Step, skipped } from './step.js'
+import { type Environment, failed, passed, type Step, skipped, unknown } from './step.js'
 
-/** How long a call to the service may take. */
-export const callTimeoutMs = 15_000
+/** Each step shows the first answer. */
+export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const
 
 const stepNames = {
   configuration: 'Configuration',
@@ -26,32 +28,46 @@ const stepNames = {
 
 /** @param ca - what `NOTIFICATION_CA_FILE` names, if it can be read */
 export async function* checkService(env: Environment, ca: string | undefined): AsyncGenerator<Step> {
-  const client = clientOrProblem(env)
-  if (!(client instanceof NotificationClient)) {
-    yield client
+  const made = clientOrProblem(env)
+  if (!(made instanceof NotificationClient)) {
+    yield made
     yield skipped(stepNames.token, 'not tried without a configuration')
     yield skipped(stepNames.authorization, 'not tried without a configuration')
     return
   }
-  const { NOTIFICATION_BASE_URL = '', NOTIFICATION_AUTH_URL = '', NOTIFICATION_DOMAIN = '' } = env
-  yield passed(stepNames.configuration, `${NOTIFICATION_BASE_URL}, domain ${NOTIFICATION_DOMAIN}`)
-  for (const [variable, address] of serversOf({ NOTIFICATION_BASE_URL, NOTIFICATION_AUTH_URL })) {
+  await using client = made
+  const { NOTIFICATION_BASE_URL: baseUrl = '', NOTIFICATION_AUTH_URL, NOTIFICATION_DOMAIN: domain } = env
+  yield passed(stepNames.configuration, domain ? `${baseUrl}, domain ${domain}` : baseUrl)
+  for (const [variable, address] of serversOf({ NOTIFICATION_BASE_URL: baseUrl, NOTIFICATION_AUTH_URL })) {
     yield checkConnection(variable, address, env, ca)
   }
-  try {
-    const token = await checkToken(client)
-    yield token
-    yield token.outcome === 'passed'
-      ? await checkAuthorization(client)
-      : skipped(stepNames.authorization, 'not tried without a token')
-  } finally {
-    await client.close()
+  const token = isBasic(env)
+    ? skipped(stepNames.token, 'not needed with a user name and a password')
+    : await checkToken(client)
+  yield token
+  if (token.outcome === 'failed') {
+    yield skipped(stepNames.authorization, 'not tried without a token')
+    return
   }
+  const { NOTIFICATION_USERNAME: username = '', NOTIFICATION_PASSWORD: password = '' } = env
+  const own = isBasic(env) ? { username, password } : { getAccessToken: () => client.getAccessToken() }
+  const madeUp = { getAccessToken: () => 'made-up-token' }
+  yield authorizationStep((auth) => emptyCreate({ ...callOptions, baseUrl, ca, auth }), own, madeUp)
+}
+
+/** What is sent only with `--lifecycle`. */
+export function routesStep(env: Environment): Step {
+  const shown = (operation: Operation) => {
+    const { method, path } = resolvedRoute(operation)
+    return `${operation} is ${env[routeVariable(operation)] || `${method} ${path} †`}`
+  }
+  const message = `${shown('unsubscribe')}, ${shown('update')}`
+  return unknown('Routes', message, tryLifecycle)
 }
 
 function clientOrProblem(env: Environment): NotificationClient | Step {
   try {
-    return NotificationClient.fromEnv({ timeoutMs: callTimeoutMs, retry: false, logger: false }, env)
+    return NotificationClient.fromEnv(callOptions, env)
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
     const message = formatIssues(error.issues)
@@ -62,9 +78,10 @@ function clientOrProblem(env: Environment): NotificationClient | Step {
 }
 
 /** Each server once, by the first variable that names it. */
-function serversOf(addresses: Readonly<Record<string, string>>): [variable: string, address: URL][] {
+function serversOf(addresses: Environment): [variable: string, address: URL][] {
   const servers = new Map<string, [string, URL]>()
   for (const [variable, address] of Object.entries(addresses)) {
+    if (!address) continue
     const url = new URL(address)
     if (!servers.has(url.host)) servers.set(url.host, [variable, url])
   }
@@ -127,41 +144,68 @@ function nextAfter(status: number, code: string | undefined): string {
   return 'Ask the operator of the authorization server'
 }
 
-/** Unsubscribes subscription 0, which does not exist: a 404 shows that the service accepted the token. */
-async function checkAuthorization(client: NotificationClient): Promise<Step> {
+/** The status of an answer, or why there is none. */
+type Answer = { readonly status: number } | { readonly problem: string }
+
+const tryLifecycle = 'Try it for real, with a user of your own for tests: --lifecycle'
+
+/**
+ * Compares the answers to a create without types, users and callback URL, which the service refuses, with the credentials
+ * and with a made-up token: only a service that reads the token answers them differently.
+ */
+async function authorizationStep(
+  answerTo: (auth: Auth) => Promise<Answer>,
+  own: Auth,
+  madeUp: Auth,
+): Promise<Step> {
   const name = stepNames.authorization
-  try {
-    await client.unsubscribe(0)
-    return passed(name, 'the service accepts the token')
-  } catch (error) {
-    if (error instanceof SubscriptionNotFoundError) {
-      return passed(
-        name,
-        'the service accepts the token: it looked for subscription 0, which does not exist (404)',
-      )
-    }
-    if (!(error instanceof ApiError)) return failed(name, messageFor(error))
-    switch (error.status) {
-      case 401:
-        return failed(
+  const answer = await answerTo(own)
+  if ('problem' in answer) return failed(name, answer.problem)
+  const { status } = answer
+  if (status === 401 || status === 403) {
+    return status === 401
+      ? failed(
           name,
-          'the service does not accept the token (401)',
-          'Do NOTIFICATION_BASE_URL and NOTIFICATION_AUTH_URL belong to the same environment, lab or production?',
+          'the service does not accept the credentials (401)',
+          'Do they belong to the same environment as NOTIFICATION_BASE_URL, lab or production?',
         )
-      case 403:
-        return failed(
+      : failed(
           name,
-          'the service accepts the token, but not for subscriptions (403)',
-          'Ask your account contact to activate notifications for this client ID',
+          'the service accepts the credentials, but not for subscriptions (403)',
+          'Ask your account contact to activate notifications for them',
         )
-      default:
-        return failed(
-          name,
-          `the service answered ${error.status} to unsubscribing subscription 0, and not 404`,
-          'Check NOTIFICATION_BASE_URL; if it is right, try again later',
-        )
-    }
   }
+  if (isTurnedAway(status) || isOutcomeOpen(status)) {
+    return failed(name, `the service answered ${status}`, 'Try again later')
+  }
+  const sent = 'POST /api/subscriptions without any field'
+  if (![400, 409, 422].includes(status)) {
+    const message = `${sent} was answered ${status}, and not 400: this is not the service`
+    return failed(name, message, 'Check host and path of NOTIFICATION_BASE_URL')
+  }
+  const refusal = await answerTo(madeUp)
+  if ('status' in refusal && (refusal.status === 401 || refusal.status === 403)) {
+    const message = `the service accepts the credentials: ${sent} is answered ${status}, and ${refusal.status} with a made-up token`
+    return passed(name, message)
+  }
+  const other = 'problem' in refusal ? refusal.problem : `the answer to a made-up token is ${refusal.status}`
+  return unknown(name, `${sent} is answered ${status}, but ${other}`, tryLifecycle)
+}
+
+/** The client itself refuses such a create, so it is sent as an unsubscribe whose route is that of create. */
+async function emptyCreate(options: NotificationClientOptions): Promise<Answer> {
+  const unsubscribe = { method: 'POST', path: '/api/subscriptions', idField: 'check' } as const
+  await using client = new NotificationClient({ ...options, routes: { unsubscribe } })
+  let answer: Answer | undefined
+  const onResponse = ({ status }: ResponseSummary) => {
+    answer = { status }
+  }
+  try {
+    await client.unsubscribe(0, { onResponse })
+  } catch (error) {
+    answer ??= { problem: messageFor(error) }
+  }
+  return answer ?? { problem: 'no answer' }
 }
 
 /** The message of an error of this package, which says what to do. No error that gets here shows the body of an answer. */

@@ -3,8 +3,11 @@
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** `skipped`: not tried, because an earlier step failed or the step does not apply here. */
-export type StepOutcome = 'passed' | 'failed' | 'skipped'
+/**
+ * `skipped`: not tried, because an earlier step failed or the step does not apply here. `unknown`: no answer that this
+ * check can get shows it.
+ */
+export type StepOutcome = 'passed' | 'failed' | 'skipped' | 'unknown'
 
 export interface Step {
   /** What was tried. */
@@ -12,7 +15,7 @@ export interface Step {
   readonly outcome: StepOutcome
   /** What happened; never the body of an answer, nor a secret. */
   readonly message: string
-  /** After a failure: what to do next. */
+  /** What to do next. */
   readonly next?: string | undefined
   /** For programs: what the message says, as values. */
   readonly details?: object | undefined
@@ -28,4 +31,8 @@ export function failed(name: string, message: string, next?: string, details?: o
 
 export function skipped(name: string, message: string): Step {
   return { name, outcome: 'skipped', message }
+}
+
+export function unknown(name: string, message: string, next?: string): Step {
+  return { name, outcome: 'unknown', message: `not shown by this check: ${message}`, next }
 }

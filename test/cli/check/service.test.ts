@@ -1,8 +1,11 @@
 import { writeFile } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { describe, expect, test } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
 import { createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
+import { created } from '../../emulator/support.js'
 import { call } from '../support.js'
 import { bodyMark, checkFixture, serve } from './support.js'
 
@@ -111,14 +114,109 @@ test('an answer that is no token fails at the token', async () => {
 })
 
 test.each([
-  [401, 'NOTIFICATION_BASE_URL and NOTIFICATION_AUTH_URL'],
+  [401, 'NOTIFICATION_BASE_URL'],
   [403, 'your account contact'],
-  [500, 'try again later'],
+  [500, 'Try again later'],
+  [503, 'Try again later'],
+  [404, 'NOTIFICATION_BASE_URL'],
+  [405, 'NOTIFICATION_BASE_URL'],
+  [301, 'NOTIFICATION_BASE_URL'],
+  [204, 'NOTIFICATION_BASE_URL'],
 ])('a service that answers %i fails at the authorization', async (status, next) => {
-  fixture.emulator.injectFault('unsubscribe', { status, body: bodyMark }, { times: 2 })
+  fixture.emulator.injectFault('create', { status }, { times: 2 })
   expect(await failureOf()).toMatchObject({
     name: 'Authorization',
     message: expect.stringContaining(`${status}`),
     next: expect.stringContaining(next),
+  })
+})
+
+test('a user name and a password need no token', async () => {
+  const { baseUrl, username, password } = fixture.emulator
+  const basic = { NOTIFICATION_USERNAME: username, NOTIFICATION_PASSWORD: password }
+  const env = { NOTIFICATION_BASE_URL: baseUrl, NOTIFICATION_CA_FILE: join(fixture.folder, 'ca.pem') }
+  const outcomesWith = async (changes: object) =>
+    (await fixture.check([], { ...env, ...basic, ...changes })).outcomes.slice(-3)
+  expect(await outcomesWith({})).toEqual([
+    ['Token', 'skipped'],
+    ['Authorization', 'passed'],
+    ['Routes', 'unknown'],
+  ])
+  expect(await outcomesWith({ NOTIFICATION_PASSWORD: 'hush' })).toContainEqual(['Authorization', 'failed'])
+})
+
+test('nothing is sent that could end or change a subscription', async () => {
+  await using emulator = await startEmulator()
+  await created(emulator)
+  const before = emulator.requests.length
+  await fixture.check([], { ...fixture.environment(), ...(await environmentOf(emulator)) })
+  expect(emulator.requests.slice(before).map(({ operation, status }) => [operation, status])).toEqual([
+    ['token', 200],
+    ['create', 400],
+    ['create', 401],
+  ])
+})
+
+/** The variables of another emulator than the fixture's. */
+async function environmentOf(emulator: Emulator): Promise<Record<string, string>> {
+  const caFile = join(fixture.folder, 'another-ca.pem')
+  await writeFile(caFile, emulator.ca)
+  return {
+    NOTIFICATION_BASE_URL: emulator.baseUrl,
+    NOTIFICATION_AUTH_URL: emulator.authUrl,
+    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+    NOTIFICATION_CA_FILE: caFile,
+  }
+}
+
+describe('an address that is not the service', () => {
+  const html = { 'content-type': 'text/html' }
+  const page = `<!doctype html><title>${bodyMark}</title>`
+  const answers: Record<string, RequestListener> = {
+    'a web server that answers every request 404 with HTML': (_request, response) =>
+      response.writeHead(404, html).end(page),
+    'a web server that answers every request 200 with HTML': (_request, response) =>
+      response.writeHead(200, html).end(page),
+    'a web server that answers every request 204': (_request, response) => response.writeHead(204).end(),
+    'an authorization server': (request, response) => {
+      const isToken = request.url?.includes('/token') === true
+      const body = isToken ? { error: 'invalid_client' } : { error: 'HTTP 404 Not Found' }
+      response
+        .writeHead(isToken ? 401 : 404, { 'content-type': 'application/json' })
+        .end(JSON.stringify(body))
+    },
+    'a web server that redirects to a login': (_request, response) =>
+      response.writeHead(302, { location: '/login' }).end(),
+  }
+
+  test.each(Object.entries(answers))('%s fails at the authorization', async (_name, listener) => {
+    await using other = await serve(listener, fixture.emulator.tls)
+    expect(await failureOf({ NOTIFICATION_BASE_URL: new URL(other.url).origin })).toMatchObject({
+      name: 'Authorization',
+      next: expect.stringContaining('NOTIFICATION_BASE_URL'),
+    })
+  })
+
+  test('a wrong path in front fails at the authorization', async () => {
+    const { baseUrl } = fixture.emulator
+    for (const prefix of ['/v1', '/api', '/api/subscriptions']) {
+      expect(await failureOf({ NOTIFICATION_BASE_URL: baseUrl + prefix })).toMatchObject({
+        name: 'Authorization',
+        next: expect.stringContaining('NOTIFICATION_BASE_URL'),
+      })
+    }
+  })
+
+  test.each([400, 409, 422])('a server that answers every request %i shows nothing', async (status) => {
+    await using other = await serve((_request, response) => {
+      response.writeHead(status).end('{}')
+    }, fixture.emulator.tls)
+    const changes = { NOTIFICATION_BASE_URL: new URL(other.url).origin }
+    const { steps } = await fixture.check([], fixture.environment(changes))
+    expect(steps.find(({ name }) => name === 'Authorization')).toMatchObject({
+      outcome: 'unknown',
+      message: expect.stringContaining('not shown by this check'),
+      next: expect.stringContaining('--lifecycle'),
+    })
   })
 })

@@ -25,7 +25,7 @@ export interface CheckFixture {
 
 export interface PrintedStep {
   readonly name: string
-  readonly outcome: 'passed' | 'failed' | 'skipped'
+  readonly outcome: 'passed' | 'failed' | 'skipped' | 'unknown'
   readonly message: string
   readonly next?: string
   readonly result?: string
