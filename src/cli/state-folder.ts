@@ -1,10 +1,9 @@
 /** The folder of `--state`: what an emulator keeps for its next start, readable by the owner only. */
 import { X509Certificate } from 'node:crypto'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
-import { makeFolder } from '../shared/make-folder.js'
 import { messageOf } from '../shared/text.js'
 import { UsageError } from './command.js'
 import { readPrivateFile, writeNewPrivateFile, writePrivateFile } from './private-file.js'
@@ -44,7 +43,7 @@ export class StateFolder {
   static async open(path: string): Promise<StateFolder> {
     const folder = resolve(path)
     try {
-      await makeFolder(folder)
+      await mkdir(folder, { recursive: true, mode: 0o700 })
     } catch (error) {
       throw new UsageError(`--state names a folder that cannot be made: ${messageOf(error)}`)
     }

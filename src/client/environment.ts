@@ -3,9 +3,9 @@ import type { Auth } from '../auth/authorizer.js'
 import type { CredentialsEncoding } from '../auth/token-request.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
-import { messageOf } from '../shared/text.js'
+import { certificatesIn, messageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
-import { certificatesIn, type NotificationClientOptions } from './options.js'
+import type { NotificationClientOptions } from './options.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -8,6 +8,7 @@ import type { RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/http-syntax.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
+import { certificatesIn } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
@@ -162,11 +163,6 @@ function checkCertificates(ca: string, context: z.RefinementCtx): void {
       message: `has a certificate that cannot be read, number ${index + 1}`,
     })
   }
-}
-
-/** The certificates in a text in PEM, each with its first and last line. */
-export function certificatesIn(pem: string): readonly string[] {
-  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
 
 function isCertificate(pem: string): boolean {

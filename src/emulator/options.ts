@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/http-syntax.js'
 import { type Operation, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
-import { messageOf } from '../shared/text.js'
+import { certificatesIn, messageOf } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
 import type { KeyAndCertificate } from './https/certificate.js'
@@ -230,19 +230,12 @@ function belongTogether({ key, cert }: KeyAndCertificate): boolean {
 function isSignedBy(ca: string, cert: string): boolean {
   if (certificatesIn(cert).length > 1) return true
   const signed = new X509Certificate(cert)
-  return certificatesIn(ca).some((pem) => {
-    const authority = new X509Certificate(pem)
-    return signed.checkIssued(authority) && signed.verify(authority.publicKey)
-  })
-}
-
-function certificatesIn(pem: string): string[] {
-  const end = '-----END CERTIFICATE-----'
-  return pem
-    .split(end)
-    .slice(0, -1)
-    .map((text) => text + end)
+  return certificatesIn(ca)
     .filter(isCertificate)
+    .some((pem) => {
+      const authority = new X509Certificate(pem)
+      return signed.checkIssued(authority) && signed.verify(authority.publicKey)
+    })
 }
 
 /** The message of what `use` throws, if it throws. */

@@ -64,3 +64,8 @@ function editDistance(from: string, to: string): number {
   }
   return previous.at(-1) ?? 0
 }
+
+/** The certificates in a text in PEM, each with its first and last line. */
+export function certificatesIn(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+}

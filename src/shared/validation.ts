@@ -30,12 +30,9 @@ export function validate<Output>(
  * @param below - the path of the value that was parsed
  */
 export function issuesOf(error: z.core.$ZodError, below: Issue['path'] = []): Issue[] {
-  return error.issues.map((issue) => ({
-    path: [...below, ...issue.path],
-    message:
-      'input' in issue && issue.input === undefined
-        ? issue.message.replace(/^must be /, 'is missing: it must be ')
-        : issue.message.replace(/^Invalid input: /, ''),
+  return error.issues.map(({ message, path }) => ({
+    path: [...below, ...path],
+    message: message.replace(/^(?:Invalid (?:input|option)|Too (?:small|big)): /, ''),
   }))
 }
 
@@ -55,76 +52,18 @@ function sentenceOf({ path, message }: Issue): string {
   return `\`${excerpt(toDotPath(path), 150)}\`${beginsWithVerb.test(message) ? '' : ':'} ${words}`
 }
 
-type RawIssue = z.core.$ZodRawIssue
-type IssueOf<Code> = Extract<RawIssue, { code: Code }>
-type Limit = Pick<z.core.$ZodIssueTooSmall, 'origin' | 'inclusive' | 'exact'>
-
-/**
- * The options of every parse. A message in the schema has precedence, then those of this module, then zod's own.
- * `reportInput` shows which values are missing; inputs are never part of a message, because they may be secrets.
- */
-export const ownMessages = { error: ownMessageFor, reportInput: true } as const
-
-/** What messages call zod's types. */
-const kinds: Readonly<Record<string, string>> = {
-  string: 'text',
-  number: 'a number',
-  int: 'an integer',
-  bigint: 'a bigint',
-  boolean: 'a boolean',
-  object: 'an object',
-  record: 'a plain object',
-  array: 'a list',
-  function: 'a function',
-  symbol: 'a symbol',
-}
-
-/** What a limit counts, by the type that it limits; the limits of a number have no unit. */
-const units: Readonly<Record<string, string>> = { string: 'characters', array: 'entries' }
-
-function ownMessageFor(issue: RawIssue): string | undefined {
-  switch (issue.code) {
-    case 'invalid_type':
-      return wrongType(issue)
-    case 'invalid_value':
-      return `must be ${oneOf(issue.values.map((value) => code(String(value))))}`
-    case 'too_small':
-      if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty'
-      return limited(issue, issue.inclusive ? 'at least' : 'more than', issue.minimum)
-    case 'too_big':
-      return limited(issue, issue.inclusive ? 'at most' : 'less than', issue.maximum)
-    case 'unrecognized_keys':
-      return unknownNames(issue)
-    default:
-      return undefined
-  }
-}
-
-function wrongType({ expected, input, path = [] }: IssueOf<'invalid_type'>): string {
-  const wanted = kinds[expected] ?? expected
-  // The input is a number with a fraction, NaN or infinite.
-  if (typeof input === 'number' && expected === 'int') return 'must be an integer'
-  if (typeof input === 'number' && expected === 'number') return 'must be a finite number'
-  if (path.length === 0) return `${wanted} is needed, not ${kindOf(input)}`
-  return `must be ${wanted}${input === undefined ? '' : `, not ${kindOf(input)}`}`
-}
-
-function kindOf(input: unknown): string {
-  if (input === null) return 'null'
-  const type = Array.isArray(input) ? 'array' : typeof input
-  return kinds[type] ?? type
-}
-
-function limited({ origin, exact }: Limit, comparison: string, limit: number | bigint): string {
-  const unit = units[origin]
-  const amount = `${exact ? 'exactly' : comparison} ${limit}`
-  return unit === undefined ? `must be ${amount}` : `must have ${amount} ${unit}`
+/** The options of every parse: zod's own words, but for names that a schema does not know. */
+export const ownMessages = {
+  error: (issue: z.core.$ZodRawIssue) =>
+    issue.code === 'unrecognized_keys' ? unknownNames(issue) : undefined,
 }
 
 const shownNames = 5
 
+type UnknownNames = Extract<z.core.$ZodRawIssue, { code: 'unrecognized_keys' }>
+
 /** The first names that a schema does not know, each with the nearest known one; where none is near, all known ones are listed. */
-function unknownNames({ keys, inst, path = [] }: IssueOf<'unrecognized_keys'>): string {
+function unknownNames({ keys, inst, path = [] }: UnknownNames): string {
   const { shape = {} }: { shape?: object } = Object(inst?._zod.def)
   const known = Object.keys(shape)
   const found = keys.slice(0, shownNames).map((key) => {
@@ -140,10 +79,6 @@ function unknownNames({ keys, inst, path = [] }: IssueOf<'unrecognized_keys'>): 
 
 function code(name: string): string {
   return `\`${name}\``
-}
-
-function oneOf(names: readonly string[]): string {
-  return names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${names.at(-1)}` : `${names[0]}`
 }
 
 /** An object with these methods; `what` says what it must be. */

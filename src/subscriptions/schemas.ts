@@ -152,7 +152,7 @@ export const subscriptionIdSchema = z.lazy(() =>
 )
 
 /** A username that can be sent unchanged. `Cs`: half a surrogate pair, which cannot be encoded. */
-const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}]+(?<!\s)$/u
+const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}\u2028\u2029]+(?<!\s)$/u
 
 /** Why a name cannot be sent, or `undefined`. */
 export function usernameProblem(name: string): string | undefined {
@@ -161,7 +161,7 @@ export function usernameProblem(name: string): string | undefined {
   if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
   if (name.trim() !== name) return 'must not begin or end with white space'
   if (!name.isWellFormed()) return 'must not contain half a surrogate pair: it cannot be encoded'
-  return 'must not contain control characters'
+  return 'must not contain control characters or line separators'
 }
 
 function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {

@@ -132,7 +132,7 @@ test.each([
   [
     'getAccessToken',
     (client: NotificationClient) => client.getAccessToken({ timeoutMs: -1 }),
-    '`timeoutMs` must be more than 0',
+    '`timeoutMs`: expected number to be >0',
   ],
 ] as const)('%s names itself in what it refuses: %#', async (name, call, problem) => {
   const service = fakeService()

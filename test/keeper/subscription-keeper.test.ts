@@ -299,7 +299,7 @@ test('options that cannot work are refused together, each with what would do', a
       'must be a `NotificationClient`, or have its tryCreateSubscription, unsubscribe and updateSubscriptionParameters',
     store: 'must be a store with get, set and delete, such as `new Map()`',
     'notificationTypes.0': 'is the type of a delivered notification: to get it, subscribe to `behavioral`',
-    sweepIntervalMs: 'must be more than 0',
+    sweepIntervalMs: 'expected number to be >0',
     logger: 'must be a logger with debug, info, warn and error, or false',
     '': expect.stringContaining('there is no `username`'),
   })

@@ -276,9 +276,9 @@ describe.concurrent('close', () => {
 
   test.each([
     [{ timeout: 5 }, 'there is no `timeout` (did you mean `timeoutMs`?).'],
-    [{ timeoutMs: Number.POSITIVE_INFINITY }, '`timeoutMs` must be a finite number.'],
-    [{ timeoutMs: -1 }, '`timeoutMs` must be at least 0.'],
-    [5, 'an object is needed, not a number.'],
+    [{ timeoutMs: Number.POSITIVE_INFINITY }, '`timeoutMs`: expected number, received Infinity.'],
+    [{ timeoutMs: -1 }, '`timeoutMs`: expected number to be >=0.'],
+    [5, 'expected object, received number.'],
   ])('refuses %o, and the spool stays open', async (options, problem) => {
     await using folder = await spoolFolder()
     await using spool = await openSpool({ path: folder.path, deliver: () => {} })

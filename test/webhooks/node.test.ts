@@ -314,9 +314,9 @@ describe('after a body parser', () => {
       undefined,
       'the body was read before the receiver, and req.body is missing: put the route before every body parser (docs/receiver.md)',
     ],
-    [null, 'an object is needed, not null'],
-    [5, 'an object is needed, not a number'],
-    [[], 'an object is needed, not a list'],
+    [null, 'expected object, received null'],
+    [5, 'expected object, received number'],
+    [[], 'expected object, received array'],
   ])('%j and a stream that was read: onInvalid, 204', async (body, problem) => {
     await using server = await serve(
       {},

@@ -293,6 +293,12 @@ describe('the error', () => {
     expect(performance.now() - start).toBeLessThan(10_000)
     expect(error.message.length).toBeLessThan(500)
   })
+
+  test('an unknown field may be nested as deep as the limit of the body allows', () => {
+    const nested = '['.repeat(100_000) + ']'.repeat(100_000)
+    const text = textOf(lowEnergyDelivery()).replace('{', `{"added":${nested},`)
+    expect(safeParseDelivery(text).success).toBe(true)
+  })
 })
 
 describe('objects that misbehave are refused', () => {
@@ -356,7 +362,7 @@ describe('objects that misbehave are refused', () => {
     })
     const messages = results.map((result) => result.error?.message ?? 'a delivery')
     expect(messages[0]).toBe('a delivery')
-    expect(messages.at(-1)).toContain('`subscriptionId` must be a number, not text')
+    expect(messages.at(-1)).toContain('`subscriptionId`: expected number, received string')
   })
 
   test('a detached buffer is refused as empty', () => {
@@ -408,9 +414,11 @@ describe('payload schemas for types whose payload is not documented', () => {
     )
     expect(result.error).toBeInstanceOf(InvalidDeliveryError)
     expect(result.error?.issues).toEqual([
-      { path: ['notification', 'payload', 'scores', 1], message: 'must be a number, not text' },
+      { path: ['notification', 'payload', 'scores', 1], message: 'expected number, received string' },
     ])
-    expect(result.error?.message).toContain('`notification.payload.scores[1]` must be a number, not text')
+    expect(result.error?.message).toContain(
+      '`notification.payload.scores[1]`: expected number, received string',
+    )
   })
 
   test('the payload stays an object whatever the schema accepts', () => {

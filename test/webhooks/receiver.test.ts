@@ -95,9 +95,9 @@ describe('everything else is answered with 204', () => {
     [
       'a wrong shape',
       { subscriptionId: 'x', notification: lowEnergyDelivery().notification },
-      'must be a number',
+      'expected number',
     ],
-    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 }), 'must be text'],
+    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 }), 'expected string'],
     [
       'getters that throw',
       {

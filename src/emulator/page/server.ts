@@ -6,7 +6,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path'
 import { ConfigurationError, InvalidRequestError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { parseJsonText } from '../../shared/json.js'
 import { messageOf } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
 import { actionNamed } from './actions.js'
@@ -159,7 +158,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
     throw new PageRefusal(413, `The body is over ${maxBodyBytes} bytes.`, { connection: 'close' })
   }
   try {
-    return parseJsonText(Buffer.from(bytes).toString('utf8'))
+    return JSON.parse(Buffer.from(bytes).toString('utf8'))
   } catch {
     throw new PageRefusal(400, 'The body is not JSON.')
   }
