@@ -1,9 +1,10 @@
 /**
- * What a keeper says: log lines, gaps and problems. Each line names the keeper, because a process may have several. A
+ * What a keeper reports: log lines, gaps and problems. Each line names the keeper, because a process may have several. A
  * problem is reported when it begins, when its users double, and when it is resolved.
  */
 import { type Log, type LogFields, logOf, lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
+import { minute, never, now } from './timing.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
 
 export class Reporter {
@@ -80,7 +81,7 @@ interface OpenProblem {
   readonly code: KeeperProblemCode
   readonly sinceAt: number
   readonly subscriptionId?: number
-  /** Empty if the problem concerns everybody. */
+  /** Empty if the problem does not concern single users. */
   readonly usernames: Set<string>
   /** How many users there were when the problem was reported last. */
   reportedUsers: number
@@ -96,6 +97,8 @@ const users = 'users'
 export class Problems {
   readonly #report: (problem: KeeperProblem) => void
   readonly #open = new Map<string, OpenProblem>()
+  /** When a problem that was repaired already was reported; monotonic. */
+  readonly #onceSince = new Map<string, number>()
 
   constructor(report: (problem: KeeperProblem) => void) {
     this.#report = report
@@ -158,15 +161,13 @@ export class Problems {
     this.#report(shown(problem, true))
   }
 
-  /** Resolves the problem of single users, whoever has it. */
-  resolveOfUsers(code: UserProblemCode): void {
-    this.resolve(code, users)
-  }
-
-  /** Reports what has happened and is repaired already. */
-  reportOnce(code: KeeperProblemCode, message: string): void {
-    this.begin(code, message, { about: 'once' })
-    this.resolve(code, 'once')
+  /** Reports what has happened and is repaired already; the same again only after ten minutes. */
+  reportOnce(code: KeeperProblemCode, message: string, about: About): void {
+    const key = keyOf(code, `once ${about}`)
+    if (now() - (this.#onceSince.get(key) ?? never) < 10 * minute) return
+    this.#onceSince.set(key, now())
+    this.begin(code, message, { about: `once ${about}` })
+    this.resolve(code, `once ${about}`)
   }
 }
 

@@ -1,28 +1,53 @@
 /** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { channelFor, traced } from '../shared/tracing.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
-import { Configuration, NewestConfiguration } from './configuration.js'
-import { Deliveries, Incidents } from './deliveries.js'
-import { KeeperStore } from './keeper-store.js'
-import { CircuitBreaker, Limiter } from './limiter.js'
-import { Members } from './members.js'
+import { Deliveries } from './loop/deliveries.js'
+import { CircuitBreaker, Limiter } from './loop/outage-and-limits.js'
+import { Queue } from './loop/queue.js'
+import { Reconciler } from './loop/reconcile.js'
+import { Routes } from './loop/routes.js'
+import { Configuration } from './memory/configuration.js'
+import { IndexOfNames } from './memory/index-of-names.js'
+import { KeeperStore, StoreFailure } from './memory/keeper-store.js'
+import { Records } from './memory/records.js'
+import { Roster, type RosterRequest } from './memory/roster.js'
+import { type User, Users } from './memory/users.js'
 import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
-import { Reconciler } from './reconciler.js'
-import { earlierStamp, isSettled } from './record.js'
-import { Records } from './records.js'
 import { Reporter } from './reporter.js'
-import { Roster } from './roster.js'
-import { Schedule } from './schedule.js'
-import type { SweepRequest } from './sweep.js'
+import {
+  calmAfterEndMs,
+  delay,
+  lookMs,
+  minute,
+  never,
+  now,
+  storeTimeoutMs,
+  sweepPatienceMs,
+} from './timing.js'
 import type {
   KeeperStatus,
   KeptSubscription,
   RotationReport,
   SubscriptionKeeperOptions,
   SweepOptions,
+  SweepProgress,
   SweepReport,
 } from './types.js'
-import { type User, Users } from './users.js'
+
+const tickMs = 1_000
+/** If the wall clock is ahead of the monotonic one by so much more than before, the machine has slept. */
+const sleptMs = minute
+
+const channel = channelFor('sweep')
+
+interface SweepRequest extends RosterRequest {
+  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
+  /** A proof that was sent since then is enough; monotonic. Default: when the sweep begins. */
+  readonly provenFrom?: number
+  /** Requests of the same name share a sweep that has not begun yet. Default: the sweep is not shared. */
+  readonly sharedAs?: string
+}
 
 /**
  * Keeps a roster of users subscribed, each with a subscription of their own: notices when the service has ended one,
@@ -47,52 +72,76 @@ import { type User, Users } from './users.js'
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
+  readonly #name: string
   readonly #sweepIntervalMs: number
   readonly #reporter: Reporter
   readonly #store: KeeperStore
-  readonly #users = new Users()
-  readonly #newest: NewestConfiguration
+  readonly #users: Users
+  readonly #configuration: Configuration
+  readonly #roster: Roster
+  readonly #circuit: CircuitBreaker
+  readonly #queue: Queue
   readonly #deliveries: Deliveries
-  readonly #schedule: Schedule
+  /** Sweeps that have not begun yet, by the name that they are shared as. */
+  readonly #prepared = new Map<
+    string,
+    { report: Promise<SweepReport>; listeners: ((progress: SweepProgress) => unknown)[] }
+  >()
+  readonly #sweeps = new Set<Promise<unknown>>()
+
+  #isWatching = false
+  #isStopping = false
   #stopping: Promise<void> | undefined
+  /** What keeps the tick going: the watch, and sweeps. */
+  #holders = 0
+  #timer: NodeJS.Timeout | undefined
+  /** By how much the wall clock is ahead of the monotonic one. */
+  #clockSkewMs = 0
+  #checkedSince = never
+  #lookedSince = never
+  #readRosterSince = never
+  /** Whether another process has removed a user of the roster. */
+  #isRosterOld = false
+  #lastEndSince = never
 
   /** @throws `ConfigurationError` that lists everything that is wrong with the options */
   constructor(options: SubscriptionKeeperOptions) {
     const resolved = resolveOptions(options)
-    const { callbackUrl, headers, notificationTypes: types, parameters, sweepIntervalMs } = resolved
-    const users = this.#users
+    const { name, sweepIntervalMs } = resolved
     const reporter = new Reporter(resolved)
     const { problems } = reporter
-    const store = new KeeperStore(resolved.store, resolved.name, problems)
-    const spec = { types, callbackUrl: String(callbackUrl) }
-    const own = new Configuration(spec, { parameters, headers })
-    const newest = new NewestConfiguration(own, { store, users, problems })
-    const members = new Members(store)
-    const roster = new Roster({ ...resolved, users, members, problems })
-    const records = new Records({ store, users, newest, reporter })
-    const circuit = new CircuitBreaker(problems, () => users.size)
-    const limiter = new Limiter(circuit, resolved)
-    const incidents = new Incidents(problems, sweepIntervalMs)
-    const shared = {
-      ...resolved,
-      store,
-      users,
-      newest,
-      members,
-      roster,
-      records,
-      circuit,
-      incidents,
-      reporter,
-      problems,
+    const users = new Users(sweepIntervalMs)
+    const store = new KeeperStore(resolved.store, name, problems)
+    const onGeneration = () => this.#queue.markAllDue(never)
+    const configuration = new Configuration(resolved, { store, problems, onGeneration })
+    const index = new IndexOfNames(store)
+    const onLoss = () => {
+      this.#isRosterOld = true
+      this.#queue.markAllDue(never)
     }
-    const reconciler = new Reconciler({ ...shared, limiter })
-    this.#deliveries = new Deliveries(shared)
-    this.#schedule = new Schedule({ ...shared, reconciler, deliveries: this.#deliveries })
+    const records = new Records({ store, users, configuration, problems, onLoss })
+    const onDue = (user: User) => this.#queue.markDue(user)
+    const circuit = new CircuitBreaker(problems, () => users.size)
+    const shared = { ...resolved, store, users, configuration, index, records, circuit, reporter, problems }
+    const reconciler = new Reconciler({
+      ...shared,
+      routes: new Routes(configuration, problems),
+      limiter: new Limiter(circuit, resolved),
+      onEnd: () => this.#foundEnd(),
+      onRemoved: () => {
+        this.#isRosterOld = true
+      },
+    })
+    this.#name = name
     this.#sweepIntervalMs = sweepIntervalMs
     this.#reporter = reporter
     this.#store = store
-    this.#newest = newest
+    this.#users = users
+    this.#configuration = configuration
+    this.#roster = new Roster({ ...shared, onChange: onDue })
+    this.#circuit = circuit
+    this.#queue = new Queue({ ...shared, reconciler })
+    this.#deliveries = new Deliveries({ ...shared, onNews: onDue })
   }
 
   /**
@@ -100,11 +149,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    this.#deliveries.observe(context?.subscriptionId, this.#schedule)
+    this.#deliveries.observe(context?.subscriptionId, this.#isWatching)
   }
 
   /**
-   * Goes over the roster once, at full rate: afterwards everybody who is wanted is subscribed, but for the users in
+   * Goes over the roster once, at full rate: afterwards every user of the roster is subscribed, except the users in
    * `failed` of the report. Works in every process. Calls with equal options share a sweep that has not begun yet. A sweep
    * waits a minute for a service or a store that is down, and 130 seconds for users of a process that crashed. Users who
    * fail are no rejection.
@@ -120,17 +169,21 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Keeps watch from now on: a sweep at once, then everybody once per `sweepIntervalMs`. Users whom an earlier
+   * Keeps watch from now on: a sweep at once, then each user once per `sweepIntervalMs`. Users whom an earlier
    * {@link SubscriptionKeeper.sweep} has proven are not proven again. A keeper on watch keeps the process running until
    * {@link SubscriptionKeeper.stop}. Does nothing if the watch has begun already.
    */
   start(): void {
-    this.#inOwnContext(() => this.#schedule.start())
+    if (this.#isWatching) return
+    this.#isWatching = true
+    this.#readRosterSince = now()
+    this.#inBackground(() => this.#sweep({ provenFrom: never }))
+    this.#inOwnContext(() => this.#hold())
   }
 
   /** Ends the watch, and a sweep before its next user; resolves when nothing is in flight. Subscriptions stay. */
   stop(): Promise<void> {
-    this.#stopping ??= this.#inOwnContext(() => this.#schedule.stop()).finally(() => {
+    this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined
     })
     return this.#stopping
@@ -156,13 +209,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
     validateCallOptions('rotateParameters', options)
-    const changes = validateRotation(values, (changed) => this.#newest.own.with(changed).values)
-    this.#newest.rotate(changes)
+    const configuration = this.#configuration
+    const changes = validateRotation(values, (changed) => configuration.merged(changed))
+    configuration.rotate(changes)
     const { onProgress, signal } = options
     const report = await untilAborted(this.#sweep({ onProgress }), signal)
     const confirmed: string[] = []
     const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.get(name))
-    for (const user of this.#users) {
+    for (const user of this.#users.all()) {
       if (user.isWanted) (this.#isConfirmed(user) ? confirmed : pending).push(user.username)
     }
     if (pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
@@ -170,28 +224,31 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /** Whether the callbacks of this user carry the present values, for certain. */
-  #isConfirmed({ present, record }: User): boolean {
-    const { generation, isKnown, isSuperseded } = this.#newest
-    const isOnly = record?.subscriptions.length === 1 && record.claim === undefined
-    return isKnown && !isSuperseded && isOnly && isSettled(present) && present.generation === generation
+  #isConfirmed({ record }: User): boolean {
+    const { generation, isSuperseded } = this.#configuration
+    if (record?.id === undefined || record.isUnsure || record.claim !== undefined) return false
+    return !isSuperseded && record.generation === generation
   }
 
   /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
   status(): KeeperStatus {
     const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
-    const proofs: (number | undefined)[] = []
-    for (const { state, lastProvenAt } of this.subscriptions()) {
+    let oldestProofAt = Number.POSITIVE_INFINITY
+    for (const { state, lastProvenAt = Number.NaN } of this.subscriptions()) {
       counts[state]++
-      proofs.push(lastProvenAt)
+      oldestProofAt = Math.min(oldestProofAt, lastProvenAt)
     }
-    const oldestProofAt = proofs.reduce(earlierStamp, proofs[0])
-    return { counts, oldestProofAt, problems: this.#reporter.problems.list() }
+    return {
+      counts,
+      oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
+      problems: this.#reporter.problems.list(),
+    }
   }
 
   /** The subscription of one user, from memory; `undefined` for a user who is not kept. */
   subscription(username: string): KeptSubscription | undefined {
     const user = this.#users.get(username)
-    return user?.isWanted ? user.shown(this.#sweepIntervalMs) : undefined
+    return user?.isWanted ? this.#shown(user) : undefined
   }
 
   /** The subscriptions of all users who are kept, from memory. */
@@ -201,14 +258,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
       readonly username: string
     } & KeptSubscription
   > {
-    for (const user of this.#users) {
-      if (user.isWanted) yield { username: user.username, ...user.shown(this.#sweepIntervalMs) }
+    for (const user of this.#users.all()) {
+      if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
     }
   }
 
   /**
    * Ends the watch, and then every subscription that the keeper made. Users with whom that failed are in `failed` of the
-   * report: call the method again. Stop other processes first: one of them would subscribe everybody again.
+   * report: call the method again. Stop other processes first: one of them would subscribe every user again.
    *
    * @throws `Error` if nothing could be done and this process knows no user; the reason of `signal`, which ends this wait
    * and not the sweep
@@ -217,18 +274,200 @@ export class SubscriptionKeeper implements AsyncDisposable {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({ wantsNobody: true, onProgress }), signal)
+    const report = await untilAborted(this.#sweep({ wantsNone: true, onProgress }), signal)
     this.#refuseIfNothingWasDone('unsubscribeAll')
     return report
   }
 
+  #shown(user: User): KeptSubscription {
+    const { conflictSince, delivery, provenSince, record } = user
+    const isSure = record?.id !== undefined && !record.isUnsure
+    const isProven = isSure && now() - provenSince <= 2 * this.#sweepIntervalMs
+    const known = record && this.#users.withDelivery(user, record)
+    const hasConflict = record?.id === undefined && conflictSince > never
+    const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
+    return {
+      subscriptionId: record?.id,
+      state: this.#queue.hasFailed(user) ? 'failing' : state,
+      lastProvenAt: known?.provenAt,
+      lastDeliveryAt: known?.deliveryAt ?? delivery?.at,
+      restoredCount: record?.restoredCount ?? 0,
+    }
+  }
+
+  // Sweeps
+
   #sweep(request: SweepRequest): Promise<SweepReport> {
-    return this.#inOwnContext(() => this.#schedule.sweep(request))
+    const { onProgress, sharedAs = '' } = request
+    const shared = this.#prepared.get(sharedAs)
+    if (shared !== undefined) {
+      if (onProgress !== undefined) shared.listeners.push(onProgress)
+      return shared.report
+    }
+    const listeners = onProgress === undefined ? [] : [onProgress]
+    const report = this.#inOwnContext(() => this.#makeSweep(request, listeners))
+    if (sharedAs !== '') this.#prepared.set(sharedAs, { report, listeners })
+    const ended = report.catch(() => {}).finally(() => this.#sweeps.delete(ended))
+    this.#sweeps.add(ended)
+    return report
+  }
+
+  #makeSweep(
+    request: SweepRequest,
+    listeners: readonly ((progress: SweepProgress) => unknown)[],
+  ): Promise<SweepReport> {
+    const { log, problems } = this.#reporter
+    const startedSince = now()
+    return traced<object, SweepReport>(
+      channel,
+      () => ({ name: this.#name }),
+      async (context) => {
+        this.#hold()
+        try {
+          const { active, failed, ...counts } = await this.#runSweep(request, listeners)
+          const counted = { ...counts, failed: failed.length }
+          if (context !== undefined) Object.assign(context, counted)
+          const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
+          log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
+          if (this.#holders === 1) this.#circuit.review(true)
+          return { ...counts, active, failed, problems: problems.list() }
+        } finally {
+          this.#release()
+        }
+      },
+    )
+  }
+
+  async #runSweep(
+    request: SweepRequest,
+    listeners: readonly ((progress: SweepProgress) => unknown)[],
+  ): Promise<Omit<SweepReport, 'problems'>> {
+    const problem = await this.#prepare(request)
+    this.#prepared.delete(request.sharedAs ?? '')
+    if (problem !== undefined) return this.#reportOfNothing(request, problem)
+    return this.#queue.sweep(request.provenFrom ?? now(), (progress) => {
+      for (const listener of listeners) this.#reporter.reportProgress(() => listener(progress))
+    })
+  }
+
+  /** Reads configuration and roster. @returns why no user can be reconciled, or `undefined` */
+  async #prepare(request: SweepRequest): Promise<Error | undefined> {
+    const patientUntil = now() + sweepPatienceMs
+    for (;;) {
+      try {
+        await this.#configuration.look()
+        if (!this.#isStopping) await this.#readRoster(request)
+        return this.#isStopping ? new Error(stoppedMessage) : undefined
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error
+        if (now() >= patientUntil || this.#isStopping) return new Error(storeMessage, { cause: error })
+        await delay(1_000)
+      }
+    }
+  }
+
+  /** Of a sweep that reconciled no user. */
+  async #reportOfNothing(
+    { wantsNone = false }: SweepRequest,
+    error: Error,
+  ): Promise<Omit<SweepReport, 'problems'>> {
+    const known = Array.from(this.#users.all(), ({ username }) => username)
+    const names = [...((wantsNone ? undefined : await this.#roster.ask()) ?? known)]
+    const failed = names.map((username) => ({ username, error }))
+    return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
+  }
+
+  // The tick: once a second while anything goes on
+
+  #hold(): void {
+    if (this.#holders++ > 0) return
+    this.#clockSkewMs = Date.now() - now()
+    this.#tick()
+  }
+
+  #release(): void {
+    if (--this.#holders === 0) clearTimeout(this.#timer)
+  }
+
+  #tick(): void {
+    this.#timer = setTimeout(() => this.#tick(), tickMs)
+    this.#wakeUp()
+    this.#lookAfterStore()
+    this.#circuit.review(false)
+    if (!this.#isStopping) this.#queue.tick()
+  }
+
+  /** The monotonic clock may stand still while a machine sleeps. */
+  #wakeUp(): void {
+    const skewMs = Date.now() - now()
+    if (this.#isWatching && skewMs - this.#clockSkewMs > sleptMs) this.#queue.markAllDue(now())
+    this.#clockSkewMs = skewMs
+  }
+
+  #lookAfterStore(): void {
+    if (this.#store.isFailing) {
+      if (now() - this.#checkedSince < storeTimeoutMs) return
+      this.#checkedSince = now()
+      this.#inBackground(() => this.#store.check())
+      return
+    }
+    if (now() - this.#lookedSince >= lookMs) {
+      this.#lookedSince = now()
+      this.#deliveries.review()
+      this.#inBackground(() => this.#configuration.look())
+    }
+    const rosterMs = this.#isRosterOld ? Math.min(lookMs, this.#sweepIntervalMs) : this.#sweepIntervalMs
+    if (!this.#isWatching || now() - this.#readRosterSince < rosterMs) return
+    this.#inBackground(() => this.#readRoster({}))
+  }
+
+  async #readRoster(request: RosterRequest): Promise<void> {
+    this.#readRosterSince = now()
+    this.#isRosterOld = false
+    try {
+      await this.#roster.read(request)
+    } catch (error) {
+      // Again as soon as a store that failed is tried again.
+      this.#isRosterOld = true
+      this.#readRosterSince = now() - lookMs + storeTimeoutMs
+      throw error
+    }
+  }
+
+  /** The first end that is found is hardly the only one: every user is proven anew. */
+  #foundEnd(): void {
+    const calmMs = Math.max(calmAfterEndMs, this.#sweepIntervalMs)
+    const isFirst = now() - this.#lastEndSince >= calmMs
+    this.#lastEndSince = now()
+    if (isFirst && this.#isWatching) this.#queue.markAllDue(now())
+  }
+
+  async #stop(): Promise<void> {
+    this.#isStopping = true
+    if (this.#isWatching) {
+      this.#isWatching = false
+      this.#release()
+    }
+    try {
+      await this.#queue.stop()
+      await Promise.all(this.#sweeps)
+    } finally {
+      this.#isStopping = false
+    }
+  }
+
+  /** A store that fails is reported by itself. */
+  #inBackground(work: () => Promise<unknown>): void {
+    this.#inOwnContext(work).catch((err: unknown) => {
+      if (err instanceof StoreFailure) return
+      const message = 'A bug of the keeper stopped some work: please report it'
+      this.#reporter.log('error', { event: 'keeper.broken', err }, message)
+    })
   }
 
   /** An empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(method: string): void {
-    const isSuperseded = this.#newest.isSuperseded
+    const { isSuperseded } = this.#configuration
     if (this.#users.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
     const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
@@ -246,3 +485,6 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): 
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }
+
+const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
+const storeMessage = 'The store fails: nothing is sent until it works again.'

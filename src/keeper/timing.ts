@@ -5,7 +5,9 @@
 import { backoffMs } from '../shared/backoff.js'
 
 export const minute = 60_000
-const day = 24 * 60 * minute
+export const day = 24 * 60 * minute
+/** Before any time. */
+export const never = Number.NEGATIVE_INFINITY
 
 /** A store that takes longer fails; a store that fails is tried this often. */
 export const storeTimeoutMs = 5_000
@@ -16,23 +18,25 @@ export const callTimeoutMs = 30_000
 export const claimFreshMs = 10_000
 /** A claim that has not changed for this long was left behind: the outcome of its call is unknown. */
 export const claimStaleMs = 2 * minute
-/** How often the claim of another process is looked at. */
+/** How often the claim of another process is read. */
 export const claimLookMs = 10_000
 
-/** How often the newest configuration is read. */
-export const configurationReadMs = 30_000
+/** How often the configuration is read; and the roster at most, if a user was removed by another process. */
+export const lookMs = 30_000
 /** A delivery may be the late third failure: it proves the time of its receipt less this. */
 export const deliveryLagMs = 1 * minute
+/** After a create whose answer cannot be read, and for a route that is wrong, the next attempt waits. */
+export const brokenAnswerMs = 15 * minute
+/** So long after the last failure an outage is resolved, so that a service that flaps is one problem. */
+export const calmMs = 1 * minute
+
+/** Without another end for this time, or an interval if that is longer, the receiver works again. */
+export const calmAfterEndMs = 15 * minute
 
 /** How long a sweep waits for the service or the store. */
 export const sweepPatienceMs = 1 * minute
-/** How long a sweep waits for a claim: it is stale then, and one more look is needed. */
+/** How long a sweep waits for a claim: the claim is stale then, and one more look is needed. */
 export const claimPatienceMs = claimStaleMs + 10_000
-
-/** How long the record of a removed user stays in the store. */
-export const tombstoneMs = 1 * day
-/** In this time one subscription of somebody else is replaced per user. */
-export const replacePauseMs = 1 * day
 
 /** How long after a restore the next one waits: 1, 2, 4, 8, 15 minutes; nothing after a delivery. */
 export function restoreWaitMs(restoresSinceDelivery: number): number {
@@ -46,21 +50,16 @@ export function retryWaitMs(failures: number, retryAfterMs = 0): number {
   return Math.min(5 * minute, Math.max(waitMs, retryAfterMs))
 }
 
-/** A time by both clocks. */
-export interface Instant {
-  readonly since: number
-  readonly at: number
-}
-
-export function presentInstant(): Instant {
-  return { since: performance.now(), at: Date.now() }
-}
-
-/** Whether so much time has passed by either clock: the monotonic one may stand still while a machine sleeps. */
-export function hasPassed(ms: number, { since, at }: Instant): boolean {
-  return performance.now() - since >= ms || Date.now() - at >= ms
+/** The monotonic clock. */
+export function now(): number {
+  return performance.now()
 }
 
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** Lets timers and sockets of the process have their turn. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

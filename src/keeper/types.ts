@@ -90,9 +90,9 @@ export interface KeeperGap {
   /** When the answer arrived that a subscription exists again, in milliseconds since 1970. */
   readonly restoredAt: number
   /**
-   * `ended`: the service had ended the subscription. `replaced`: the answer to an earlier create was lost, and the
-   * subscription was created anew to learn its id. `changed`: the configuration changed in a way that no update can
-   * bring about, or the roster lacked the user for a moment.
+   * `ended`: the service had ended the subscription. `replaced`: an answer or the store was lost, and the subscription
+   * was created anew to learn its id. `changed`: the configuration changed in a way that no update can bring about, or the
+   * roster lacked the user for a moment.
    */
   readonly cause: 'ended' | 'replaced' | 'changed'
 }
@@ -116,6 +116,8 @@ export type KeeperProblemCode =
   | 'ROSTER'
   /** Deliveries arrive of a subscription that the keeper does not know. */
   | 'STRAY'
+  /** The service has other routes to unsubscribe or to update than the client: what they answer is not believed. */
+  | 'ROUTES'
   /** Another process runs a newer configuration: this one sends nothing. */
   | 'SUPERSEDED'
 

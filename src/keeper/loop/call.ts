@@ -11,20 +11,42 @@ import {
   SubscriptionNotFoundError,
   TimeoutError,
   TokenRequestError,
-} from '../errors.js'
-import { isOutcomeOpen } from '../shared/status.js'
-import { withTimeLimit } from '../shared/time-limit.js'
-import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
-import type { Answer } from './apply.js'
-import type { Call } from './decide.js'
-import type { Spec } from './record.js'
-import { callTimeoutMs } from './timing.js'
-import type { KeeperClient } from './types.js'
+} from '../../errors.js'
+import { isOutcomeOpen, isSuccess } from '../../shared/status.js'
+import { withTimeLimit } from '../../shared/time-limit.js'
+import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
+import type { Answer } from '../rules/apply.js'
+import type { Call } from '../rules/decide.js'
+import { callbackUrlOf, typesOf } from '../rules/record.js'
+import { callTimeoutMs } from '../timing.js'
+import type { KeeperClient } from '../types.js'
 
+/**
+ * `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service refused this request. `STORE`: what
+ * the store holds of this user cannot be read or written. `BUG`: the keeper itself has thrown.
+ */
+export type FailureKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'
+
+/** Why a user could not be reconciled. */
+export interface Failure {
+  readonly kind: FailureKind
+  readonly error: unknown
+  readonly retryAfterMs?: number | undefined
+}
+
+/**
+ * What came of a call. `refused`: it had no effect. `lost`: it may have taken effect, now or later. `no-route`: the service
+ * has no such route, whether the subscription exists or not.
+ */
+export type CallResult =
+  | { readonly kind: 'answered'; readonly answer: Answer; readonly error?: unknown }
+  | { readonly kind: 'no-route'; readonly error: unknown }
+  | { readonly kind: 'refused'; readonly failure: Failure }
+  | { readonly kind: 'lost'; readonly failure: Failure }
+
+/** Of whom a call is, and what it sets. */
 export interface CallTarget {
   readonly username: string
-  /** What the call subscribes to. */
-  readonly spec: Spec
   /** Parameters and headers. */
   readonly values: UpdateSubscriptionParametersInput
 }
@@ -44,11 +66,7 @@ export async function sendCall(client: KeeperClient, call: Call, target: CallTar
   }
 }
 
-async function request(
-  client: KeeperClient,
-  call: Call,
-  { username, spec, values }: CallTarget,
-): Promise<Answer> {
+async function request(client: KeeperClient, call: Call, { username, values }: CallTarget): Promise<Answer> {
   if (call.kind === 'unsubscribe') {
     await client.unsubscribe(call.id, once)
     return { kind: 'ok' }
@@ -57,46 +75,40 @@ async function request(
     await client.updateSubscriptionParameters(call.id, values, once)
     return { kind: 'ok' }
   }
-  const { types: notificationTypes, callbackUrl } = spec
-  const input = { ...values, notificationTypes, usernames: [username], callbackUrl }
-  const result = await client.tryCreateSubscription(
-    call.kind === 'recreate' ? { ...input, recreateIfExists: true } : input,
-    once,
-  )
+  const { spec } = call
+  const input = {
+    ...values,
+    notificationTypes: typesOf(spec),
+    usernames: [username],
+    callbackUrl: callbackUrlOf(spec),
+    ...(call.kind === 'recreate' && { recreateIfExists: true }),
+  }
+  const result = await client.tryCreateSubscription(input, once)
   return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
 }
 
-/**
- * `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service refused this request. `STORE`: what
- * the store holds of this user cannot be read or written. `BUG`: the keeper itself has thrown.
- */
-export type FailureKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'
-
-/** Why a user could not be reconciled. */
-export interface Failure {
-  readonly kind: FailureKind
-  readonly error: unknown
-  readonly retryAfterMs?: number | undefined
-}
-
-/** What came of a call. `refused`: it had no effect. `lost`: it may have taken effect, now or later. */
-export type CallResult =
-  | { readonly kind: 'answered'; readonly answer: Answer }
-  | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
-
 /** What it means that the client's call has thrown. */
-export function classify(call: Call, error: unknown): CallResult {
-  const isCreate = call.kind === 'create' || call.kind === 'recreate'
-  if (isCreate && error instanceof SubscriptionConflictError) return answered('conflict')
-  if (!isCreate && error instanceof SubscriptionNotFoundError) return answered('not-found')
+export function classify({ kind }: Call, error: unknown): CallResult {
+  const isCreate = kind === 'create' || kind === 'recreate'
+  if (isCreate && error instanceof SubscriptionConflictError) return answered('conflict', error)
+  if (isCreate && error instanceof ResponseValidationError && isSuccess(error.status)) {
+    return answered('unreadable', error)
+  }
+  if (!isCreate && error instanceof SubscriptionNotFoundError) return answered('not-found', error)
+  if (!isCreate && error instanceof ApiError && isNoRoute(error.status)) return { kind: 'no-route', error }
   const retryAfterMs =
     error instanceof ApiError || error instanceof TokenRequestError ? error.retryAfterMs : undefined
   const failure = { kind: failureKindOf(error), error, retryAfterMs }
   return { kind: mayHaveTakenEffect(isCreate, error) ? 'lost' : 'refused', failure }
 }
 
-function answered(kind: 'conflict' | 'not-found'): CallResult {
-  return { kind: 'answered', answer: { kind } }
+function answered(kind: 'conflict' | 'not-found' | 'unreadable', error: unknown): CallResult {
+  return { kind: 'answered', answer: { kind }, error }
+}
+
+/** Method not allowed, not implemented, or a redirect. */
+function isNoRoute(status: number): boolean {
+  return status === 405 || status === 501 || (status >= 300 && status <= 399)
 }
 
 function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
@@ -117,9 +129,4 @@ function failureKindOf(error: unknown): FailureKind {
   if (!(error instanceof ApiError)) return 'SERVICE'
   if (error.status === 401 || error.status === 403) return 'CREDENTIALS'
   return error.status === 429 || error.status >= 500 ? 'SERVICE' : 'REFUSED'
-}
-
-/** Whether a second or two may be all it takes. */
-export function isPassing({ kind, error }: Failure): boolean {
-  return kind === 'STORE' || (kind === 'SERVICE' && error instanceof NotificationError)
 }

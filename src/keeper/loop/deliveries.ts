@@ -1,0 +1,87 @@
+/** Deliveries are proof of the subscriptions that the keeper knows, and a `STRAY` if they are of others. */
+import type { User, Users } from '../memory/users.js'
+import type { Problems } from '../reporter.js'
+import { deliveryLagMs, minute, now } from '../timing.js'
+
+/** Without a delivery for so long an unknown subscription is forgotten. */
+const memoryMs = 60 * minute
+/** So many ids are remembered at most: more of them are forged. */
+const maxUnknown = 1_000
+
+interface UnknownSubscription {
+  readonly firstSince: number
+  lastSince: number
+  isReported: boolean
+}
+
+export interface DeliveriesParts {
+  readonly reportStrays: boolean
+  readonly sweepIntervalMs: number
+  readonly users: Users
+  readonly problems: Problems
+  /** Called with a user whose delivery is news for other processes. */
+  readonly onNews: (user: User) => void
+}
+
+export class Deliveries {
+  readonly #parts: DeliveriesParts
+  readonly #unknown = new Map<number, UnknownSubscription>()
+
+  constructor(parts: DeliveriesParts) {
+    this.#parts = parts
+  }
+
+  /** A delivery has arrived. Costs next to nothing: what follows is left to the queue. */
+  observe(id: number, isWatching: boolean): void {
+    const { onNews, problems, sweepIntervalMs, users } = this.#parts
+    const user = users.withId(id)
+    if (user === undefined) {
+      if (isWatching) this.#observeUnknown(id)
+      return
+    }
+    if (user.restoredSince !== undefined) problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
+    users.noteDelivery(user, id)
+    const { provenAt = 0, restores = 0 } = user.record ?? {}
+    // Others are to know of a proof before theirs is due.
+    const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2
+    if (restores > 0 || isOld) onNews(user)
+  }
+
+  /** Reports unknown subscriptions, and those that are known now, or deliver no longer. */
+  review(): void {
+    const { problems, sweepIntervalMs, users } = this.#parts
+    // In this time every record was read: another process may have made the subscription.
+    const patienceMs = (sweepIntervalMs * 16) / 15
+    users.forgetFormerIds(now() - sweepIntervalMs)
+    for (const [id, unknown] of this.#unknown) {
+      const isKnown = users.withId(id) !== undefined || users.isFormerId(id)
+      if (isKnown || now() - unknown.lastSince > memoryMs) {
+        this.#unknown.delete(id)
+        problems.resolve('STRAY', id)
+      } else if (!unknown.isReported && now() - unknown.firstSince >= patienceMs) {
+        unknown.isReported = true
+        problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
+      }
+    }
+  }
+
+  #observeUnknown(id: number): void {
+    const { reportStrays, users } = this.#parts
+    // The command line's `check` delivers under the id 0, which is no subscription's.
+    if (!reportStrays || !Number.isSafeInteger(id) || id === 0 || users.isFormerId(id)) return
+    const known = this.#unknown.get(id)
+    if (known !== undefined) known.lastSince = now()
+    else if (this.#unknown.size < maxUnknown) {
+      this.#unknown.set(id, { firstSince: now(), lastSince: now(), isReported: false })
+    }
+  }
+}
+
+function strayMessage(id: number): string {
+  return (
+    `Deliveries arrive of subscription ${id}, which this keeper does not know. The keeper may have made it all the same, ` +
+    'and lost the answer, or what was in its store. If no other program needs the subscription, call ' +
+    `\`client.unsubscribe(${id})\` and then \`sweep()\`, which subscribes its user again if the roster has that user. ` +
+    'If several keepers share this receiver, set `reportStrays: false`.'
+  )
+}

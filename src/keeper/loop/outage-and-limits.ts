@@ -1,0 +1,170 @@
+/**
+ * Holds calls back: the limiter keeps to concurrency and rate; the circuit breaker lets one call at a time test a service
+ * that fails.
+ */
+import { excerpt, wholeMessageOf } from '../../shared/text.js'
+import type { Problems } from '../reporter.js'
+import { calmMs, delay, now, retryWaitMs } from '../timing.js'
+import type { Failure } from './call.js'
+
+/** So many different users who fail in a row are an outage. */
+const usersOfAnOutage = 3
+
+type OutageKind = Extract<Failure['kind'], 'CREDENTIALS' | 'SERVICE' | 'REFUSED'>
+const codes = { CREDENTIALS: 'CREDENTIALS', SERVICE: 'SERVICE', REFUSED: 'SERVICE' } as const
+
+interface Outage {
+  readonly kind: OutageKind
+  readonly error: unknown
+  readonly failures: number
+  /** When the next test may be made; monotonic. */
+  readonly nextTestFrom: number
+}
+
+export class CircuitBreaker {
+  readonly #problems: Problems
+  readonly #userCount: () => number
+  readonly #failedInARow = new Set<string>()
+  #outage: Outage | undefined
+  #tester: string | undefined
+  /** When the last outage ended; monotonic. */
+  #closedSince: number | undefined
+
+  /** @param userCount - with fewer users than three, all of them make an outage */
+  constructor(problems: Problems, userCount: () => number) {
+    this.#problems = problems
+    this.#userCount = userCount
+  }
+
+  get isOpen(): boolean {
+    return this.#outage !== undefined
+  }
+
+  get isTestDue(): boolean {
+    return this.#outage !== undefined && this.#tester === undefined && now() >= this.#outage.nextTestFrom
+  }
+
+  /** When the next test may be made, monotonic; 0 without an outage. */
+  get nextTestFrom(): number {
+    return this.#outage?.nextTestFrom ?? 0
+  }
+
+  /** What the service fails with. */
+  get error(): unknown {
+    return this.#outage?.error
+  }
+
+  /** Whether a call may be made for this user: in an outage it is the test, and must be followed by `leave`. */
+  enter(username: string): boolean {
+    if (this.#outage === undefined) return true
+    if (!this.isTestDue) return false
+    this.#tester = username
+    return true
+  }
+
+  leave(username: string): void {
+    if (this.#tester === username) this.#tester = undefined
+  }
+
+  succeeded(): void {
+    this.#failedInARow.clear()
+    if (this.#outage === undefined) return
+    this.#outage = undefined
+    this.#closedSince = now()
+  }
+
+  failed(username: string, { kind, error, retryAfterMs }: Failure): void {
+    // Nothing was sent, so nothing was learnt of the service.
+    if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
+    // In an outage any other call was in flight when the outage was noticed.
+    if (this.#outage !== undefined && this.#tester !== username) return
+    this.#failedInARow.add(username)
+    const enough = Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))
+    if (this.#outage === undefined && this.#failedInARow.size < enough) return
+    const failures = (this.#outage?.failures ?? 0) + 1
+    this.#outage = { kind, error, failures, nextTestFrom: now() + retryWaitMs(failures, retryAfterMs) }
+    this.#closedSince = undefined
+    this.#problems.resolve(codes[kind] === 'SERVICE' ? 'CREDENTIALS' : 'SERVICE')
+    this.#problems.begin(codes[kind], outageMessage(kind, error), { error })
+  }
+
+  /** Resolves an outage that is past for a while; at the end of a sweep that no other follows, at once. */
+  review(isLast: boolean): void {
+    if (this.#closedSince === undefined || (!isLast && now() - this.#closedSince < calmMs)) return
+    this.#closedSince = undefined
+    this.#problems.resolve('SERVICE')
+    this.#problems.resolve('CREDENTIALS')
+  }
+}
+
+/** At higher rates windows are shorter than a tenth of a second: the ring stays small. */
+const maxRingRate = 10_000
+
+export class Limiter {
+  readonly #circuit: CircuitBreaker
+  readonly #windowMs: number
+  /** When the requests of the last window were let through: a ring, in which the oldest is overwritten. */
+  readonly #enteredSince: number[]
+  readonly #waiting: (() => void)[] = []
+  #next = 0
+  #free: number
+
+  constructor(
+    circuit: CircuitBreaker,
+    { concurrency, maxRequestsPerSecond }: { concurrency: number; maxRequestsPerSecond: number },
+  ) {
+    this.#circuit = circuit
+    this.#free = concurrency
+    // Windows of a tenth of a second or less, so that a second does not begin with a burst. Without a limit they take 0 ms.
+    const perWindow = Math.max(1, Math.floor(Math.min(maxRequestsPerSecond, maxRingRate) / 10))
+    this.#windowMs = (perWindow / maxRequestsPerSecond) * 1_000
+    this.#enteredSince = new Array<number>(perWindow).fill(Number.NEGATIVE_INFINITY)
+  }
+
+  /**
+   * Waits until a request for this user may be sent.
+   *
+   * @returns false in an outage; true must be followed by {@link Limiter.leave}
+   */
+  async enter(username: string): Promise<boolean> {
+    if (this.#circuit.isOpen && !this.#circuit.isTestDue) return false
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    for (let waitMs = this.#waitMs(); waitMs > 0; waitMs = this.#waitMs()) await delay(Math.ceil(waitMs))
+    if (!this.#circuit.enter(username)) {
+      this.leave(username)
+      return false
+    }
+    this.#enteredSince[this.#next] = now()
+    this.#next = (this.#next + 1) % this.#enteredSince.length
+    return true
+  }
+
+  /** The request was answered, or not sent. */
+  leave(username: string): void {
+    this.#circuit.leave(username)
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#free++
+    else next()
+  }
+
+  #waitMs(): number {
+    const oldest = this.#enteredSince[this.#next]
+    return oldest === undefined ? 0 : Math.max(0, oldest + this.#windowMs - now())
+  }
+}
+
+function outageMessage(kind: OutageKind, error: unknown): string {
+  return `${messages[kind]} The last error: ${excerpt(wholeMessageOf(error), 500)}`
+}
+
+const messages: Readonly<Record<OutageKind, string>> = {
+  CREDENTIALS:
+    'The credentials are refused: check the client ID and the secret, and that access was not ended. ' +
+    'One call at a time tests whether they are accepted again.',
+  SERVICE:
+    'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
+  REFUSED:
+    'The service refused the last requests of all users that were tried. ' +
+    'One call at a time goes on testing.',
+}

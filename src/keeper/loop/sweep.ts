@@ -1,0 +1,96 @@
+/** Counts one sweep: every user is reconciled at least once, and the sweep waits for those who cannot be at once. */
+import type { User } from '../memory/users.js'
+import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
+import type { SweepProgress, SweepReport } from '../types.js'
+import type { Achieved, Outcome } from './reconcile.js'
+
+export class Sweep {
+  /** A proof that was sent since then is enough; monotonic. */
+  readonly provenFrom: number
+  /** Resolves when the sweep waits for no user any more. */
+  readonly ended: Promise<void>
+  readonly #open: Set<User>
+  readonly #total: number
+  readonly #wanted: number
+  readonly #counts = { created: 0, restored: 0, removed: 0 }
+  readonly #failed: { username: string; error: unknown }[] = []
+  /** Users who could not be reconciled at once: why, and until when the sweep waits for them; monotonic. */
+  readonly #waiting = new Map<User, { readonly error: unknown; readonly patientUntil: number }>()
+  readonly #onProgress: (progress: SweepProgress) => void
+  #active = 0
+  #end: () => void = () => {}
+
+  constructor(users: Iterable<User>, provenFrom: number, onProgress: (progress: SweepProgress) => void) {
+    this.#open = new Set(users)
+    this.#total = this.#open.size
+    this.#wanted = [...this.#open].filter(({ isWanted }) => isWanted).length
+    this.provenFrom = provenFrom
+    this.#onProgress = onProgress
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve
+    })
+    if (this.#total === 0) this.#end()
+  }
+
+  /** A user was reconciled. */
+  note(user: User, outcome: Outcome, { isCreated, isRestored }: Achieved): void {
+    if (!this.#open.has(user)) return
+    if (isCreated) this.#counts.created++
+    if (isRestored) this.#counts.restored++
+    // The reconciliation had begun before the sweep.
+    if (outcome.kind === 'done' && user.isWanted && user.provenSince < this.provenFrom) return
+    const isKept = outcome.kind === 'waiting' && user.record?.id !== undefined
+    if (outcome.kind === 'removed') {
+      this.#counts.removed++
+      this.#close(user, false)
+    } else if (outcome.kind === 'done' || isKept) this.#close(user, user.isWanted)
+    else this.#wait(user, outcome)
+  }
+
+  /** Stops waiting for users who take too long. @param reason - why no user can be reconciled, if that is so */
+  review(reason: Error | undefined): void {
+    for (const user of this.#open) {
+      const waiting = this.#waiting.get(user)
+      if (reason !== undefined || (waiting !== undefined && now() > waiting.patientUntil)) {
+        this.#fail(user, waiting?.error ?? reason)
+      }
+    }
+  }
+
+  report(): Omit<SweepReport, 'problems'> {
+    return { wanted: this.#wanted, active: this.#active, ...this.#counts, failed: this.#failed }
+  }
+
+  #wait(user: User, outcome: Exclude<Outcome, { kind: 'done' | 'removed' }>): void {
+    const error = outcome.kind === 'failed' ? outcome.failure.error : outcome.error
+    const known = this.#waiting.get(user)
+    const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
+    const patientUntil = known?.patientUntil ?? now() + patienceMs
+    // Why a claim stands, the call that left it has said.
+    this.#waiting.set(user, {
+      error: outcome.kind === 'claimed' && known ? known.error : error,
+      patientUntil,
+    })
+    if (isFinal(outcome) || now() + (outcome.againMs ?? 0) > patientUntil) this.#fail(user, error)
+  }
+
+  #fail(user: User, error: unknown): void {
+    if (user.isWanted || user.record !== undefined) this.#failed.push({ username: user.username, error })
+    this.#close(user, false)
+  }
+
+  #close(user: User, isActive: boolean): void {
+    this.#open.delete(user)
+    this.#waiting.delete(user)
+    if (isActive) this.#active++
+    const done = this.#total - this.#open.size
+    this.#onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })
+    if (this.#open.size === 0) this.#end()
+  }
+}
+
+/** Whether an attempt a moment later would end in the same way. */
+function isFinal(outcome: Outcome): boolean {
+  if (outcome.kind === 'failed') return ['INVALID', 'REFUSED', 'BUG'].includes(outcome.failure.kind)
+  return outcome.kind === 'conflict' || outcome.kind === 'waiting'
+}

@@ -1,0 +1,235 @@
+/**
+ * What every subscription is to be like, and whether that is the newest configuration: the one of the highest generation in
+ * the store. The store holds no secret: it knows a configuration by a slow hash.
+ */
+import { randomBytes, scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
+import * as z from 'zod'
+import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
+import type { Problems } from '../reporter.js'
+import { type Parsed, parseWith, type Spec, specOf } from '../rules/record.js'
+import type { SubscriptionKeeperOptions } from '../types.js'
+import type { KeeperStore } from './keeper-store.js'
+
+/** The routes that the interface leaves open. */
+export type RouteName = 'update' | 'unsubscribe'
+
+const storedSchema = z.object({
+  generation: z
+    .int()
+    .min(1)
+    .max(2 ** 48),
+  salt: z.string(),
+  /** Of spec, parameters and headers. */
+  hash: z.string(),
+  /** Routes that have answered 2xx. */
+  provenRoutes: z.array(z.enum(['update', 'unsubscribe'])).readonly(),
+})
+type StoredConfiguration = Readonly<z.output<typeof storedSchema>>
+
+const storeKey = 'configuration'
+
+export interface ConfigurationParts {
+  readonly store: KeeperStore
+  readonly problems: Problems
+  /** Called when another generation is in force for this process. */
+  readonly onGeneration: () => void
+}
+
+export class Configuration {
+  readonly spec: Spec
+  readonly #parts: ConfigurationParts
+  readonly #provenRoutes = new Set<RouteName>()
+  #values: UpdateSubscriptionParametersInput
+  #names: readonly string[]
+  #hash: { readonly of: string; readonly value: Promise<string> } | undefined
+  #looking: Promise<void> | undefined
+  #generation: number | undefined
+  /** The newest generation that this process has used; 0 before the first. */
+  #highest = 0
+  /** The highest generation that only a newer release can read. */
+  #foreignGeneration = 0
+  #isSuperseded = false
+  #wasMissing = false
+
+  constructor(
+    options: Pick<SubscriptionKeeperOptions, 'notificationTypes' | 'callbackUrl' | 'parameters' | 'headers'>,
+    parts: ConfigurationParts,
+  ) {
+    const { callbackUrl, headers, notificationTypes, parameters } = options
+    this.spec = specOf(notificationTypes, String(callbackUrl))
+    this.#values = { parameters, headers }
+    this.#names = namesOf(this.#values)
+    this.#parts = parts
+  }
+
+  /** Parameters and headers, as a create or an update takes them. */
+  get values(): UpdateSubscriptionParametersInput {
+    return this.#values
+  }
+
+  /** Names of parameters and headers, in lower case. */
+  get names(): readonly string[] {
+    return this.#names
+  }
+
+  /** In force for this process; `undefined` before the first look, and after a rotation until the next one. */
+  get generation(): number | undefined {
+    return this.#generation
+  }
+
+  /** Whether another process has a newer configuration: this one sends nothing. */
+  get isSuperseded(): boolean {
+    return this.#isSuperseded
+  }
+
+  /** Whether the store held no configuration when this process first looked. */
+  get wasMissing(): boolean {
+    return this.#wasMissing
+  }
+
+  /** The values after a rotation: those that are not named stay. */
+  merged({ parameters, headers }: UpdateSubscriptionParametersInput): UpdateSubscriptionParametersInput {
+    const changed = new Set(namesOf({ parameters, headers }))
+    const merge = (present: AssociatedValues | undefined, changes: AssociatedValues | undefined) => {
+      const kept = Object.entries(present ?? {}).filter(([name]) => !changed.has(name.toLowerCase()))
+      const all = { ...Object.fromEntries(kept), ...changes }
+      return Object.keys(all).length > 0 ? all : undefined
+    }
+    return {
+      parameters: merge(this.#values.parameters, parameters),
+      headers: merge(this.#values.headers, headers),
+    }
+  }
+
+  /** The next look makes the new values a configuration of its own. */
+  rotate(changes: UpdateSubscriptionParametersInput): void {
+    this.#values = this.merged(changes)
+    this.#names = namesOf(this.#values)
+    this.#generation = undefined
+  }
+
+  isRouteProven(route: RouteName): boolean {
+    return this.#provenRoutes.has(route)
+  }
+
+  /** A route has answered 2xx, which the store is to remember. */
+  proveRoute(route: RouteName): void {
+    if (this.#provenRoutes.has(route)) return
+    this.#provenRoutes.add(route)
+    // A store that fails is reported, and the next look writes the same.
+    this.look().catch(() => {})
+  }
+
+  /**
+   * A newer release has written something.
+   *
+   * @returns whether this process is superseded by that
+   */
+  meetForeign(key: string, generation: number): boolean {
+    if (generation <= (this.#generation ?? this.#highest)) return false
+    this.#foreignGeneration = Math.max(this.#foreignGeneration, generation)
+    this.#supersede(foreignMessage(key))
+    return true
+  }
+
+  /** Finds out whether the newest configuration is this one, or makes it so. @throws StoreFailure, KeyFailure */
+  look(): Promise<void> {
+    this.#looking ??= this.#parts.store
+      .untilStored(storeKey, () => this.#look())
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  /** @returns whether the store holds what this process goes by */
+  async #look(): Promise<boolean> {
+    const { problems, store } = this.#parts
+    const values = this.#values
+    const mine = this.#generation
+    const { text, value: stored, foreignGeneration = 0 } = await store.read(storeKey, parseConfiguration)
+    if (this.meetForeign(storeKey, Math.max(foreignGeneration, this.#foreignGeneration))) return true
+    const isOurs = stored !== undefined && (await this.#hashWith(stored.salt)) === stored.hash
+    if (isOurs && stored.generation >= (mine ?? 0)) {
+      for (const route of stored.provenRoutes) this.#provenRoutes.add(route)
+      this.#follow(values, stored.generation)
+      const isComplete = stored.provenRoutes.length === this.#provenRoutes.size
+      return isComplete || store.compareAndSet(storeKey, text, await this.#textOf(stored))
+    }
+    // A process that starts has the newest configuration; a rotation succeeds the one that it was called on.
+    const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
+    if (this.#highest > 0 && !isOlder) {
+      this.#supersede(supersededMessage)
+      return true
+    }
+    const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
+    const salt = randomBytes(16).toString('base64url')
+    if (!(await store.compareAndSet(storeKey, text, await this.#textOf({ generation, salt })))) return false
+    const isLost = text === undefined || stored !== undefined
+    if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
+    if (text === undefined && this.#highest === 0) this.#wasMissing = true
+    this.#follow(values, generation)
+    return this.#values === values
+  }
+
+  #follow(values: UpdateSubscriptionParametersInput, generation: number): void {
+    if (values !== this.#values) return
+    const isNew = generation !== this.#generation || this.#isSuperseded
+    this.#generation = generation
+    this.#highest = generation
+    this.#isSuperseded = false
+    this.#parts.problems.resolve('SUPERSEDED')
+    if (isNew) this.#parts.onGeneration()
+  }
+
+  #supersede(message: string): void {
+    this.#isSuperseded = true
+    this.#parts.problems.begin('SUPERSEDED', message)
+  }
+
+  async #textOf({ generation, salt }: Pick<StoredConfiguration, 'generation' | 'salt'>): Promise<string> {
+    const hash = await this.#hashWith(salt)
+    const stored: StoredConfiguration = { generation, salt, hash, provenRoutes: [...this.#provenRoutes] }
+    return JSON.stringify(stored)
+  }
+
+  /** Slow, because a store that leaks must not help to guess a token; so once per salt and values. */
+  #hashWith(salt: string): Promise<string> {
+    const sorted = (values: AssociatedValues = {}) =>
+      Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1))
+    const { headers, parameters } = this.#values
+    const of = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
+    if (this.#hash?.of !== of) this.#hash = { of, value: slowHash(of, salt) }
+    return this.#hash.value
+  }
+}
+
+function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
+  return Object.keys({ ...parameters, ...headers })
+    .map((name) => name.toLowerCase())
+    .sort()
+}
+
+async function slowHash(text: string, salt: string): Promise<string> {
+  const hash = await promisify<string, string, number, Buffer>(scrypt)(text, salt, 32)
+  return hash.toString('base64url')
+}
+
+function parseConfiguration(text: string): Parsed<StoredConfiguration> {
+  return parseWith(storedSchema, text)
+}
+
+export const lossMessage =
+  'The store has lost what was in it, or an older copy took its place: what this process knows is written again. ' +
+  'Look whether the store evicts keys, and whether its replicas and backups are what they should be.'
+const supersededMessage =
+  'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
+  'Stop this process, or deploy it anew; after a rotation, call `rotateParameters` here, too.'
+
+function foreignMessage(key: string): string {
+  return (
+    `A newer release has written "${key}" in a format that this process does not know: this one sends nothing more. ` +
+    'Run the newer release; to go back to this one, delete the keys of the keeper.'
+  )
+}

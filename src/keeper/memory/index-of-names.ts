@@ -1,0 +1,100 @@
+/**
+ * The names of all users who may have a record, in 64 keys of the store. A name is entered before the first claim, and
+ * taken out when the record went.
+ */
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { parseJson } from '../../shared/json.js'
+import type { Parsed } from '../rules/record.js'
+import { type KeeperStore, KeyFailure } from './keeper-store.js'
+
+const shardCount = 64
+/** A longer text would block the process while it is read. Limited where it is written: what is stored can be read. */
+const maxShardLength = 2 ** 20
+const shardSchema = z.array(z.string())
+
+/** All names at one time. */
+export interface NamesRead {
+  readonly names: ReadonlySet<string>
+  /** Whether the part of the index that would have this name could not be read. */
+  readonly isUnreadable: (username: string) => boolean
+}
+
+export class IndexOfNames {
+  readonly #store: KeeperStore
+  /** Each shard is changed once at a time. */
+  readonly #turns: Promise<unknown>[] = []
+
+  constructor(store: KeeperStore) {
+    this.#store = store
+  }
+
+  /** @throws StoreFailure */
+  async read(): Promise<NamesRead> {
+    const names = new Set<string>()
+    const unreadable = new Set<number>()
+    const readShard = async (shard: number) => {
+      try {
+        const { value = [] } = await this.#store.read(keyOf(shard), parseNames)
+        for (const name of value) names.add(name)
+      } catch (error) {
+        if (!(error instanceof KeyFailure)) throw error
+        unreadable.add(shard)
+      }
+    }
+    await Promise.all(Array.from({ length: shardCount }, (_, shard) => readShard(shard)))
+    return { names, isUnreadable: (username) => unreadable.size > 0 && unreadable.has(shardOf(username)) }
+  }
+
+  /** @throws StoreFailure @returns the names that are in the index now */
+  async add(usernames: readonly string[]): Promise<string[]> {
+    const byShard = Array.from({ length: shardCount }, (): string[] => [])
+    for (const username of usernames) byShard[shardOf(username)]?.push(username)
+    const entered = byShard.map(async (added, shard) => {
+      try {
+        if (added.length > 0) await this.#change(shard, (names) => [...new Set([...names, ...added])])
+        return added
+      } catch (error) {
+        if (error instanceof KeyFailure) return []
+        throw error
+      }
+    })
+    return (await Promise.all(entered)).flat()
+  }
+
+  /** @throws StoreFailure, KeyFailure */
+  remove(username: string): Promise<void> {
+    return this.#change(shardOf(username), (names) => names.filter((name) => name !== username))
+  }
+
+  #change(shard: number, change: (names: readonly string[]) => readonly string[]): Promise<void> {
+    const key = keyOf(shard)
+    const changed = (this.#turns[shard] ?? Promise.resolve()).then(() =>
+      this.#store.untilStored(key, async () => {
+        const { text, value = [] } = await this.#store.read(key, parseNames)
+        const names = change(value)
+        if (names.length === value.length) return true
+        const next = JSON.stringify(names)
+        if (next.length > maxShardLength) throw this.#store.failKey(key, new Error(fullMessage))
+        return this.#store.compareAndSet(key, text, next)
+      }),
+    )
+    this.#turns[shard] = changed.catch(() => {})
+    return changed
+  }
+}
+
+function shardOf(username: string): number {
+  return (createHash('sha256').update(username).digest()[0] ?? 0) % shardCount
+}
+
+function keyOf(shard: number): string {
+  return `members:${shard}`
+}
+
+function parseNames(text: string): Parsed<readonly string[]> {
+  const { data } = shardSchema.safeParse(parseJson(text))
+  return data === undefined ? {} : { value: data }
+}
+
+const fullMessage = 'The list of names is full: about a million characters. Divide the roster among keepers.'

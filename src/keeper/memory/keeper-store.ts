@@ -1,0 +1,191 @@
+/**
+ * The store as the keeper uses it. While the store fails every operation throws, and nothing may be sent; a key that fails
+ * while another works is a fault of that key. Both are reported.
+ */
+import { randomUUID } from 'node:crypto'
+import { withTimeLimit } from '../../shared/time-limit.js'
+import type { KeyValueStore } from '../../stores/key-value-store.js'
+import type { Problems } from '../reporter.js'
+import type { Parsed } from '../rules/record.js'
+import { delay, storeTimeoutMs } from '../timing.js'
+
+/** The store throws, hangs, or does not keep what is written. */
+export class StoreFailure extends Error {}
+
+/** One key cannot be read or written, while the store works. */
+export class KeyFailure extends StoreFailure {}
+
+/** What is stored under a key; without a text there is nothing. */
+export interface Stored<Value> extends Parsed<Value> {
+  readonly text: string | undefined
+}
+
+/** In place of a deleted value, where a value may only be deleted if it is the expected one. Counts as missing. */
+export const goneMark = '"gone"'
+
+/** Written and read to find out whether the store works. */
+const checkKey = 'check'
+/** How often a value that several processes change is tried, and the longest pause after the first attempt. */
+const maxRounds = 10
+const roundPauseMs = 20
+
+export class KeeperStore {
+  readonly #store: KeyValueStore
+  readonly #name: string
+  readonly #problems: Problems
+  #isFailing = false
+  #refusal: Error | undefined
+  #checking: Promise<void> | undefined
+
+  constructor(store: KeyValueStore, name: string, problems: Problems) {
+    this.#store = store
+    this.#name = name
+    this.#problems = problems
+  }
+
+  get isFailing(): boolean {
+    return this.#isFailing
+  }
+
+  /**
+   * What cannot be read counts as missing, and is reported.
+   *
+   * @throws StoreFailure, KeyFailure
+   */
+  async read<Value>(key: string, parse: (text: string) => Parsed<Value>): Promise<Stored<Value>> {
+    let text = await this.#get(key)
+    if (text === undefined) {
+      // Some stores answer a failure with nothing: only a store that has just proven to work is believed.
+      await this.check()
+      text = await this.#get(key)
+    }
+    if (text === undefined || text === goneMark) return { text }
+    const parsed = parse(text)
+    if (parsed.value === undefined && parsed.foreignGeneration === undefined) {
+      this.#problems.reportOnce('STORE', unreadableMessage(this.#nameOf(key)), key)
+    }
+    return { text, ...parsed }
+  }
+
+  /**
+   * @returns whether the text was stored; after a failure it may be stored all the same
+   * @throws StoreFailure, KeyFailure
+   */
+  async compareAndSet(
+    key: string,
+    expected: string | undefined,
+    text: string,
+    ttlMs?: number,
+  ): Promise<boolean> {
+    if (this.#store.compareAndSet === undefined) {
+      // Nothing else writes between these steps: there is one process, and it writes a key once at a time.
+      if ((await this.#get(key)) !== expected) return false
+      await this.#attempt(key, (name) => this.#store.set(name, text, ttlMs))
+      if ((await this.#get(key)) !== text) await this.check()
+      return true
+    }
+    const isStored = await this.#attempt(key, (name) =>
+      this.#store.compareAndSet?.(name, expected, text, ttlMs),
+    )
+    if (typeof isStored !== 'boolean') this.#refuse(isStored)
+    return isStored === true
+  }
+
+  /**
+   * Repeats reading and writing a value until no other process comes between.
+   *
+   * @param attempt - returns whether its value is stored
+   * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that reads old values
+   */
+  async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
+    for (let round = 1; round <= maxRounds; round++) {
+      if (await attempt()) return
+      await delay(Math.random() * round * roundPauseMs)
+    }
+    throw this.failKey(key, new Error('The value was another one at every attempt.'))
+  }
+
+  /** Reports that a key cannot be read or written, until an operation on the key succeeds. */
+  failKey(key: string, cause: unknown): KeyFailure {
+    const failure = new KeyFailure(keyMessage(this.#nameOf(key)), { cause })
+    this.#problems.begin('STORE', failure.message, { about: key, error: cause })
+    return failure
+  }
+
+  /** Looks whether the store as a whole works. @throws StoreFailure */
+  check(): Promise<void> {
+    this.#checking ??= this.#writeAndRead().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
+  async #get(key: string): Promise<string | undefined> {
+    const text = await this.#attempt(key, (name) => this.#store.get(name))
+    return typeof text === 'string' ? text : undefined
+  }
+
+  async #attempt(key: string, operate: (name: string) => unknown): Promise<unknown> {
+    if (this.#isFailing) throw new StoreFailure(failingMessage)
+    const name = this.#nameOf(key)
+    try {
+      const result = await inTime(() => operate(name))
+      this.#problems.resolve('STORE', key)
+      return result
+    } catch (cause) {
+      await this.check()
+      throw this.failKey(key, cause)
+    }
+  }
+
+  async #writeAndRead(): Promise<void> {
+    const name = this.#nameOf(checkKey)
+    try {
+      if (this.#refusal !== undefined) throw this.#refusal
+      await inTime(() => this.#store.set(name, randomUUID()))
+      // Another process may have written its own value meanwhile.
+      if (typeof (await inTime(() => this.#store.get(name))) !== 'string') throw new Error(forgetfulMessage)
+    } catch (error) {
+      throw this.#fail(error, failingMessage)
+    }
+    this.#isFailing = false
+    this.#problems.resolve('STORE')
+  }
+
+  /** What says neither that the text was stored nor that it was not must not be guessed. */
+  #refuse(returned: unknown): never {
+    const what = returned === undefined ? 'nothing' : `a value of type ${typeof returned}`
+    const message =
+      `The store's \`compareAndSet\` returned ${what}. It must return true if it wrote the value, and false if ` +
+      'another one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
+    this.#refusal = new TypeError(message)
+    throw this.#fail(this.#refusal, message)
+  }
+
+  #fail(error: unknown, message: string): StoreFailure {
+    this.#isFailing = true
+    this.#problems.begin('STORE', message, { error })
+    return new StoreFailure(message, { cause: error })
+  }
+
+  #nameOf(key: string): string {
+    return `${this.#name}:${key}`
+  }
+}
+
+function inTime(operate: () => unknown): Promise<unknown> {
+  const late = () => new Error(`no answer within ${storeTimeoutMs} ms`)
+  return withTimeLimit(storeTimeoutMs, (async () => operate())(), late)
+}
+
+const failingMessage =
+  'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'
+const forgetfulMessage = 'The store does not hold what was just written to it.'
+
+function keyMessage(name: string): string {
+  return `The store cannot read or write "${name}", and works otherwise. Repair the key or delete it.`
+}
+
+function unreadableMessage(name: string): string {
+  return `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
+}

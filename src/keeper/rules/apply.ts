@@ -1,0 +1,114 @@
+/** What an answer of the service means for the record, and for others. A pure rule. */
+import type { KeeperGap } from '../types.js'
+import { type Call, type Facts, hasFormerNames, type Learnt } from './decide.js'
+import { type UserRecord, union } from './record.js'
+
+/** `unreadable`: a create was answered with success, and without an id that can be read. */
+export type Answer =
+  | { readonly kind: 'created'; readonly id: number }
+  | { readonly kind: 'ok' | 'conflict' | 'not-found' | 'unreadable' }
+
+/** Times of a call, by the wall clock. */
+export interface CallTimes {
+  readonly sentAt: number
+  readonly answeredAt: number
+}
+
+export interface Applied {
+  /** The record without a claim. */
+  readonly record: UserRecord
+  /** Besides what was learnt before; a proof by id makes that obsolete. */
+  readonly learnt: Learnt
+  /** The answer proves that the subscription exists: `by` its id, or only that there is one. */
+  readonly proven?: 'id' | 'existence'
+  /** Whether a user was subscribed for the first time. */
+  readonly isCreated?: boolean
+  /** An interval in which notifications may have been lost: the user was restored. */
+  readonly gap?: KeeperGap
+}
+
+/** @param isRouteProven - whether a 404 of this route is believed */
+export function apply(
+  record: UserRecord,
+  call: Call,
+  answer: Answer,
+  facts: Facts,
+  { sentAt, answeredAt, isRouteProven }: CallTimes & { readonly isRouteProven: boolean },
+): Applied {
+  if (call.kind === 'unsubscribe') {
+    if (answer.kind === 'not-found' && !isRouteProven) return { record, learnt: { missing: 'unsubscribe' } }
+    // Also what had ended before: its gap is reported when the user is subscribed again.
+    return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
+  }
+  if (call.kind === 'update') {
+    if (answer.kind === 'not-found' && !isRouteProven) return { record, learnt: { missing: 'update' } }
+    if (answer.kind === 'not-found') return { record: without(record, 'id'), learnt: {} }
+    const { generation } = facts
+    const names = union(record.names, facts.names)
+    const sure = without(record, 'isUnsure', 'isInterrupted')
+    return { record: { ...sure, names, generation, provenAt: sentAt }, learnt: {}, proven: 'id' }
+  }
+  const learnt = call.spec === facts.spec ? { isTaken: true } : {}
+  const tried = call.kind === 'recreate' ? { ...record, replacedAt: answeredAt } : record
+  switch (answer.kind) {
+    case 'created':
+      return created(tried, call, answer.id, facts, { sentAt, answeredAt })
+    case 'unreadable':
+      return {
+        record: { ...without(tried, 'id'), spec: call.spec, isUnsure: true, provenAt: sentAt },
+        learnt,
+      }
+    default:
+      // An identical subscription would have been replaced: so none of ours is there.
+      if (call.kind === 'recreate') return { record: without(tried, 'id', 'isUnsure'), learnt }
+      if (record.id === undefined || record.isUnsure) return { record, learnt }
+      return {
+        record: { ...without(record, 'isInterrupted'), provenAt: sentAt },
+        learnt,
+        proven: 'existence',
+      }
+  }
+}
+
+/** A subscription was made: the first one of this user, or one after an interruption. */
+function created(
+  record: UserRecord,
+  { kind, spec }: Extract<Call, { spec: string }>,
+  id: number,
+  facts: Facts,
+  { sentAt, answeredAt }: CallTimes,
+): Applied {
+  const { isInterrupted, isUnsure, provenAt, restoredCount, restores } = record
+  const isFirst = provenAt === undefined && !isUnsure && kind === 'create'
+  const isChange = isInterrupted || record.spec !== spec || hasFormerNames(record, facts)
+  const wasThere = provenAt !== undefined
+  const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
+  const made = {
+    ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'),
+    ...{ id, spec, names: facts.names, generation: facts.generation, provenAt: sentAt },
+  }
+  if (isFirst || !facts.isWanted) {
+    return { record: made, learnt: {}, proven: 'id', ...(facts.isWanted && { isCreated: true }) }
+  }
+  const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
+  const gap = {
+    username: record.username,
+    subscriptionId: id,
+    lastProvenAt,
+    restoredAt: answeredAt,
+    cause,
+  } as const
+  const isEnd = cause === 'ended'
+  const counted = {
+    ...made,
+    restoredCount: restoredCount + 1,
+    ...(isEnd && { restores: restores + 1, restoredAt: answeredAt }),
+  }
+  return { record: counted, learnt: {}, proven: 'id', gap }
+}
+
+function without<Key extends keyof UserRecord>(record: UserRecord, ...keys: Key[]): Omit<UserRecord, Key> {
+  const copy = { ...record }
+  for (const key of keys) delete copy[key]
+  return copy
+}

@@ -1,0 +1,94 @@
+/** What to do next for one user. A pure rule: every step may be repeated at any time. */
+import { day } from '../timing.js'
+import type { Spec, UserRecord } from './record.js'
+
+/** A request to the service. `recreate` is a create that replaces an identical subscription. */
+export type Call =
+  | { readonly kind: 'create' | 'recreate'; readonly spec: Spec }
+  | { readonly kind: 'update'; readonly id: number }
+  | { readonly kind: 'unsubscribe'; readonly id: number }
+
+/**
+ * The next call; or `forget`: nothing of the user is left. `wait`: a restore has to wait. `conflict`: another subscription
+ * is in the way. `blocked`: the route to unsubscribe is wrong. `done`: all is well.
+ */
+export type Step = Call | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
+
+/** What the answers of this reconciliation have taught, and no record holds. */
+export interface Learnt {
+  /** A create of the wanted spec was answered 409, or could not be read: a subscription is there. */
+  readonly isTaken?: boolean
+  /** The kind of a call that was answered 404, which is not believed, because its route is not proven. */
+  readonly missing?: 'update' | 'unsubscribe'
+}
+
+export interface Facts {
+  /** What every user is to be subscribed to. */
+  readonly spec: Spec
+  /** Names, in lower case, of the parameters and headers of the configuration. */
+  readonly names: readonly string[]
+  /** The generation of the configuration. */
+  readonly generation: number
+  readonly isWanted: boolean
+  /** Whether a proof is due. */
+  readonly wantsProof: boolean
+  /** Whether the proof is to show that the recorded id is right. */
+  readonly wantsProofById: boolean
+  /** Whether a subscription may be restored now. */
+  readonly mayRestore: boolean
+  /** Whether the present conflict was found so recently that no call is due. */
+  readonly isConflictKnown: boolean
+  /** Whether there is something to update, on a route that is not known to be wrong. */
+  readonly mayUpdate: boolean
+  /** Whether the route to unsubscribe is not known to be wrong. */
+  readonly mayUnsubscribe: boolean
+  /** Whether a subscription in the way may be replaced. */
+  readonly replacesExisting: boolean
+  /** Wall clock. */
+  readonly at: number
+}
+
+export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
+  const { generation, id, isInterrupted, isUnsure, spec } = record
+  const exists = id !== undefined || isUnsure
+  if (!facts.isWanted || (exists && spec !== facts.spec)) return end(record, learnt, facts)
+
+  const recreate = { kind: 'recreate', spec: facts.spec } as const
+  const replace = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
+  const create = facts.mayRestore
+    ? ({ kind: 'create', spec: facts.spec } as const)
+    : ({ kind: 'wait' } as const)
+  if (id === undefined && facts.isConflictKnown) return { kind: 'conflict' }
+  if (id === undefined) return learnt.isTaken ? replace : create
+
+  const mayUpdate = facts.mayUpdate && learnt.missing === undefined
+  const update = { kind: 'update', id } as const
+  if (hasFormerNames(record, facts)) return recreate
+  if (mayUpdate && (isUnsure || generation !== facts.generation)) return update
+  if (isUnsure) return learnt.isTaken ? replace : create
+  if (learnt.missing !== undefined && !learnt.isTaken) return create
+  if (!facts.wantsProof && !isInterrupted) return { kind: 'done' }
+  return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : create
+}
+
+/** What is no longer wanted is ended; before that its id is learnt, if it is unsure. */
+function end({ id, isUnsure, spec }: UserRecord, { missing }: Learnt, { mayUnsubscribe }: Facts): Step {
+  if (id === undefined && !isUnsure) return { kind: 'forget' }
+  if (!mayUnsubscribe) return { kind: 'blocked' }
+  if (id === undefined || isUnsure) return { kind: 'recreate', spec }
+  return missing === 'unsubscribe' ? { kind: 'create', spec } : { kind: 'unsubscribe', id }
+}
+
+/** What stands in the way is replaced once a day, and at any time if it may be the keeper's own. */
+function mayReplace(
+  { isUnsure, provenAt, replacedAt }: UserRecord,
+  { at, replacesExisting }: Facts,
+): boolean {
+  if (isUnsure) return replacesExisting || provenAt !== undefined
+  return replacesExisting && (replacedAt === undefined || Math.abs(at - replacedAt) >= day)
+}
+
+/** Whether the subscription may have parameters that the configuration no longer names: no update takes them away. */
+export function hasFormerNames({ names }: UserRecord, facts: Pick<Facts, 'names'>): boolean {
+  return names.some((name) => !facts.names.includes(name))
+}

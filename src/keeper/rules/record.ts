@@ -1,0 +1,140 @@
+/**
+ * What the store holds of one user: one record, never changed in place. The record is a cache, the service is the truth.
+ * Times are of the wall clock.
+ */
+import * as z from 'zod'
+import { type NotificationType, notificationTypes } from '../../notification-types.js'
+import { parseJson } from '../../shared/json.js'
+
+const countSchema = z
+  .int()
+  .min(0)
+  .max(2 ** 48)
+const stampSchema = z.number().optional()
+const flagSchema = z.literal(true).optional()
+
+/** What a subscription is to, as text: sorted types, a space, the callback URL. */
+export type Spec = string
+
+const specSchema = z.string().refine((spec) => spec === specOf(typesOf(spec), callbackUrlOf(spec)))
+
+const recordSchema = z.object({
+  /** Grows by one with each write. Begins with the time, so that a record made anew is not taken for an older one. */
+  version: countSchema,
+  username: z.string(),
+  spec: specSchema,
+  /** Names, in lower case, of the parameters and headers that the subscription may have. */
+  names: z.array(z.string()).readonly(),
+  /** The generation of the configuration whose values the subscription has for certain; 0: not known. */
+  generation: countSchema,
+  /** The service's id, if known. */
+  id: z.int().optional(),
+  /** A create may have taken effect: a subscription with another id than the recorded one may exist. */
+  isUnsure: flagSchema,
+  /** The subscription was ended on purpose, or may have been, and is to be created anew. */
+  isInterrupted: flagSchema,
+  /** When the last proof that the subscription exists was sent. */
+  provenAt: stampSchema,
+  deliveryAt: stampSchema,
+  restoredAt: stampSchema,
+  /** When what stood in the way was replaced last, or the attempt was refused. */
+  replacedAt: stampSchema,
+  /** When another subscription was last found in the way. */
+  conflictAt: stampSchema,
+  /** Restores since the last delivery. */
+  restores: countSchema,
+  /** Restores in all. */
+  restoredCount: countSchema,
+  /** While the claim stands, no process sends anything for this user. */
+  claim: z
+    .object({
+      /** The process that wrote the claim. */
+      by: z.string(),
+      nonce: z.string(),
+      call: z.enum(['create', 'recreate', 'update', 'unsubscribe']),
+    })
+    .readonly()
+    .optional(),
+})
+
+export type UserRecord = Readonly<z.output<typeof recordSchema>>
+
+/** A text of the store. `foreignGeneration`: some of the text is of a format that this release does not know. */
+export interface Parsed<Value> {
+  readonly value?: Value
+  readonly foreignGeneration?: number
+}
+
+/** What a keeper writes is much shorter. */
+const maxLength = 2 ** 16
+
+export function parseRecord(text: string): Parsed<UserRecord> {
+  return parseWith(recordSchema, text)
+}
+
+/** @returns nothing for a text that cannot be right */
+export function parseWith<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  text: string,
+): Parsed<z.output<z.ZodObject<Shape>>> {
+  const json = text.length > maxLength ? undefined : parseJson(text)
+  const { success, data } = schema.safeParse(json)
+  const isKnown = success && Object.keys(Object(json)).every((name) => name in schema.shape)
+  const generation = isKnown ? undefined : countSchema.safeParse(Object(json).generation).data
+  return {
+    ...(success && { value: data }),
+    ...(generation !== undefined && { foreignGeneration: generation }),
+  }
+}
+
+export function newRecord(username: string, spec: Spec, at: number): UserRecord {
+  return { version: at, username, spec, names: [], generation: 0, restores: 0, restoredCount: 0 }
+}
+
+/** The record without its claim, which was left behind: what the claim announces may have been done. */
+export function takeOver(claimed: UserRecord): UserRecord {
+  const { claim, ...record } = claimed
+  switch (claim?.call) {
+    case 'create':
+    case 'recreate':
+      return { ...record, isUnsure: true }
+    case 'update':
+      return { ...record, generation: 0 }
+    case 'unsubscribe':
+      return { ...record, isInterrupted: true }
+    default:
+      return claimed
+  }
+}
+
+/** A delivery that has arrived, by the wall clock. */
+export interface Delivery {
+  readonly id: number
+  readonly at: number
+}
+
+/** A delivery is a proof, for the time of its receipt less the lag. */
+export function absorb(record: UserRecord, delivery: Delivery | undefined, lagMs: number): UserRecord {
+  if (delivery === undefined || delivery.id !== record.id) return record
+  if (record.deliveryAt !== undefined && delivery.at <= record.deliveryAt) return record
+  const provenAt = Math.max(record.provenAt ?? Number.NEGATIVE_INFINITY, delivery.at - lagMs)
+  return { ...record, provenAt, deliveryAt: delivery.at, restores: 0 }
+}
+
+export function specOf(types: readonly NotificationType[], callbackUrl: string): Spec {
+  return `${[...types].sort().join()} ${callbackUrl}`
+}
+
+export function typesOf(spec: Spec): NotificationType[] {
+  const types = spec.slice(0, spec.indexOf(' ')).split(',')
+  return notificationTypes.filter((type) => types.includes(type))
+}
+
+export function callbackUrlOf(spec: Spec): string {
+  return spec.slice(spec.indexOf(' ') + 1)
+}
+
+/** All names, each once. */
+export function union(names: readonly string[], others: readonly string[]): readonly string[] {
+  return [...new Set([...names, ...others])].sort()
+}
