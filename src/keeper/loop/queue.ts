@@ -2,8 +2,9 @@
  * The one owner of time: knows when which user is due, what is in flight, and how often it failed. A sweep is: all are due
  * now, wait, count.
  */
-import type { KeeperStore } from '../memory/keeper-store.js'
+
 import type { Configuration } from '../memory/configuration.js'
+import type { KeeperStore } from '../memory/keeper-store.js'
 import type { User, Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { delay, never, now, retryWaitMs, sweepPatienceMs } from '../timing.js'

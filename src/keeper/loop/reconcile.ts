@@ -105,6 +105,8 @@ export class Reconciler {
       if (error instanceof KeyFailure) return { kind: 'failed', failure: { kind: 'STORE', error } }
       if (error instanceof StoreFailure) return { kind: 'held', againMs: 0, error }
       return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
+    } finally {
+      this.#parts.routes.leave(user.username)
     }
   }
 
@@ -241,8 +243,11 @@ export class Reconciler {
     facts: Facts,
     achieved: Achieved,
   ): Promise<Progress | Outcome> {
-    const { circuit, client, configuration, limiter, records } = this.#parts
+    const { circuit, client, configuration, limiter, records, routes } = this.#parts
     const { username } = user
+    if (call.kind === 'unsubscribe' && !routes.enter(username)) {
+      return { kind: 'held', againMs: 1_000, error: new Error(testedMessage) }
+    }
     if (!(await limiter.enter(username))) {
       return this.#held(user, progress.record, Math.max(0, circuit.nextTestFrom - now()))
     }
@@ -376,6 +381,7 @@ const waitingMessage = 'Restored before, and no delivery has come since: the nex
 const obstacleMessage = 'Another subscription for this user, type and callback URL is in the way.'
 const blockedMessage =
   'The subscription cannot be ended: the service has another route to unsubscribe. Set `routes.unsubscribe` of the client.'
+const testedMessage = 'The route to unsubscribe is tested with another user first.'
 const endlessMessage =
   'The answers of the service contradict each other: it creates subscriptions, and does not find them.'
 const unlistedMessage = 'The name cannot be entered in the index in the store: nothing is sent for this user.'

@@ -12,6 +12,8 @@ export class Routes {
   readonly #problems: Problems
   /** Wrong routes, and when each may be tried again; monotonic. */
   readonly #wrong = new Map<RouteName, number>()
+  /** Who tests the route to unsubscribe. */
+  #tester: string | undefined
 
   constructor(configuration: Configuration, problems: Problems) {
     this.#configuration = configuration
@@ -25,6 +27,20 @@ export class Routes {
   /** Whether the route is not known to be wrong, or was not tried for a while. */
   mayTry(route: RouteName): boolean {
     return now() >= (this.#wrong.get(route) ?? 0)
+  }
+
+  /**
+   * Whether this user may be unsubscribed now. A route that is not proven is tested with one user at a time: the test of a
+   * wrong route may leave a subscription behind.
+   */
+  enter(username: string): boolean {
+    if (this.isProven('unsubscribe')) return true
+    this.#tester ??= username
+    return this.#tester === username
+  }
+
+  leave(username: string): void {
+    if (this.#tester === username) this.#tester = undefined
   }
 
   /** The route has answered 2xx. */
