@@ -44,10 +44,14 @@ export function restoreWaitMs(restoresSinceDelivery: number): number {
   return backoffMs(restoresSinceDelivery, { firstMs: minute, maxMs: 15 * minute })
 }
 
+/** So often in a row the service is believed to know how soon it is to be asked again. */
+const trustedFailures = 3
+
 /** How long after so many failures in a row the next attempt waits: 5 s to 5 min, also if the service asks for more. */
-export function retryWaitMs(failures: number, retryAfterMs = 0): number {
-  const waitMs = backoffMs(failures, { firstMs: 5_000, maxMs: 5 * minute })
-  return Math.min(5 * minute, Math.max(waitMs, retryAfterMs))
+export function retryWaitMs(failures: number, retryAfterMs?: number): number {
+  const backoff = backoffMs(failures, { firstMs: 5_000, maxMs: 5 * minute })
+  const isTrusted = retryAfterMs !== undefined && failures <= trustedFailures
+  return Math.min(5 * minute, isTrusted ? retryAfterMs : Math.max(backoff, retryAfterMs ?? 0))
 }
 
 /** The monotonic clock. */

@@ -327,13 +327,14 @@ export class Reconciler {
     const applied = apply(record, call, answer, facts, { ...times, isRouteProven })
     // What a 404 did not find lives.
     if (learnt.missing !== undefined && applied.proven === 'existence') routes.refute(learnt.missing, error)
-    if (applied.proven !== undefined && facts.isWanted) {
+    if (applied.proven !== undefined) {
       users.noteProof(user, sent.since, applied.proven === 'id' ? applied.record.id : undefined)
     }
     if (applied.isCreated) achieved.isCreated = true
     if (applied.gap !== undefined) achieved.isRestored = true
     this.#report(user, record, applied, answer)
-    return { record: applied.record, learnt: applied.proven === 'id' ? {} : { ...learnt, ...applied.learnt } }
+    const isSettled = answer.kind === 'created' || answer.kind === 'ok'
+    return { record: applied.record, learnt: isSettled ? {} : { ...learnt, ...applied.learnt } }
   }
 
   #report(user: User, before: UserRecord, { gap, isCreated, record }: Applied, answer: Answer): void {

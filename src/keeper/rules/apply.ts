@@ -17,7 +17,7 @@ export interface CallTimes {
 export interface Applied {
   /** The record without a claim. */
   readonly record: UserRecord
-  /** Besides what was learnt before; a proof by id makes that obsolete. */
+  /** Besides what was learnt before, unless the answer is `created` or `ok`, which make that obsolete. */
   readonly learnt: Learnt
   /** The answer proves that the subscription exists: `by` its id, or only that there is one. */
   readonly proven?: 'id' | 'existence'
@@ -55,7 +55,12 @@ export function apply(
       return created(tried, call, answer.id, facts, { sentAt, answeredAt })
     case 'unreadable':
       return {
-        record: { ...without(tried, 'id'), spec: call.spec, isUnsure: true, provenAt: sentAt },
+        record: {
+          ...without(tried, 'id'),
+          spec: call.spec,
+          isUnsure: true,
+          provenAt: record.provenAt ?? sentAt,
+        },
         learnt,
       }
     default:
@@ -83,13 +88,11 @@ function created(
   const isChange = isInterrupted || record.spec !== spec || hasFormerNames(record, facts)
   const wasThere = provenAt !== undefined
   const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
-  const made = {
-    ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'),
-    ...{ id, spec, names: facts.names, generation: facts.generation, provenAt: sentAt },
-  }
-  if (isFirst || !facts.isWanted) {
-    return { record: made, learnt: {}, proven: 'id', ...(facts.isWanted && { isCreated: true }) }
-  }
+  const known = { id, spec, names: facts.names, generation: facts.generation }
+  const made = { ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'), ...known, provenAt: sentAt }
+  // Only made to be ended: the gap begins with the last proof before.
+  if (!facts.isWanted || spec !== facts.spec) return { record: { ...made, provenAt }, learnt: {} }
+  if (isFirst) return { record: made, learnt: {}, proven: 'id', isCreated: true }
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = {
     username: record.username,

@@ -1,0 +1,173 @@
+/** Lost, late and contradictory answers of the service. */
+import { describe, expect, test } from 'vitest'
+import { minute, second } from './convergence/world.js'
+import {
+  agents,
+  causesOf,
+  gapsOf,
+  idsOf,
+  nodeOf,
+  problemCodes,
+  requestsSince,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
+
+tellStories()
+
+describe('a create whose answer is lost', () => {
+  test.each([1, 2])('delays no other user, with %i processes', async (processes) => {
+    const world = await settledWorld({ users: 20, processes, keeper: { sweepIntervalMs: 10 * second } })
+    world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
+    await world.time.advance(25 * second)
+    const rosterReads = world.rosterAnswers.length
+    const endedAtMs = world.time.nowMs
+    const [victim] = agents(20).filter((name) => !isClaimed(name))
+    world.end([String(victim)])
+    await world.time.advance(11 * second)
+    expect(causesOf(world)).toEqual([`${victim} ended`])
+    expect(world.gaps[0]?.atMs).toBeLessThan(endedAtMs + 11 * second)
+    expect(world.rosterAnswers.length).toBeGreaterThan(rosterReads)
+
+    function isClaimed(name: string): boolean {
+      return world.store.keys.some((key) => {
+        const text = world.store.text(key) ?? ''
+        return text.includes('"claim"') && text.includes(`"${name}"`)
+      })
+    }
+  })
+
+  test('is settled two minutes later: by an update where the id is known', async () => {
+    const world = await settledWorld({ users: 1 })
+    const [id] = Object.values(idsOf(world))
+    world.nextOutcomes.push({ kind: 'answered' }, { kind: 'reset', effectAfterMs: 0 })
+    await world.time.advance(35 * minute)
+    expect(requestsSince(world, 16 * minute)).toEqual(['create agent0', 'update agent0'])
+    expect(Object.values(idsOf(world))).toEqual([id])
+    expect(world.gaps).toEqual([])
+  })
+
+  test('of a new user ends as a gap: the subscription is created anew to learn its id', async () => {
+    const world = worldOf({ users: 1 })
+    world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
+    world.start()
+    await world.time.advance(3 * minute)
+    expect(requestsSince(world, 0)).toEqual(['create agent0', 'create agent0', 'recreate agent0'])
+    expect(gapsOf(world)).toMatchObject([{ username: 'agent0', cause: 'replaced', lastProvenAt: undefined }])
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+  })
+
+  test('and that had no effect is made again', async () => {
+    const world = worldOf({ users: 1 })
+    world.nextOutcomes.push({ kind: 'reset' })
+    world.start()
+    await world.time.advance(3 * minute)
+    expect(requestsSince(world, 0)).toEqual(['create agent0', 'create agent0'])
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+  })
+
+  test('keeps the sweep waiting until it is settled, and the sweep reports the user as restored', async () => {
+    const world = worldOf({ users: 3 })
+    const node = world.start(undefined, false)
+    world.nextOutcomes.push({ kind: 'late', effectAfterMs: 50 * second })
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ wanted: 3, active: 3, created: 2, restored: 1, failed: [] })
+    expect(world.time.nowMs).toBeGreaterThan(2 * minute)
+  })
+
+  test('with `report` is the keeper’s own where the user was proven before', async () => {
+    const world = await settledWorld({
+      users: 1,
+      configuration: { notificationTypes: ['behavioral'], callbackUrl: 'https://app.example.com/' },
+      keeper: { existing: 'report' },
+    })
+    world.end(['agent0'])
+    world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
+    await world.time.advance(20 * minute)
+    expect(causesOf(world)).toEqual(['agent0 replaced'])
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+  })
+})
+
+test('a process that crashed between claim and answer delays its user by two minutes', async () => {
+  const world = worldOf({ users: 2 })
+  world.outage = { kind: 'late', effectAfterMs: 0 }
+  const dead = world.start()
+  await world.time.advance(5 * second)
+  dead.process.kill()
+  world.outage = undefined
+  world.start()
+  await world.time.advance(100 * second)
+  expect(requestsSince(world, 5 * second)).toEqual([])
+  await world.time.advance(minute)
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
+  expect(causesOf(world)).toEqual(['agent0 replaced', 'agent1 replaced'])
+})
+
+test('an answer without an id that can be read costs one more create per quarter of an hour', async () => {
+  const world = worldOf({ users: 1 })
+  world.outage = { kind: 'garbled' }
+  const node = world.start()
+  await world.time.advance(14 * minute)
+  expect(requestsSince(world, 0)).toEqual(['create agent0', 'recreate agent0'])
+  expect(problemCodes(node)).toEqual(['SERVICE'])
+  expect(world.service.active('keeper')).toHaveLength(1)
+  world.outage = undefined
+  await world.time.advance(5 * minute)
+  expect(problemCodes(node)).toEqual([])
+  expect(statesOf(node)).toEqual({ agent0: 'active' })
+  expect(world.service.active('keeper')).toHaveLength(1)
+})
+
+describe('another subscription in the way', () => {
+  const another = { usernames: ['agent0'], recreateIfExists: false, parameters: {} }
+
+  test('is replaced once a day if it is identical, and that is a gap', async () => {
+    const world = worldOf({ users: 1 })
+    world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
+    const node = world.start(undefined, false)
+    expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 1 })
+    expect(causesOf(world)).toEqual(['agent0 replaced'])
+    expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 0 })
+    world.end(['agent0'])
+    world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
+    const again = await world.settled(node, (keeper) => keeper.sweep())
+    expect(again).toMatchObject({
+      active: 0,
+      failed: [{ username: 'agent0' }],
+      problems: [{ code: 'CONFLICT' }],
+    })
+  })
+
+  test('is left alone with `report`', async () => {
+    const world = worldOf({ users: 1, keeper: { existing: 'report' } })
+    world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
+    world.start()
+    await world.time.advance(20 * minute)
+    expect(world.requests.map(({ kind }) => kind)).not.toContain('recreate')
+    expect(problemCodes(nodeOf(world))).toEqual(['CONFLICT'])
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'conflict' })
+  })
+
+  test('costs one attempt per interval for all processes together, and ends with the obstacle', async () => {
+    const world = worldOf({ users: 2 })
+    const joint = { ...another, ...world.configuration, usernames: ['agent0', 'other'], parameters: {} }
+    const obstacle = world.service.create(joint, 'another app')
+    for (let count = 0; count < 3; count++) world.start()
+    await world.time.advance(30 * minute)
+    const before = requestsSince(world, 0).filter((each) => each.endsWith('agent0')).length
+    await world.time.advance(150 * minute)
+    const attempts = requestsSince(world, 0).filter((each) => each.endsWith('agent0')).length - before
+    expect(attempts).toBeGreaterThan(8)
+    expect(attempts).toBeLessThan(13)
+    for (const node of world.nodes) expect(problemCodes(node)).toEqual(['CONFLICT'])
+    if (obstacle.status === 201) world.service.end(obstacle.id, 'operator')
+    await world.time.advance(32 * minute)
+    for (const node of world.nodes) {
+      expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
+      expect(problemCodes(node)).toEqual([])
+    }
+  })
+})

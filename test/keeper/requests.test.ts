@@ -1,0 +1,64 @@
+/** How many requests a keeper costs. */
+import { expect, test } from 'vitest'
+import { hour, minute } from './convergence/world.js'
+import { agents, nodeOf, problemCodes, settledWorld, tellStories } from './stories.js'
+
+tellStories()
+
+test.each([1, 2, 3])('at rest %i processes send one request per user and interval', async (processes) => {
+  const world = await settledWorld({ users: 50, processes })
+  await world.time.advance(30 * minute)
+  const before = world.requests.length
+  const intervals = 20
+  await world.time.advance(intervals * 15 * minute)
+  const perUserAndInterval = (world.requests.length - before) / 50 / intervals
+  expect(perUserAndInterval).toBeGreaterThan(0.98)
+  expect(perUserAndInterval).toBeLessThan(1.05)
+  expect(world.gaps).toEqual([])
+})
+
+test.each([1, 2, 3])('while deliveries arrive %i processes send none', async (processes) => {
+  const world = await settledWorld({ users: 20, processes })
+  const deliver = async (minutes: number) => {
+    for (let count = 0; count < minutes; count++) {
+      for (const name of agents(20)) world.callback(name)
+      await world.time.advance(minute)
+    }
+  }
+  await deliver(30)
+  const before = world.requests.length
+  await deliver(180)
+  expect(world.requests.length - before).toBe(0)
+})
+
+test.each([
+  ['answers 503', { kind: 'status', status: 503 }],
+  ['answers 500, which may have taken effect', { kind: 'status', status: 500 }],
+  ['resets connections', { kind: 'reset' }],
+  ['cannot be reached', { kind: 'unreachable' }],
+] as const)('two hours of a service that %s cost at most 150 requests', async (_what, outage) => {
+  const world = await settledWorld({ users: 200, processes: 1 })
+  await world.time.advance(30 * minute)
+  const before = world.requests.length
+  world.outage = outage
+  await world.time.advance(2 * hour)
+  expect(problemCodes(nodeOf(world))).toEqual(['SERVICE'])
+  expect(world.requests.length - before).toBeLessThanOrEqual(150)
+  world.outage = undefined
+  await world.time.advance(40 * minute)
+  expect(nodeOf(world).process.run(() => nodeOf(world).keeper.status())).toMatchObject({
+    counts: { active: 200 },
+    problems: [],
+  })
+})
+
+test('200 users of whom the service refuses a tenth cost at most 4,500 requests in four hours', async () => {
+  const world = await settledWorld({ users: 200 })
+  const before = world.requests.length
+  for (const name of agents(20)) world.refused.add(name)
+  await world.time.advance(4 * hour)
+  expect(world.requests.length - before).toBeLessThanOrEqual(4_500)
+  expect(nodeOf(world).process.run(() => nodeOf(world).keeper.status())).toMatchObject({
+    counts: { active: 180, failing: 20 },
+  })
+})

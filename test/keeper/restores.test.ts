@@ -1,0 +1,250 @@
+/** What the service ended is found and restored; deliveries are proof. */
+import { describe, expect, test } from 'vitest'
+import { hour, minute, second } from './convergence/world.js'
+import {
+  agents,
+  causesOf,
+  gapsOf,
+  idsOf,
+  nodeOf,
+  problemCodes,
+  requestsSince,
+  settledWorld,
+  statesOf,
+  tellStories,
+} from './stories.js'
+
+tellStories()
+
+test('the first end that is found is hardly the only one: every user is proven anew', async () => {
+  const world = await settledWorld({ users: 50 })
+  await world.time.advance(20 * minute)
+  world.end(agents(50))
+  await world.time.advance(15 * minute)
+  expect(world.gaps).toHaveLength(50)
+  const times = world.gaps.map(({ atMs }) => atMs)
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThan(minute)
+  expect(problemCodes(nodeOf(world))).toEqual(['RECEIVER_SUSPECTED'])
+})
+
+test('a subscription that ends again and again is restored after 1, 2, 4, 8, 15 minutes', async () => {
+  const world = await settledWorld({ users: 1, keeper: { sweepIntervalMs: minute } })
+  for (let round = 0; round < 8 * 60; round++) {
+    world.end(['agent0'])
+    await world.time.advance(10 * second)
+  }
+  const waits = world.gaps.map(({ atMs }, index) => (atMs - (world.gaps[index - 1]?.atMs ?? 0)) / minute)
+  expect(waits.slice(1, 7).map(Math.round)).toEqual([1, 2, 4, 8, 15, 15])
+  expect(nodeOf(world).keeper.subscription('agent0')?.restoredCount).toBe(world.gaps.length)
+})
+
+describe('a delivery', () => {
+  test('ends the wait for the next restore, and the suspicion', async () => {
+    const world = await settledWorld({ users: 1 })
+    for (let count = 0; count < 4; count++) {
+      world.end(['agent0'])
+      await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+      await world.time.advance(9 * minute)
+    }
+    expect(problemCodes(nodeOf(world))).toEqual(['RECEIVER_SUSPECTED'])
+    world.callback('agent0')
+    await world.time.advance(second)
+    expect(problemCodes(nodeOf(world))).toEqual([])
+    world.end(['agent0'])
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ restored: 1, active: 1 })
+  })
+
+  test('to one process is a proof for the others', async () => {
+    const world = await settledWorld({ users: 1, processes: 2 })
+    const { process, keeper } = nodeOf(world)
+    const [id = 0] = Object.values(idsOf(world))
+    const before = world.requests.length
+    for (let count = 0; count < 60; count++) {
+      process.run(() => keeper.observe({}, { subscriptionId: id }))
+      await world.time.advance(minute)
+    }
+    expect(world.requests.length - before).toBeLessThanOrEqual(1)
+    const shown = nodeOf(world, 1).process.run(() => nodeOf(world, 1).keeper.subscription('agent0'))
+    expect(shown?.state).toBe('active')
+    expect(shown?.lastDeliveryAt).toBeGreaterThan(0)
+  })
+
+  test('of an unknown subscription is a STRAY after one interval, until no more come', async () => {
+    const world = await settledWorld({ users: 1 })
+    const { process, keeper } = nodeOf(world)
+    for (let count = 0; count < 18; count++) {
+      process.run(() => keeper.observe({}, { subscriptionId: -7 }))
+      await world.time.advance(minute)
+      if (count < 14) expect(problemCodes(nodeOf(world))).toEqual([])
+    }
+    expect(process.run(() => keeper.status()).problems).toMatchObject([{ code: 'STRAY', subscriptionId: -7 }])
+    await world.time.advance(2 * hour)
+    expect(problemCodes(nodeOf(world))).toEqual([])
+  })
+
+  test('of a subscription that the keeper has just replaced, or of the id 0, is none', async () => {
+    const world = await settledWorld({ users: 1 })
+    const { process, keeper } = nodeOf(world)
+    const [former = 0] = Object.values(idsOf(world))
+    world.end(['agent0'])
+    await world.settled(nodeOf(world), (kept) => kept.sweep())
+    for (let count = 0; count < 14; count++) {
+      for (const subscriptionId of [former, 0, Number.NaN]) {
+        process.run(() => keeper.observe({}, { subscriptionId }))
+      }
+      await world.time.advance(minute)
+    }
+    expect(problemCodes(nodeOf(world))).toEqual(['RECEIVER_SUSPECTED'])
+  })
+})
+
+test('the receiver is suspected until the restored subscription has lasted', async () => {
+  const world = await settledWorld({ users: 1 })
+  world.end(['agent0'])
+  await world.time.advance(16 * minute)
+  expect(problemCodes(nodeOf(world))).toEqual(['RECEIVER_SUSPECTED'])
+  await world.time.advance(33 * minute)
+  expect(problemCodes(nodeOf(world))).toEqual([])
+})
+
+test('after the machine has slept every user is proven anew', async () => {
+  const world = await settledWorld({ users: 5 })
+  await world.time.advance(2 * minute)
+  const { process } = nodeOf(world)
+  process.sleep()
+  await world.time.advance(10 * minute)
+  world.end(agents(5))
+  const wokenAtMs = world.time.nowMs
+  process.resume()
+  await world.time.advance(minute)
+  expect(requestsSince(world, wokenAtMs).length).toBeGreaterThanOrEqual(5)
+  expect(world.gaps).toHaveLength(5)
+})
+
+test('a user is `unproven` two intervals after the last proof, and `failing` while calls fail', async () => {
+  const world = await settledWorld({ users: 1 })
+  world.outage = { kind: 'status', status: 503 }
+  await world.time.advance(20 * minute)
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'failing' })
+  world.outage = { kind: 'no-token' }
+  await world.time.advance(20 * minute)
+  expect(problemCodes(nodeOf(world))).toEqual(['CREDENTIALS'])
+  world.outage = undefined
+  world.store.mode = 'failing'
+  await world.time.advance(40 * minute)
+  expect(problemCodes(nodeOf(world))).toContain('STORE')
+})
+
+describe('a change of the configuration', () => {
+  test('of the callback URL ends the old subscription and creates the new one: a gap of two calls', async () => {
+    const world = await settledWorld({ users: 2 })
+    nodeOf(world).process.kill()
+    world.end(['agent1'])
+    const moved = { ...world.configuration, callbackUrl: 'https://new.example.com/' }
+    world.start(moved)
+    await world.time.advance(minute)
+    expect(causesOf(world).sort()).toEqual(['agent0 changed', 'agent1 changed'])
+    for (const { lastProvenAt = 0, restoredAt } of gapsOf(world)) {
+      expect(restoredAt - lastProvenAt).toBeGreaterThan(minute)
+    }
+    expect(world.service.active('keeper').map(({ callbackUrl }) => callbackUrl)).toEqual([
+      moved.callbackUrl,
+      moved.callbackUrl,
+    ])
+    expect(problemCodes(nodeOf(world))).toEqual([])
+  })
+
+  test('that takes a parameter away recreates each subscription, because no update does that', async () => {
+    const configuration = {
+      notificationTypes: ['behavioral'],
+      callbackUrl: 'https://app.example.com/',
+      parameters: { Token: 'a', old: 'b' },
+    } as const
+    const world = await settledWorld({ users: 2, configuration })
+    nodeOf(world).process.kill()
+    world.start({ ...configuration, parameters: { Token: 'a' } })
+    await world.time.advance(minute)
+    expect(causesOf(world).sort()).toEqual(['agent0 changed', 'agent1 changed'])
+    expect(world.service.active('keeper').map(({ parameters }) => parameters)).toEqual([
+      { Token: 'a' },
+      { Token: 'a' },
+    ])
+    const before = world.requests.length
+    await world.time.advance(12 * minute)
+    expect(world.requests.length).toBe(before)
+  })
+
+  test('supersedes the processes that have the old one, until they are deployed again', async () => {
+    const world = await settledWorld({ users: 2 })
+    const old = nodeOf(world)
+    const token = world.newSecret()
+    const startedAtMs = world.time.nowMs
+    world.start({ ...world.configuration, parameters: { token } })
+    await world.time.advance(32 * second)
+    expect(problemCodes(old)).toEqual(['SUPERSEDED'])
+    world.end(['agent0'])
+    await world.time.advance(20 * minute)
+    const senders = world.requests.filter(({ atMs }) => atMs > startedAtMs).map(({ process }) => process.name)
+    expect(new Set(senders)).toEqual(new Set(['process 2']))
+    expect(world.service.active('keeper').map(({ parameters }) => parameters)).toEqual([{ token }, { token }])
+    const report = await world.settled(old, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 0, failed: [{ username: 'agent0' }, { username: 'agent1' }] })
+  })
+
+  test('by rotation reaches every subscription; the same call supersedes no process', async () => {
+    const world = await settledWorld({ users: 3, processes: 2 })
+    const parameters = { token: world.newSecret() }
+    const reports = await Promise.all(
+      world.nodes.map((node) => world.settled(node, (keeper) => keeper.rotateParameters({ parameters }))),
+    )
+    expect(reports.map(({ pending }) => pending)).toEqual([[], []])
+    expect(world.service.active('keeper').map((each) => each.parameters)).toEqual([
+      parameters,
+      parameters,
+      parameters,
+    ])
+    await world.time.advance(2 * minute)
+    for (const node of world.nodes) expect(problemCodes(node)).toEqual([])
+    expect(world.gaps).toEqual([])
+  })
+
+  test('by a rotation on an older deployment wins nothing', async () => {
+    const world = await settledWorld({ users: 1 })
+    const deployed = { ...world.configuration, parameters: { token: world.newSecret() } }
+    world.start(deployed)
+    await world.time.advance(minute)
+    const rotation = { parameters: { token: world.newSecret() } }
+    const { pending } = await world.settled(nodeOf(world), (keeper) => keeper.rotateParameters(rotation))
+    expect(pending).toEqual(['agent0'])
+    await world.time.advance(20 * minute)
+    expect(world.service.active('keeper')[0]?.parameters).toEqual(deployed.parameters)
+    expect(problemCodes(nodeOf(world))).toEqual(['SUPERSEDED'])
+    expect(problemCodes(nodeOf(world, 1))).toEqual([])
+  })
+})
+
+test('a new release that writes what this one cannot read supersedes it, and is not written over', async () => {
+  const generation = Date.UTC(2030, 0, 1)
+  for (const key of ['coaching:configuration', 'user']) {
+    const world = await settledWorld({ users: 1 })
+    const stored = world.store.keys.find((each) => each.includes(key)) ?? ''
+    const newer = JSON.stringify({
+      ...JSON.parse(world.store.text(stored) ?? ''),
+      generation,
+      spec: { format: 2 },
+    })
+    world.store.replace(stored, newer)
+    await world.time.advance(20 * minute)
+    const [node] = world.nodes
+    expect(node && problemCodes(node)).toEqual(['SUPERSEDED'])
+    const before = world.requests.length
+    await world.time.advance(hour)
+    expect(world.requests.length).toBe(before)
+    expect(world.store.text(stored)).toBe(newer)
+    const restarted = world.start()
+    await world.time.advance(hour)
+    expect(problemCodes(restarted)).toEqual(['SUPERSEDED'])
+    expect(world.store.text(stored)).toBe(newer)
+  }
+})

@@ -1,0 +1,75 @@
+/** What the stories of the keeper begin with: a service, a store and processes in virtual time. */
+import type { KeeperGap } from 'notification-subscriber/keeper'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { installVirtualProcesses } from './convergence/virtual-process.js'
+import { minute, type Node, World, type WorldOptions } from './convergence/world.js'
+
+const worlds: World[] = []
+
+/** For the whole file: processes find their clocks in the globals, and no world may see what must never happen. */
+export function tellStories(): void {
+  let uninstall = () => {}
+  beforeAll(() => {
+    uninstall = installVirtualProcesses()
+  })
+  afterEach(() => {
+    for (const { violations } of worlds.splice(0)) expect(violations).toEqual([])
+  })
+  afterAll(() => uninstall())
+}
+
+export function agents(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `agent${index}`)
+}
+
+export function worldOf(options: Partial<WorldOptions> & { readonly users?: number } = {}): World {
+  const { users = 3, ...others } = options
+  const world = new World({ seed: 1, usernames: agents(users), ...others })
+  worlds.push(world)
+  return world
+}
+
+/** A world in which as many keepers keep watch, and have subscribed every user. */
+export async function settledWorld(
+  options: Partial<WorldOptions> & { readonly users?: number } = {},
+): Promise<World> {
+  const world = worldOf(options)
+  for (let count = 0; count < (options.processes ?? 1); count++) world.start()
+  await world.time.advance(minute + world.wanted.size * 25)
+  expect(world.service.active('keeper')).toHaveLength(world.wanted.size)
+  return world
+}
+
+/** The first process that is alive. */
+export function nodeOf(world: World, index = 0): Node {
+  const node = world.nodes[index]
+  if (node === undefined) throw new Error('The process is not alive.')
+  return node
+}
+
+export function problemCodes({ process, keeper }: Node): string[] {
+  return process.run(() => keeper.status()).problems.map(({ code }) => code)
+}
+
+export function statesOf({ process, keeper }: Node): Record<string, string> {
+  const all = process.run(() => [...keeper.subscriptions()])
+  return Object.fromEntries(all.map(({ username, state }) => [username, state]))
+}
+
+export function gapsOf(world: World): KeeperGap[] {
+  return world.gaps.map(({ what }) => what)
+}
+
+export function causesOf(world: World): string[] {
+  return gapsOf(world).map(({ username, cause }) => `${username} ${cause}`)
+}
+
+/** The requests since then, without those before. */
+export function requestsSince(world: World, atMs: number): string[] {
+  return world.requests.filter((each) => each.atMs >= atMs).map(({ kind, username }) => `${kind} ${username}`)
+}
+
+/** The ids of the active subscriptions, by user. */
+export function idsOf(world: World): Record<string, number> {
+  return Object.fromEntries(world.service.active('keeper').map(({ id, usernames }) => [usernames.join(), id]))
+}
