@@ -163,6 +163,7 @@ describe('a change of the configuration', () => {
     } as const
     const world = await settledWorld({ users: 2, configuration })
     nodeOf(world).process.kill()
+    world.isConfigurationNew = true
     world.start({ ...configuration, parameters: { Token: 'a' } })
     await world.time.advance(minute)
     expect(causesOf(world).sort()).toEqual(['agent0 changed', 'agent1 changed'])

@@ -1,0 +1,136 @@
+/** Who is wanted: the roster, its faults, and users who leave. */
+import { describe, expect, test } from 'vitest'
+import { minute, second } from './convergence/world.js'
+import {
+  agents,
+  causesOf,
+  nodeOf,
+  problemCodes,
+  requestsSince,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
+
+tellStories()
+
+const subscribedIn = (world: Awaited<ReturnType<typeof settledWorld>>) =>
+  world.service
+    .active('keeper')
+    .flatMap(({ usernames }) => usernames)
+    .sort()
+
+describe('a user who', () => {
+  test('leaves the roster is unsubscribed within an interval, by one process of three', async () => {
+    const world = await settledWorld({ users: 5, processes: 3 })
+    world.wanted.delete('agent2')
+    const leftAtMs = world.time.nowMs
+    await world.time.advance(16 * minute)
+    expect(subscribedIn(world)).toEqual(['agent0', 'agent1', 'agent3', 'agent4'])
+    expect(requestsSince(world, leftAtMs).filter((each) => each.startsWith('unsubscribe'))).toHaveLength(1)
+    await world.time.advance(20 * minute)
+    for (const node of world.nodes) expect(Object.keys(statesOf(node))).not.toContain('agent2')
+    const texts = world.store.keys.map((key) => world.store.text(key) ?? '')
+    expect(texts.filter((text) => text.includes('agent2'))).toEqual([])
+  })
+
+  test('comes is subscribed within an interval, once', async () => {
+    const world = await settledWorld({ users: 5, processes: 3 })
+    world.want('newcomer')
+    const cameAtMs = world.time.nowMs
+    await world.time.advance(16 * minute)
+    expect(subscribedIn(world)).toContain('newcomer')
+    const calls = requestsSince(world, cameAtMs).filter((each) => each.endsWith('newcomer'))
+    expect(calls[0]).toBe('create newcomer')
+    expect(calls.length).toBeLessThanOrEqual(2)
+  })
+
+  test('leaves and comes back has a gap', async () => {
+    const world = await settledWorld({ users: 2 })
+    const sweep = () => world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    world.wanted.delete('agent0')
+    expect(await sweep()).toMatchObject({ wanted: 1, active: 1, removed: 1 })
+    world.want('agent0')
+    expect(await sweep()).toMatchObject({ wanted: 2, active: 2, created: 1 })
+  })
+
+  test('was removed by another process is subscribed again only if the roster still has the name', async () => {
+    const world = await settledWorld({ users: 3, processes: 2 })
+    const [first, second_] = [nodeOf(world), nodeOf(world, 1)]
+    world.wanted.delete('agent0')
+    await world.settled(first, (keeper) => keeper.sweep())
+    expect(Object.keys(statesOf(second_))).toContain('agent0')
+    const removedAtMs = world.time.nowMs
+    await world.time.advance(20 * minute)
+    expect(requestsSince(world, removedAtMs).filter((each) => each.endsWith('agent0'))).toEqual([])
+    expect(Object.keys(statesOf(second_))).not.toContain('agent0')
+    expect(world.gaps).toEqual([])
+  })
+})
+
+describe('a roster that', () => {
+  test.each(['empty', 'throwing', 'hanging', 'unreadable'] as const)(
+    'is %s removes no user, and is reported until it works',
+    async (mode) => {
+      const world = await settledWorld({ users: 3 })
+      world.rosterMode = mode
+      await world.time.advance(20 * minute)
+      expect(subscribedIn(world)).toEqual(agents(3))
+      expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
+      const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep({ allowRemovals: true }))
+      expect(report).toMatchObject({ wanted: 3, active: 3, removed: 0 })
+      world.rosterMode = 'working'
+      await world.time.advance(16 * minute)
+      expect(problemCodes(nodeOf(world))).toEqual([])
+    },
+  )
+
+  test('lacks more than half of more than ten users changes nothing, unless removals are allowed', async () => {
+    const world = await settledWorld({ users: 12 })
+    for (const name of agents(12).slice(5)) world.wanted.delete(name)
+    for (let round = 0; round < 3; round++) {
+      for (let count = 0; count < 12; count++) world.want(`wrong${round}-${count}`)
+      const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+      expect(report).toMatchObject({ wanted: 12, active: 12, removed: 0, problems: [{ code: 'ROSTER' }] })
+    }
+    for (const name of [...world.wanted.keys()]) if (name.startsWith('wrong')) world.wanted.delete(name)
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep({ allowRemovals: true }))
+    expect(report).toMatchObject({ wanted: 5, active: 5, removed: 7, problems: [] })
+  })
+
+  test('lacks half of ten users is believed', async () => {
+    const world = await settledWorld({ users: 10 })
+    for (const name of agents(10).slice(1)) world.wanted.delete(name)
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ wanted: 1, removed: 9 })
+  })
+})
+
+test('a process that finds users on record and no roster keeps them', async () => {
+  const world = await settledWorld({ users: 3 })
+  nodeOf(world).process.kill()
+  world.rosterMode = 'throwing'
+  world.end(['agent1'])
+  world.start()
+  await world.time.advance(20 * minute)
+  expect(causesOf(world)).toEqual(['agent1 ended'])
+})
+
+test('a process that died while it removed a user leaves the rest to another one', async () => {
+  for (let operations = 1; operations < 40; operations++) {
+    const world = worldOf({ users: 2, keeper: { sweepIntervalMs: minute } })
+    const node = world.start()
+    await world.time.advance(2 * minute)
+    world.wanted.delete('agent0')
+    node.process.setFuse({ operations, blows: 'after' })
+    void node.process.run(() => node.keeper.sweep())
+    await world.time.advance(10 * second)
+    node.process.kill()
+    world.start()
+    await world.time.advance(6 * minute)
+    expect(subscribedIn(world)).toEqual(['agent1'])
+    const texts = world.store.keys.map((key) => world.store.text(key) ?? '')
+    expect(texts.filter((text) => text.includes('agent0'))).toEqual([])
+  }
+})

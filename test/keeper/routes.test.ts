@@ -1,0 +1,122 @@
+/** A 404 counts as "does not exist" only on a route that has answered 2xx. */
+import { describe, expect, test } from 'vitest'
+import { hour, minute } from './convergence/world.js'
+import {
+  agents,
+  causesOf,
+  idsOf,
+  nodeOf,
+  problemCodes,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
+
+tellStories()
+
+describe('on a service whose update and unsubscribe live elsewhere', () => {
+  test('nothing is replaced, ends are restored, and ROUTES names the settings', async () => {
+    const world = worldOf({ users: 20 })
+    world.hasWrongRoutes = true
+    const node = world.start()
+    await world.time.advance(40 * minute)
+    expect(problemCodes(node)).toEqual(['ROUTES'])
+    const [problem] = node.process.run(() => node.keeper.status()).problems
+    expect(problem?.message).toContain('`routes.update`')
+    expect(problem?.message).toContain('`routes.unsubscribe`')
+    expect(world.gaps).toEqual([])
+    expect(Object.values(statesOf(node))).toEqual(agents(20).map(() => 'active'))
+    world.end(['agent7'])
+    await world.time.advance(16 * minute)
+    expect(causesOf(world)).toEqual(['agent7 ended'])
+    const before = world.requests.length
+    await world.time.advance(2 * hour)
+    expect(world.requests.length - before).toBeLessThan(20 * 8 * 1.25)
+  })
+
+  test('a process that starts replaces nothing', async () => {
+    const world = worldOf({ users: 20 })
+    world.hasWrongRoutes = true
+    world.start()
+    await world.time.advance(minute)
+    nodeOf(world).process.kill()
+    const before = idsOf(world)
+    const node = world.start(undefined, false)
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 20, created: 0, restored: 0, problems: [{ code: 'ROUTES' }] })
+    expect(idsOf(world)).toEqual(before)
+    expect(world.gaps).toEqual([])
+    const { pending } = await world.settled(node, (keeper) =>
+      keeper.rotateParameters({ parameters: { token: world.newSecret() } }),
+    )
+    expect(pending).toHaveLength(20)
+  })
+
+  test('no user is counted as removed, and at most one subscription is left by the proof', async () => {
+    const world = worldOf({ users: 20 })
+    world.hasWrongRoutes = true
+    const node = world.start()
+    await world.time.advance(minute)
+    const report = await world.settled(node, (keeper) => keeper.unsubscribeAll())
+    expect(report).toMatchObject({ removed: 0, problems: [{ code: 'ROUTES' }] })
+    expect(report.failed).toHaveLength(20)
+    expect(world.service.active('keeper')).toHaveLength(20)
+
+    // Now all really end: what the test of the route makes cannot be ended either.
+    world.end(agents(20))
+    await world.time.advance(15 * minute)
+    const again = await world.settled(node, (keeper) => keeper.unsubscribeAll())
+    expect(again).toMatchObject({ removed: 0 })
+    expect(again.failed).toHaveLength(20)
+    expect(world.service.active('keeper')).toHaveLength(1)
+  })
+
+  test('no user who leaves is counted as removed, and all are once the routes are right', async () => {
+    const world = worldOf({ users: 3 })
+    world.hasWrongRoutes = true
+    const node = world.start()
+    await world.time.advance(minute)
+    world.wanted.delete('agent0')
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ removed: 0, active: 2, failed: [{ username: 'agent0' }] })
+    expect(world.service.active('keeper')).toHaveLength(3)
+    world.hasWrongRoutes = false
+    await world.time.advance(40 * minute)
+    expect(world.service.active('keeper')).toHaveLength(2)
+    expect(problemCodes(node)).toEqual([])
+  })
+
+  test.each([405, 501, 302])('which says so by %i, one answer is enough', async (status) => {
+    const world = worldOf({ users: 1 })
+    const node = world.start(undefined, false)
+    await world.settled(node, (keeper) => keeper.sweep())
+    world.nextOutcomes.push({ kind: 'status', status })
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 1, restored: 0, problems: [{ code: 'ROUTES' }] })
+  })
+})
+
+test('where every subscription had ended, unsubscribeAll reports all as removed for a handful of requests', async () => {
+  const world = await settledWorld({ users: 20 })
+  nodeOf(world).process.kill()
+  world.end(agents(20))
+  const node = world.start(undefined, false)
+  const before = world.requests.length
+  const report = await world.settled(node, (keeper) => keeper.unsubscribeAll())
+  expect(report).toMatchObject({ removed: 20, failed: [], problems: [] })
+  expect(world.requests.length - before).toBeLessThanOrEqual(25)
+  expect(world.service.active('keeper')).toEqual([])
+})
+
+test('a route that was proven is remembered: a later process believes its 404', async () => {
+  const world = await settledWorld({ users: 3 })
+  await world.time.advance(20 * minute)
+  nodeOf(world).process.kill()
+  world.end(agents(3))
+  const node = world.start(undefined, false)
+  const report = await world.settled(node, (keeper) => keeper.sweep())
+  expect(report).toMatchObject({ active: 3, restored: 3 })
+  expect(world.requests.filter(({ kind }) => kind === 'update').length).toBeGreaterThan(3)
+  expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
+})

@@ -1,0 +1,237 @@
+/** A store that fails, loses what it held, or holds what cannot be read. */
+import type { KeyValueStore } from 'notification-subscriber'
+import { type KeeperProblem, SubscriptionKeeper } from 'notification-subscriber/keeper'
+import { describe, expect, test, vi } from 'vitest'
+import { hour, minute, second } from './convergence/world.js'
+import {
+  agents,
+  causesOf,
+  gapsOf,
+  idsOf,
+  nodeOf,
+  problemCodes,
+  requestsSince,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
+
+tellStories()
+
+const recordKeys = (keys: readonly string[]) => keys.filter((key) => key.startsWith('coaching:user:'))
+
+describe('a store that was emptied', () => {
+  test.each([1, 2])(
+    'is filled again within a minute by %i processes, and nothing is replaced',
+    async (processes) => {
+      const world = await settledWorld({ users: 20, processes })
+      await world.time.advance(10 * minute)
+      const before = idsOf(world)
+      const keys = world.store.keys.filter((key) => !key.endsWith(':check')).sort()
+      world.store.forget()
+      // The first record that is found missing brings back all others.
+      await world.time.advance(6 * minute)
+      const firstBackMs = world.time.nowMs
+      expect(world.time.nowMs).toBe(firstBackMs)
+      expect(world.store.keys.filter((key) => !key.endsWith(':check')).sort()).toEqual(keys)
+      expect(idsOf(world)).toEqual(before)
+      expect(world.gaps).toEqual([])
+      for (const node of world.nodes) expect(problemCodes(node)).toEqual([])
+      expect(world.problems.map(({ what }) => what.code)).toContain('STORE')
+    },
+  )
+
+  test('makes a process that starts replace each subscription once, and report each', async () => {
+    const world = await settledWorld({ users: 20 })
+    nodeOf(world).process.kill()
+    world.store.forget()
+    const node = world.start(undefined, false)
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 20, created: 0, restored: 20, failed: [] })
+    expect(causesOf(world).sort()).toEqual(
+      agents(20)
+        .map((name) => `${name} replaced`)
+        .sort(),
+    )
+    const told = world.problems.filter(({ what }) => what.code === 'STORE').map(({ what }) => what.resolved)
+    expect(told).toEqual([false, true])
+    expect(world.service.active('keeper')).toHaveLength(20)
+  })
+})
+
+test('an older copy of the store is believed, and each subscription is looked up by its id', async () => {
+  const world = await settledWorld({ users: 2 })
+  await world.time.advance(20 * minute)
+  world.end(['agent0'])
+  await world.time.advance(20 * minute)
+  expect(causesOf(world)).toEqual(['agent0 ended'])
+  const before = idsOf(world)
+  world.store.rollBack(38 * minute)
+  await world.time.advance(20 * minute)
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
+  expect(idsOf(world).agent1).toBe(before.agent1)
+  expect(world.service.active('keeper')).toHaveLength(2)
+})
+
+describe('what cannot be read', () => {
+  test('is written again, the key is named once, and nothing is replaced', async () => {
+    const world = await settledWorld({ users: 3 })
+    const before = idsOf(world)
+    for (const key of world.store.keys) if (!key.endsWith('check')) world.store.replace(key, '{"version":')
+    await world.time.advance(20 * minute)
+    expect(idsOf(world)).toEqual(before)
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active', agent2: 'active' })
+    for (const key of recordKeys(world.store.keys)) expect(world.store.text(key)).toContain('"provenAt"')
+    const told = world.problems.map(({ what }) => what).filter(({ resolved }) => !resolved)
+    expect(new Set(told.map(({ code }) => code))).toEqual(new Set(['STORE']))
+    expect(
+      told.filter(({ message }) => message.includes(recordKeys(world.store.keys)[0] ?? '?')),
+    ).toHaveLength(1)
+    expect(problemCodes(nodeOf(world))).toEqual([])
+  })
+
+  test.each([
+    ['an unknown type', { spec: 'fax https://app.example.com/' }],
+    ['a version that is no number', { version: '1' }],
+    ['an id that is no integer', { id: 1.5 }],
+    ['a claim of half', { claim: { by: 'a' } }],
+  ])('is a record with %s, too', async (_what, damage) => {
+    const world = await settledWorld({ users: 1 })
+    const [key = ''] = recordKeys(world.store.keys)
+    world.store.replace(key, JSON.stringify({ ...JSON.parse(world.store.text(key) ?? ''), ...damage }))
+    nodeOf(world).process.kill()
+    world.start()
+    await world.time.advance(minute)
+    expect(causesOf(world)).toEqual(['agent0 replaced'])
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+  })
+})
+
+test('a key that fails while others work concerns its user only', async () => {
+  const world = await settledWorld({ users: 3 })
+  const [broken = ''] = recordKeys(world.store.keys)
+  const failing = JSON.parse(world.store.text(broken) ?? '').username
+  world.store.breakKey(broken)
+  await world.time.advance(20 * minute)
+  expect(problemCodes(nodeOf(world))).toEqual(['STORE'])
+  for (const [name, state] of Object.entries(statesOf(nodeOf(world)))) {
+    expect(state).toBe(name === failing ? 'failing' : 'active')
+  }
+  world.store.repairKeys()
+  await world.time.advance(6 * minute)
+  expect(problemCodes(nodeOf(world))).toEqual([])
+  expect(statesOf(nodeOf(world))[failing]).toBe('active')
+})
+
+test('a shard of the index that fails removes none of its users', async () => {
+  const world = await settledWorld({ users: 30 })
+  const shards = world.store.keys.filter((key) => key.includes(':members:'))
+  for (const key of shards.slice(0, 10)) world.store.breakKey(key)
+  await world.time.advance(40 * minute)
+  expect(world.service.active('keeper')).toHaveLength(30)
+  expect(Object.values(statesOf(nodeOf(world))).every((state) => state === 'active')).toBe(true)
+  world.store.repairKeys()
+  await world.time.advance(20 * minute)
+  expect(problemCodes(nodeOf(world))).toEqual([])
+})
+
+test.each(['failing', 'hanging', 'forgetting'] as const)(
+  'while the store is %s nothing is sent',
+  async (mode) => {
+    const world = await settledWorld({ users: 3 })
+    await world.time.advance(10 * minute)
+    world.store.mode = mode
+    const brokenAtMs = world.time.nowMs
+    await world.time.advance(hour)
+    expect(problemCodes(nodeOf(world))).toContain('STORE')
+    expect(requestsSince(world, brokenAtMs).length).toBeLessThanOrEqual(mode === 'forgetting' ? 3 : 0)
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(report).toMatchObject({
+      wanted: 3,
+      active: 0,
+      failed: agents(3).map((username) => ({ username })),
+    })
+    world.store.mode = 'working'
+    const repairedAtMs = world.time.nowMs
+    world.end(['agent0'])
+    await world.time.advance(2 * minute)
+    expect(requestsSince(world, repairedAtMs)).toContain('create agent0')
+    expect(problemCodes(nodeOf(world))).not.toContain('STORE')
+  },
+)
+
+describe('a store without compareAndSet', () => {
+  test('serves one process', async () => {
+    const world = await settledWorld({ users: 5, hasCompareAndSet: false })
+    world.end(['agent3'])
+    await world.time.advance(20 * minute)
+    expect(causesOf(world)).toEqual(['agent3 ended'])
+  })
+
+  test('that answers failures with nothing sends nothing, and forgets no user', async () => {
+    const kept = new Map<string, string>()
+    let isDown = false
+    const swallowing: KeyValueStore = {
+      get: (key) => (isDown ? undefined : kept.get(key)),
+      set: (key, value) => isDown || kept.set(key, value),
+      delete: (key) => isDown || kept.delete(key),
+    }
+    const world = worldOf({ users: 2, keeper: { store: swallowing } })
+    const node = world.start()
+    await world.time.advance(minute)
+    isDown = true
+    const downAtMs = world.time.nowMs
+    await world.time.advance(hour)
+    expect(problemCodes(node)).toEqual(['STORE'])
+    expect(requestsSince(world, downAtMs).length).toBeLessThanOrEqual(0)
+    isDown = false
+    await world.time.advance(30 * minute)
+    expect(gapsOf(world)).toEqual([])
+    expect(problemCodes(node)).toEqual([])
+  })
+})
+
+test.each([1, 'OK', undefined, null])(
+  'a compareAndSet that returns %j is refused at the first write',
+  async (returned) => {
+    const kept = new Map<string, string>()
+    const problems: KeeperProblem[] = []
+    const create = vi.fn()
+    const keeper = new SubscriptionKeeper({
+      client: { tryCreateSubscription: create, unsubscribe: create, updateSubscriptionParameters: create },
+      name: 'coaching',
+      store: {
+        get: (key) => kept.get(key),
+        set: (key, value) => kept.set(key, value),
+        delete: (key) => kept.delete(key),
+        compareAndSet: (key, _expected, value) => {
+          kept.set(key, value)
+          return returned as unknown as boolean
+        },
+      },
+      usernames: ['alice'],
+      notificationTypes: ['behavioral'],
+      callbackUrl: 'https://app.example.com/',
+      onProblem: (problem) => problems.push(problem),
+      logger: false,
+    })
+    keeper.start()
+    await vi.waitFor(() => expect(problems).toHaveLength(1))
+    expect(problems).toMatchObject([{ code: 'STORE', resolved: false }])
+    expect(problems[0]?.message).toContain('compareAndSet')
+    await keeper.stop()
+    expect(create).not.toHaveBeenCalled()
+  },
+)
+
+test('a slow store costs time, and nothing else', async () => {
+  const world = await settledWorld({ users: 5 })
+  world.store.mode = 'slow'
+  world.end(['agent0'])
+  await world.time.advance(20 * minute)
+  expect(causesOf(world)).toEqual(['agent0 ended'])
+  world.store.mode = 'working'
+  await world.time.advance(10 * second)
+  expect(problemCodes(nodeOf(world)).filter((code) => code === 'STORE')).toEqual([])
+})

@@ -1,0 +1,157 @@
+/** The calls of a keeper: sweep, start, stop, unsubscribeAll. */
+import { describe, expect, test } from 'vitest'
+import { minute, second } from './convergence/world.js'
+import {
+  agents,
+  causesOf,
+  idsOf,
+  nodeOf,
+  requestsSince,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
+
+tellStories()
+
+describe('a sweep', () => {
+  test('shows its progress after every user', async () => {
+    const world = worldOf({ users: 5 })
+    const seen: number[] = []
+    const node = world.start(undefined, false)
+    await world.settled(node, (keeper) =>
+      keeper.sweep({ onProgress: ({ done, total }) => seen.push(done / total) }),
+    )
+    expect(seen).toEqual([0.2, 0.4, 0.6, 0.8, 1])
+  })
+
+  test('that has not begun yet is shared by calls with equal options', async () => {
+    const world = worldOf({ users: 4 })
+    const node = world.start(undefined, false)
+    let progress = 0
+    const onProgress = () => progress++
+    const reports = await world.settled(node, (keeper) =>
+      Promise.all([keeper.sweep({ onProgress }), keeper.sweep({ onProgress }), keeper.sweep()]),
+    )
+    expect(world.requests).toHaveLength(4)
+    expect(progress).toBe(8)
+    expect(new Set(reports)).toHaveProperty('size', 1)
+  })
+
+  test('ends the wait of its caller when the signal aborts, and goes on', async () => {
+    const world = worldOf({ users: 3 })
+    const node = world.start(undefined, false)
+    const reason = new Error('enough')
+    const sweeping = node.process.run(() => node.keeper.sweep({ signal: AbortSignal.abort(reason) }))
+    await expect(sweeping).rejects.toBe(reason)
+    await world.time.advance(5 * second)
+    expect(world.service.active('keeper')).toHaveLength(3)
+  })
+
+  test('waits a minute for a service that is down', async () => {
+    const world = worldOf({ users: 4 })
+    world.outage = { kind: 'unreachable' }
+    const node = world.start(undefined, false)
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ wanted: 4, active: 0, problems: [{ code: 'SERVICE' }] })
+    expect(report.failed.map(({ username }) => username).sort()).toEqual(agents(4))
+    for (const { error } of report.failed) expect(error).toBeInstanceOf(Error)
+    expect(world.time.nowMs).toBeGreaterThan(55 * second)
+    expect(world.time.nowMs).toBeLessThan(90 * second)
+  })
+
+  test('finishes when the service comes back in time', async () => {
+    const world = worldOf({ users: 4 })
+    world.outage = { kind: 'status', status: 503 }
+    const node = world.start(undefined, false)
+    world.time.schedule(20 * second, () => {
+      world.outage = undefined
+    })
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 4, created: 4, failed: [], problems: [] })
+  })
+
+  test('believes a service that says how soon it may be asked again', async () => {
+    const world = worldOf({ users: 1 })
+    world.nextOutcomes.push({ kind: 'status', status: 429, retryAfterMs: second })
+    const node = world.start(undefined, false)
+    await world.settled(node, (keeper) => keeper.sweep())
+    expect(world.time.nowMs).toBeLessThan(5 * second)
+  })
+
+  test('that is stopped reports the users it did not reach', async () => {
+    const world = worldOf({ users: 200, keeper: { maxRequestsPerSecond: 20 } })
+    const node = world.start(undefined, false)
+    const sweeping = node.process.run(() => node.keeper.sweep())
+    await world.time.advance(3 * second)
+    await world.settled(node, (keeper) => keeper.stop())
+    const { active, failed } = await sweeping
+    expect(active + failed.length).toBe(200)
+    expect(failed.length).toBeGreaterThan(50)
+    const before = world.requests.length
+    await world.time.advance(minute)
+    expect(world.requests).toHaveLength(before)
+  })
+})
+
+describe('a keeper on watch', () => {
+  test('does not prove again whom a sweep has proven a moment before', async () => {
+    const world = worldOf({ users: 5 })
+    const node = world.start(undefined, false)
+    await world.settled(node, (keeper) => keeper.sweep())
+    node.process.run(() => node.keeper.start())
+    await world.time.advance(10 * minute)
+    expect(world.requests).toHaveLength(5)
+  })
+
+  test('that was stopped sends nothing, and goes on when it is started again', async () => {
+    const world = await settledWorld({ users: 2 })
+    const node = nodeOf(world)
+    await world.settled(node, (keeper) => keeper.stop())
+    const stoppedAtMs = world.time.nowMs
+    world.end(['agent0'])
+    await world.time.advance(40 * minute)
+    expect(requestsSince(world, stoppedAtMs)).toEqual([])
+    node.process.run(() => node.keeper.start())
+    await world.time.advance(minute)
+    expect(causesOf(world)).toEqual(['agent0 ended'])
+    expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
+  })
+
+  test('keeps to its rate and its concurrency', async () => {
+    const world = worldOf({ users: 300, keeper: { maxRequestsPerSecond: 30, concurrency: 3 } })
+    world.start()
+    await world.time.advance(5 * second)
+    expect(world.requests.length).toBeLessThanOrEqual(5 * 30 + 3)
+    expect(world.requests.length).toBeGreaterThan(60)
+  })
+})
+
+test('two processes that start together subscribe each user once', async () => {
+  const world = worldOf({ users: 30 })
+  const nodes = [world.start(), world.start()]
+  await world.time.advance(minute)
+  expect(world.requests.length).toBeLessThanOrEqual(32)
+  expect(world.service.subscriptions).toHaveLength(30)
+  for (const node of nodes) expect(Object.values(statesOf(node))).toEqual(agents(30).map(() => 'active'))
+})
+
+test('unsubscribeAll ends the watch and every subscription that the keeper made, and no other', async () => {
+  const world = await settledWorld({ users: 3 })
+  const other = { ...world.configuration, usernames: ['other'], recreateIfExists: false, parameters: {} }
+  world.service.create(other, 'another app')
+  const report = await world.settled(nodeOf(world), (keeper) => keeper.unsubscribeAll())
+  expect(report).toEqual({
+    wanted: 0,
+    active: 0,
+    created: 0,
+    restored: 0,
+    removed: 3,
+    failed: [],
+    problems: [],
+  })
+  await world.time.advance(30 * minute)
+  expect(idsOf(world)).toEqual({})
+  expect(world.service.active('another app')).toHaveLength(1)
+})
