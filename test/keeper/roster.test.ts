@@ -123,7 +123,7 @@ test('a process that died while it removed a user leaves the rest to another one
     const node = world.start()
     await world.time.advance(2 * minute)
     world.wanted.delete('agent0')
-    node.process.setFuse({ operations, blows: 'after' })
+    node.process.setFuse({ operations, blows: 'after', happen: () => node.process.kill() })
     void node.process.run(() => node.keeper.sweep())
     await world.time.advance(10 * second)
     node.process.kill()

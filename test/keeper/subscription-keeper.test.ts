@@ -163,22 +163,6 @@ describe('options that a call does not know', () => {
 })
 
 describe('a roster that is not believed', () => {
-  const agents = Array.from({ length: 12 }, (_, index) => `agent-${index}`)
-
-  test('removes nobody, also not when the users that it adds have become as many', async () => {
-    await using bench = await Bench.start()
-    let usernames = agents
-    const keeper = bench.keeper({ usernames: () => usernames })
-    await keeper.sweep()
-    usernames = agents.map((name) => `wrong-${name}`)
-    for (let round = 0; round < 2; round++) {
-      expect(await keeper.sweep()).toMatchObject({ active: 24, removed: 0 })
-    }
-    expect(bench.problems).toMatchObject([{ code: 'ROSTER', resolved: false }])
-    expect(await keeper.sweep({ allowRemovals: true })).toMatchObject({ active: 12, removed: 12 })
-    expect(bench.problems.at(-1)).toMatchObject({ code: 'ROSTER', resolved: true })
-  })
-
   test.each([
     ['is a list with holes', () => new Array<string>(3)],
     ['cannot be read, for a reason that is no text', () => Promise.reject(Object.create(null))],
@@ -212,47 +196,6 @@ describe('a change of the configuration', () => {
     expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
   })
 
-  test('is not taken for that of another process if every answer of the store is lost', async () => {
-    await using bench = await Bench.start()
-    const values = new Map<string, string>()
-    let losesAnswers = false
-    const keeper = bench.keeper({
-      store: {
-        get: (key) => values.get(key),
-        set: (key, value) => values.set(key, value),
-        delete: (key) => values.delete(key),
-        compareAndSet(key, expected, value) {
-          if (values.get(key) !== expected) return false
-          values.set(key, value)
-          if (losesAnswers) throw new Error('connection lost')
-          return true
-        },
-      },
-    })
-    await keeper.sweep()
-    losesAnswers = true
-    expect(await keeper.rotateParameters({ parameters: { token: 'second' } })).toMatchObject({ pending: [] })
-    losesAnswers = false
-    expect(await keeper.rotateParameters({ parameters: { token: 'third' } })).toMatchObject({ pending: [] })
-    expect(bench.subscribed).toEqual({ alice: 'third', bob: 'third', carol: 'third' })
-    expect(bench.problems.map(({ code }) => code)).not.toContain('SUPERSEDED')
-  })
-
-  test('of the callback URL creates the new subscriptions before it ends the old ones: no gap', async () => {
-    await using bench = await Bench.start()
-    await bench.keeper().sweep()
-    const kinds: string[] = []
-    bench.emulator.on('created', ({ usernames }) => kinds.push(`created ${usernames}`))
-    bench.emulator.on('ended', ({ usernames }) => kinds.push(`ended ${usernames}`))
-    const moved = bench.keeper({ callbackUrl: 'https://new.example.com/', concurrency: 1 })
-    expect(await moved.sweep()).toMatchObject({ active: 3, failed: [] })
-    expect(kinds).toHaveLength(6)
-    for (const name of ['alice', 'bob', 'carol']) {
-      expect(kinds.indexOf(`created ${name}`)).toBeLessThan(kinds.indexOf(`ended ${name}`))
-    }
-    expect(bench.gaps).toEqual([])
-  })
-
   test('to types that overlap ends the old subscription first and tells of the gap', async () => {
     await using bench = await Bench.start()
     await bench.keeper().sweep()
@@ -264,16 +207,6 @@ describe('a change of the configuration', () => {
       ['carol', 'changed'],
     ])
     expect(bench.emulator.subscriptions).toHaveLength(3)
-  })
-
-  test('that takes a parameter away recreates the subscription, because an update would keep it', async () => {
-    await using bench = await Bench.start()
-    await bench.keeper({ parameters: { token: 'first', team: 'north' } }).sweep()
-    expect(await bench.keeper().sweep()).toMatchObject({ active: 3, failed: [] })
-    expect(bench.emulator.subscriptions.map(({ parameters }) => parameters)).toEqual(
-      Array(3).fill({ token: 'first' }),
-    )
-    expect(bench.gaps.map(({ cause }) => cause)).toEqual(['changed', 'changed', 'changed'])
   })
 })
 

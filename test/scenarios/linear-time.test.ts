@@ -18,7 +18,7 @@ import { readFlags, UsageError } from '../../src/cli/command.js'
 import { EnvFile } from '../../src/cli/env-file.js'
 import { filterEntries } from '../../src/emulator/page/browser/search.js'
 import { entryView } from '../../src/emulator/page/views.js'
-import { parseRecord } from '../../src/keeper/record.js'
+import { parseRecord } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/text.js'
 import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 

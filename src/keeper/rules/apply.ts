@@ -14,6 +14,9 @@ export interface CallTimes {
   readonly answeredAt: number
 }
 
+/** What users are to be subscribed to. */
+type Target = Pick<Facts, 'spec' | 'names' | 'generation' | 'isWanted'>
+
 export interface Applied {
   /** The record without a claim. */
   readonly record: UserRecord
@@ -32,7 +35,7 @@ export function apply(
   record: UserRecord,
   call: Call,
   answer: Answer,
-  facts: Facts,
+  facts: Target,
   { sentAt, answeredAt, isRouteProven }: CallTimes & { readonly isRouteProven: boolean },
 ): Applied {
   if (call.kind === 'unsubscribe') {
@@ -80,7 +83,7 @@ function created(
   record: UserRecord,
   { kind, spec }: Extract<Call, { spec: string }>,
   id: number,
-  facts: Facts,
+  facts: Target,
   { sentAt, answeredAt }: CallTimes,
 ): Applied {
   const { isInterrupted, isUnsure, provenAt, restoredCount, restores } = record

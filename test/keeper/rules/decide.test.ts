@@ -1,0 +1,149 @@
+/** What is to be done next, as one table. */
+import { describe, expect, test } from 'vitest'
+import { decide, type Facts, type Learnt } from '../../../src/keeper/rules/decide.js'
+import { newRecord, type UserRecord } from '../../../src/keeper/rules/record.js'
+
+const spec = 'behavioral https://app.example.com/'
+const old = 'behavioral https://old.example.com/'
+const day = 24 * 60 * 60 * 1_000
+
+/** Nothing is due, everything is allowed. */
+const facts: Facts = {
+  spec,
+  names: ['token'],
+  generation: 7,
+  isWanted: true,
+  wantsProof: false,
+  wantsProofById: false,
+  mayRestore: true,
+  isConflictKnown: false,
+  mayUpdate: true,
+  mayUnsubscribe: true,
+  replacesExisting: true,
+  at: 10 * day,
+}
+const record = newRecord('alice', spec, 1)
+/** A subscription that is as it should be. */
+const kept: UserRecord = { ...record, id: 5, names: ['token'], generation: 7, provenAt: 1 }
+const isTaken = { isTaken: true }
+const isUnsure = true
+const due = { wantsProof: true }
+
+const create = { kind: 'create', spec }
+const recreate = { kind: 'recreate', spec }
+const update = { kind: 'update', id: 5 }
+const unsubscribe = { kind: 'unsubscribe', id: 5 }
+
+type Row = [string, Partial<UserRecord>, Learnt, Partial<Facts>, object]
+
+const wantedRows: Row[] = [
+  ['new: create', { ...record, id: undefined }, {}, {}, create],
+  ['new, and restores have to wait', { id: undefined }, {}, { mayRestore: false }, { kind: 'wait' }],
+  ['in the way: replace', { id: undefined }, isTaken, {}, recreate],
+  ['in the way with `report`', { id: undefined }, isTaken, { replacesExisting: false }, { kind: 'conflict' }],
+  ['in the way, replaced today', { id: undefined, replacedAt: 9.5 * day }, isTaken, {}, { kind: 'conflict' }],
+  [
+    'in the way, replaced by a clock ahead',
+    { id: undefined, replacedAt: 10.5 * day },
+    isTaken,
+    {},
+    { kind: 'conflict' },
+  ],
+  ['in the way, replaced a day ago', { id: undefined, replacedAt: 9 * day }, isTaken, {}, recreate],
+  ['in the way, maybe the own', { id: undefined, isUnsure, replacedAt: 9.9 * day }, isTaken, {}, recreate],
+  [
+    'with `report`, maybe the own',
+    { id: undefined, isUnsure },
+    isTaken,
+    { replacesExisting: false },
+    recreate,
+  ],
+  [
+    'with `report`, maybe the own, never proven',
+    { id: undefined, isUnsure, provenAt: undefined },
+    isTaken,
+    { replacesExisting: false },
+    { kind: 'conflict' },
+  ],
+  ['in the way, tried lately', { id: undefined }, {}, { isConflictKnown: true }, { kind: 'conflict' }],
+  ['in the way once, and known now', {}, {}, { isConflictKnown: true }, { kind: 'done' }],
+  ['all is well', {}, {}, {}, { kind: 'done' }],
+  ['a proof is due', {}, {}, due, create],
+  ['a proof of the id is due', {}, {}, { ...due, wantsProofById: true }, update],
+  ['a proof is due, and restores have to wait', {}, {}, { ...due, mayRestore: false }, update],
+  ['a proof is due, nothing to update', {}, {}, { ...due, mayUpdate: false, wantsProofById: true }, create],
+  [
+    'no update, and restores have to wait',
+    {},
+    {},
+    { ...due, mayUpdate: false, mayRestore: false },
+    { kind: 'wait' },
+  ],
+  ['no proof of the id before its time', {}, {}, { wantsProofById: true }, { kind: 'done' }],
+  ['ended on purpose, or not: a proof', { isInterrupted: true }, {}, {}, create],
+  ['older values', { generation: 6 }, {}, {}, update],
+  ['newer values: the store lost the configuration', { generation: 8 }, {}, {}, update],
+  ['older values, nothing to update', { generation: 6 }, {}, { mayUpdate: false }, { kind: 'done' }],
+  ['a parameter whose name goes', { names: ['team', 'token'] }, {}, {}, recreate],
+  ['a name that comes', { names: [], generation: 6 }, {}, {}, update],
+  ['an unsure id', { isUnsure }, {}, {}, update],
+  ['an unsure id, nothing to update', { isUnsure }, {}, { mayUpdate: false }, create],
+  ['an unsure id, taken', { isUnsure }, isTaken, { mayUpdate: false }, recreate],
+  [
+    'an unsure id, taken, `report`',
+    { isUnsure },
+    isTaken,
+    { mayUpdate: false, replacesExisting: false },
+    recreate,
+  ],
+  ['an unsure id that an update does not find', { isUnsure }, { missing: 'update' }, {}, create],
+  ['an unsure id that is not found, taken', { isUnsure }, { missing: 'update', isTaken: true }, {}, recreate],
+  ['an id that an update does not find', {}, { missing: 'update' }, {}, create],
+  ['an id that is not found, and lives', {}, { missing: 'update', isTaken: true }, {}, { kind: 'done' }],
+  [
+    'older values, and no route to update',
+    { generation: 6 },
+    { missing: 'update', isTaken: true },
+    {},
+    { kind: 'done' },
+  ],
+]
+
+const endRows: Row[] = [
+  ['nothing exists', { id: undefined }, {}, {}, { kind: 'forget' }],
+  ['a subscription', {}, {}, {}, unsubscribe],
+  ['an unsure id is learnt', { isUnsure }, {}, {}, recreate],
+  ['an unknown id is learnt', { id: undefined, isUnsure }, {}, {}, recreate],
+  ['of an old spec', { spec: old, isUnsure }, {}, {}, { kind: 'recreate', spec: old }],
+  ['not found on a route that is not proven', {}, { missing: 'unsubscribe' }, {}, create],
+  ['an update was not found before', {}, { missing: 'update' }, {}, unsubscribe],
+  ['the route is wrong', {}, {}, { mayUnsubscribe: false }, { kind: 'blocked' }],
+  ['the route is wrong, unsure', { isUnsure }, {}, { mayUnsubscribe: false }, { kind: 'blocked' }],
+  [
+    'the route is wrong, nothing exists',
+    { id: undefined },
+    {},
+    { mayUnsubscribe: false },
+    { kind: 'forget' },
+  ],
+]
+
+describe('a user who is wanted', () => {
+  test.each(wantedRows)('%s', (_what, change, learnt, others, step) => {
+    expect(decide({ ...kept, ...change }, learnt, { ...facts, ...others })).toEqual(step)
+  })
+})
+
+describe('a user who is not wanted', () => {
+  test.each(endRows)('%s', (_what, change, learnt, others, step) => {
+    expect(decide({ ...kept, ...change }, learnt, { ...facts, isWanted: false, ...others })).toEqual(step)
+  })
+})
+
+test.each([
+  ['is ended', { id: 5 }, unsubscribe],
+  ['of an unsure id is learnt', { id: undefined, isUnsure }, { kind: 'recreate', spec: old }],
+  ['that is no more makes room', { id: undefined }, create],
+] as const)('what has an old spec %s', (_what, change, step) => {
+  expect(decide({ ...kept, spec: old, ...change }, {}, facts)).toEqual(step)
+})

@@ -1,0 +1,125 @@
+/** What a record says, and what is none. */
+import { describe, expect, test } from 'vitest'
+import {
+  absorb,
+  callbackUrlOf,
+  newRecord,
+  parseRecord,
+  specOf,
+  takeOver,
+  typesOf,
+  type UserRecord,
+  union,
+} from '../../../src/keeper/rules/record.js'
+
+const spec = specOf(['call-score', 'behavioral'], 'https://app.example.com/a b')
+const claim = { by: 'a', nonce: 'a-1', call: 'create' } as const
+const full: UserRecord = {
+  ...newRecord('alice', spec, 1_000),
+  names: ['token'],
+  id: -5,
+  isUnsure: true,
+  isInterrupted: true,
+  provenAt: 1.5,
+  deliveryAt: 2,
+  restoredAt: 3,
+  replacedAt: 4,
+  conflictAt: 5,
+  claim,
+}
+
+test('a spec is text, from which types and URL can be read', () => {
+  expect(spec).toBe('behavioral,call-score https://app.example.com/a b')
+  expect(typesOf(spec)).toEqual(['behavioral', 'call-score'])
+  expect(callbackUrlOf(spec)).toBe('https://app.example.com/a b')
+  expect(union(['b', 'a'], ['c', 'a'])).toEqual(['a', 'b', 'c'])
+})
+
+describe('a record', () => {
+  test.each([full, newRecord('', spec, 0), { ...full, id: 0 }, { ...full, id: Number.MAX_SAFE_INTEGER }])(
+    'is read as it was written',
+    (record) => {
+      expect(parseRecord(JSON.stringify(record))).toEqual({ value: record })
+    },
+  )
+
+  test.each([
+    ['no JSON', '{"version":'],
+    ['too long', `"${'x'.repeat(2 ** 16)}"`],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ...[
+      { version: -1 },
+      { version: 2 ** 48 + 1 },
+      { username: 5 },
+      { spec: 'behavioral' },
+      { spec: 'fax https://app.example.com/' },
+      { spec: 'call-score,behavioral https://app.example.com/' },
+      { names: 'token' },
+      { generation: '7' },
+      { id: 2 ** 53 },
+      { isUnsure: false },
+      { provenAt: 'now' },
+      { restores: null },
+      { claim: { ...claim, call: 'delete' } },
+    ].map((damage) => [
+      JSON.stringify(damage),
+      JSON.stringify({ ...full, generation: undefined, ...damage }),
+    ]),
+  ])('is not %s', (_what, text = '') => {
+    expect(parseRecord(text)).toEqual({})
+  })
+
+  test.each([
+    ['an unknown field', { format: 2 }, true],
+    ['an unknown type of notification', { spec: 'fax https://app.example.com/' }, false],
+    ['a field of another kind', { claim: [] }, false],
+  ])('of a newer release with %s says which generation it is of', (_what, news, isReadable) => {
+    const parsed = parseRecord(JSON.stringify({ ...full, generation: 12, ...news }))
+    expect(parsed.foreignGeneration).toBe(12)
+    expect(parsed.value !== undefined).toBe(isReadable)
+  })
+})
+
+describe('a claim that was left behind', () => {
+  const { claim: _claim, ...settled } = newRecord('alice', spec, 1)
+  test.each([
+    ['create', { isUnsure: true }],
+    ['recreate', { isUnsure: true }],
+    ['update', { generation: 0 }],
+    ['unsubscribe', { isInterrupted: true }],
+  ] as const)('of %s says what may have been done', (call, news) => {
+    const left = { ...settled, generation: 7, claim: { ...claim, call } }
+    expect(takeOver(left)).toEqual({ ...settled, generation: 7, ...news })
+  })
+
+  test('is none: the same record', () => {
+    expect(takeOver(settled)).toBe(settled)
+  })
+})
+
+describe('a delivery', () => {
+  const record: UserRecord = {
+    ...newRecord('alice', spec, 1),
+    id: 5,
+    provenAt: 900,
+    deliveryAt: 500,
+    restores: 3,
+  }
+
+  test('proves the subscription, less the lag, and ends the count of restores', () => {
+    const delivered = { ...record, provenAt: 990, deliveryAt: 1_000, restores: 0 }
+    expect(absorb(record, { id: 5, at: 1_000 }, 10)).toEqual(delivered)
+    expect(absorb(record, { id: 5, at: 905 }, 10)).toMatchObject({ provenAt: 900, deliveryAt: 905 })
+    const { provenAt, deliveryAt, ...unproven } = record
+    expect(absorb(unproven, { id: 5, at: 1_000 }, 10)).toEqual(delivered)
+  })
+
+  test.each([
+    ['of no subscription', undefined],
+    ['of another subscription', { id: 6, at: 1_000 }],
+    ['that is known', { id: 5, at: 500 }],
+  ])('%s changes nothing', (_what, delivery) => {
+    expect(absorb(record, delivery, 10)).toBe(record)
+  })
+})
