@@ -52,7 +52,7 @@ export class Deliveries {
     const { problems, sweepIntervalMs, users } = this.#parts
     // In this time every record was read: another process may have made the subscription.
     const patienceMs = (sweepIntervalMs * 16) / 15
-    users.forgetFormerIds(now() - sweepIntervalMs)
+    users.forgetFormerIds(now() - 2 * sweepIntervalMs)
     for (const [id, unknown] of this.#unknown) {
       const isKnown = users.withId(id) !== undefined || users.isFormerId(id)
       if (isKnown || now() - unknown.lastSince > memoryMs) {

@@ -48,7 +48,8 @@ export class Records {
       return user.record
     }
     // An older copy is believed, but the subscription may have another id by now.
-    const isOlder = known !== undefined && value.version < known.version
+    const isFormer = value.id !== undefined && users.isFormerId(value.id)
+    const isOlder = isFormer || (known !== undefined && value.version < known.version)
     if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')
     users.setRead(user, text, isOlder ? { ...value, isUnsure: true } : value)
     return user.record

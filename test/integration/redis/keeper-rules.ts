@@ -178,7 +178,7 @@ class Rules {
     const username = this.#records.usernameOf(subscriptionId)
     const isStored = this.#records.store
       .recordsOf(username, end)
-      .some(({ record }) => record.subscriptions.some(({ id }) => id === subscriptionId))
+      .some(({ record }) => record.id === subscriptionId)
     return isStored
       ? []
       : [`${process}: the id ${subscriptionId} of ${username}, made at ${at}, was not stored`]

@@ -245,14 +245,14 @@ export class Scene implements AsyncDisposable {
     if (first === undefined || others.length > 0 || record === undefined) return false
     const { id, ...spec } = first
     return isDeepStrictEqual(
-      { spec, stored: record.subscriptions.map((each) => each.id), known: new Set(Object.values(known)) },
+      { spec, stored: record.id, known: new Set(Object.values(known)) },
       {
         spec: {
           types: ['behavioral', 'call-score'],
           callbackUrl,
           parameters: { token: this.keepers.tokenOf(this.keepers.configuration) },
         },
-        stored: [id],
+        stored: id,
         known: new Set([id]),
       },
     )

@@ -17,7 +17,7 @@ export interface StoreCommand {
 /** A user's record in the store, as far as these tests read it. */
 export interface StoredUser {
   readonly username: string
-  readonly subscriptions: readonly { readonly id?: number; readonly isOutcomeUnknown?: boolean }[]
+  readonly id?: number
   /** Which call its writer is about to send. */
   readonly claim?: { readonly call: string }
 }

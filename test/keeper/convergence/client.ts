@@ -1,0 +1,234 @@
+/** The client of one virtual process: `NotificationClient` without repeats, on an unreliable network to the model's service. */
+import {
+  ApiError,
+  type CallOptions,
+  ConnectionError,
+  type CreateSubscriptionInput,
+  type CreateSubscriptionResult,
+  type NotificationError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  SubscriptionConflictError,
+  SubscriptionNotFoundError,
+  TimeoutError,
+  TokenRequestError,
+  type UpdateSubscriptionParametersInput,
+} from 'notification-subscriber'
+import type { KeeperClient } from 'notification-subscriber/keeper'
+import type { ModelService } from './service.js'
+import type { VirtualProcess } from './virtual-process.js'
+
+/** What becomes of a request. Times count from when it is sent; the effect may come long after the client gave up. */
+export type NetworkOutcome =
+  | { readonly kind: 'answered' }
+  /** The service refuses; 500, 502, 504 and 520 leave open whether the request takes effect. */
+  | {
+      readonly kind: 'status'
+      readonly status: number
+      readonly effectAfterMs?: number | undefined
+      readonly retryAfterMs?: number | undefined
+    }
+  /** The connection breaks before the answer. */
+  | { readonly kind: 'reset'; readonly effectAfterMs?: number | undefined }
+  /** No answer comes in time, or none at all. */
+  | { readonly kind: 'late'; readonly effectAfterMs?: number | undefined; readonly answerAfterMs?: number }
+  /** No connection is made. */
+  | { readonly kind: 'unreachable' }
+  /** The authorization server refuses the credentials. */
+  | { readonly kind: 'no-token' }
+  /** The request takes effect, and the answer cannot be read. */
+  | { readonly kind: 'garbled' }
+
+/** Less than the two minutes after which another process takes over a claim. */
+export const latestEffectMs = 105_000
+
+export const unknownStatuses: readonly number[] = [500, 502, 504, 520]
+
+/** A request as the service and the network saw it. */
+export interface SentRequest {
+  readonly atMs: number
+  readonly process: VirtualProcess
+  readonly kind: 'create' | 'recreate' | 'update' | 'unsubscribe'
+  readonly username: string | undefined
+  readonly subscriptionId: number | undefined
+  /** What the service did, even if the answer was lost. */
+  status?: number
+  created?: number | undefined
+  /** Whether its sender still waits for the answer. */
+  isAwaited: boolean
+  /** Whether its sender heard for certain whether it took effect. */
+  isAnswered: boolean
+}
+
+/** What the client asks of its world. */
+export interface Network {
+  readonly service: ModelService
+  /** Whether update and unsubscribe have other routes than the keeper's client. */
+  readonly hasWrongRoutes: boolean
+  /** Called with each request as it is sent. */
+  send(request: SentRequest): NetworkOutcome
+  latencyMs(): number
+}
+
+interface Answer {
+  readonly status: number
+  readonly created?: number | undefined
+  readonly retryAfterMs?: number | undefined
+}
+
+type Result = Answer | { readonly error: NotificationError; readonly isOutcomeUnknown: boolean }
+
+export class ModelClient implements KeeperClient {
+  readonly #network: Network
+  readonly #process: VirtualProcess
+
+  constructor(network: Network, process: VirtualProcess) {
+    this.#network = network
+    this.#process = process
+  }
+
+  async tryCreateSubscription(
+    input: CreateSubscriptionInput,
+    options?: CallOptions,
+  ): Promise<CreateSubscriptionResult> {
+    const recreateIfExists = input.recreateIfExists === true
+    const { notificationTypes, usernames } = input
+    const request = { notificationTypes, usernames, callbackUrl: String(input.callbackUrl), recreateIfExists }
+    const parameters = { ...input.parameters, ...input.headers }
+    const kind = recreateIfExists ? 'recreate' : 'create'
+    const result = await this.#send(
+      { kind, username: usernames[0], subscriptionId: undefined },
+      options,
+      () => {
+        const answer = this.#network.service.create({ ...request, parameters }, 'keeper')
+        return answer.status === 201 ? { status: 201, created: answer.id } : answer
+      },
+    )
+    const isUnknown = 'error' in result ? result.isOutcomeUnknown : unknownStatuses.includes(result.status)
+    if (isUnknown) throw new OutcomeUnknownError('The subscription may exist.', { request })
+    if ('error' in result) throw result.error
+    const { status, created } = result
+    if (status === 409) {
+      const reason = recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
+      const details = { status, body: '', reason, request } as const
+      return { created: false, conflict: new SubscriptionConflictError('It overlaps another one.', details) }
+    }
+    if (status !== 201) throw apiError(result)
+    if (created === undefined) {
+      const issues = [{ path: ['subscription_id'], message: 'expected int' }]
+      throw new ResponseValidationError('The body has no id.', { status, body: '<html>', issues })
+    }
+    return { created: true, subscriptionId: created }
+  }
+
+  async unsubscribe(id: number, options?: CallOptions): Promise<void> {
+    await this.#sendById('unsubscribe', id, options, () => this.#network.service.end(id, 'keeper'))
+  }
+
+  async updateSubscriptionParameters(
+    id: number,
+    input: UpdateSubscriptionParametersInput,
+    options?: CallOptions,
+  ): Promise<void> {
+    const values = { ...input.parameters, ...input.headers }
+    await this.#sendById('update', id, options, () => this.#network.service.update(id, values))
+  }
+
+  async #sendById(
+    kind: 'update' | 'unsubscribe',
+    subscriptionId: number,
+    options: CallOptions | undefined,
+    perform: () => number,
+  ): Promise<void> {
+    const username = this.#network.service.userOf(subscriptionId)
+    const result = await this.#send({ kind, username, subscriptionId }, options, () => ({
+      status: this.#network.hasWrongRoutes ? 404 : perform(),
+    }))
+    if ('error' in result) throw result.error
+    const { status } = result
+    if (status === 404)
+      throw new SubscriptionNotFoundError('Not found.', { status, body: '', subscriptionId })
+    if (status < 200 || status > 299) throw apiError(result)
+  }
+
+  /** The request leaves, takes effect, and its answer comes back: each if the network lets it. */
+  async #send(
+    operation: Pick<SentRequest, 'kind' | 'username' | 'subscriptionId'>,
+    { retry, timeoutMs = 30_000 }: CallOptions = {},
+    perform: () => Answer,
+  ): Promise<Result> {
+    if (retry !== false)
+      throw new Error('The keeper repeats failed calls itself, so it calls with `retry: false`.')
+    const process = this.#process
+    return process.operate(() => {
+      const atMs = process.time.nowMs
+      const request: SentRequest = { atMs, process, ...operation, isAwaited: true, isAnswered: false }
+      const outcome = this.#network.send(request)
+      const latencyMs = this.#network.latencyMs()
+      const isPerformed = outcome.kind === 'answered' || outcome.kind === 'garbled'
+      const effectAfterMs = isPerformed
+        ? latencyMs / 2
+        : 'effectAfterMs' in outcome
+          ? outcome.effectAfterMs
+          : undefined
+      let answer: Answer = { status: 0 }
+      if (effectAfterMs !== undefined) {
+        process.time.schedule(effectAfterMs, () => {
+          answer = perform()
+          request.status = answer.status
+          request.created = answer.created
+          return false
+        })
+      }
+      const answerMs =
+        outcome.kind === 'late' ? (outcome.answerAfterMs ?? Number.POSITIVE_INFINITY) : latencyMs
+      return new Promise<Result>((resolve) => {
+        let cancel = () => {}
+        const finish = (result: Result) => {
+          cancel()
+          request.isAwaited = false
+          request.isAnswered = !('error' in result ? result.isOutcomeUnknown : isUnknown(result))
+          resolve(result)
+        }
+        cancel = process.setTimer(timeoutMs, () => {
+          const error = new TimeoutError(`No answer in ${timeoutMs} ms.`, { timeoutMs, phase: 'answer' })
+          finish({ error, isOutcomeUnknown: true })
+        })
+        if (answerMs < timeoutMs) process.receive(answerMs, () => finish(resultOf(outcome, answer)))
+      })
+    })
+  }
+}
+
+function resultOf(outcome: NetworkOutcome, answer: Answer): Result {
+  switch (outcome.kind) {
+    case 'answered':
+    case 'late':
+      return answer
+    case 'garbled':
+      return answer.status === 201 ? { status: 201 } : answer
+    case 'status':
+      return outcome
+    case 'reset': {
+      const error = new ConnectionError('The connection broke.', { requestSent: true })
+      return { error, isOutcomeUnknown: true }
+    }
+    case 'unreachable': {
+      const error = new ConnectionError('No connection.', { requestSent: false })
+      return { error, isOutcomeUnknown: false }
+    }
+    case 'no-token': {
+      const error = new TokenRequestError('Refused.', { status: 401, error: 'invalid_client' })
+      return { error, isOutcomeUnknown: false }
+    }
+  }
+}
+
+/** A 201 without an id, too, leaves open what was created. */
+function isUnknown({ status, created }: Answer): boolean {
+  return unknownStatuses.includes(status) || (status === 201 && created === undefined)
+}
+
+function apiError({ status, retryAfterMs }: Answer): ApiError {
+  return new ApiError(`The service answered ${status}.`, { status, body: '', retryAfterMs })
+}

@@ -1,0 +1,421 @@
+/** The events of random sequences: what each may be, and what it does to a world. */
+import fc from 'fast-check'
+import { latestEffectMs, type NetworkOutcome, unknownStatuses } from './client.js'
+import type { StoreMode } from './store.js'
+import type { Fuse, VirtualProcess } from './virtual-process.js'
+import {
+  type Configuration,
+  defaultConfiguration,
+  minute,
+  type Node,
+  type RosterMode,
+  second,
+  type World,
+} from './world.js'
+
+interface Event {
+  /** Plain data, which a counterexample shows. */
+  readonly details: fc.Arbitrary<unknown>
+  happen(world: World, details: unknown): void
+}
+
+function event<Details extends object>(
+  details: fc.Arbitrary<Details>,
+  happen: (world: World, details: Details) => void,
+): Event {
+  // A sequence gives each event what its own `details` made.
+  return { details, happen: (world, made) => happen(world, made as Details) }
+}
+
+const nothing = fc.constant({})
+
+/** Users who can be wanted. */
+export const pool = Array.from({ length: 16 }, (_, index) => `agent${index}`)
+const user = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom(...pool.slice(0, 4)) },
+  { weight: 1, arbitrary: fc.constantFrom(...pool) },
+)
+/** Which of the living processes. */
+const node = fc.nat(2)
+/** How long a fault lasts. */
+const forMs = fc.oneof(
+  fc.integer({ min: 100, max: 5_000 }),
+  fc.integer({ min: 5_000, max: 3 * minute }),
+  fc.integer({ min: 3 * minute, max: 12 * minute }),
+)
+const restartAfterMs = fc.oneof(
+  fc.integer({ min: 10, max: 2_000 }),
+  fc.integer({ min: 2_000, max: 5 * minute }),
+)
+/** The process meets its fate at one of its next requests or operations of the store. */
+const atOperation = {
+  operations: fc.integer({ min: 1, max: 30 }),
+  blows: fc.constantFrom<Fuse['blows']>('before', 'after'),
+}
+
+const effectMs = fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 3_000, max: latestEffectMs }))
+const perhapsEffectMs = fc.option(effectMs, { nil: undefined })
+const retryAfterMs = fc.constantFrom(undefined, undefined, process.env.SKETCH ? 0 : 3_600_000)
+
+const outage: fc.Arbitrary<NetworkOutcome> = fc.oneof(
+  fc.record({
+    kind: fc.constant('status' as const),
+    status: fc.constantFrom(500, 503, 401, 403, 429),
+    retryAfterMs,
+  }),
+  fc.constantFrom({ kind: 'unreachable' } as const, { kind: 'no-token' } as const, { kind: 'late' } as const),
+)
+
+/** What can become of a single request: most are lost. */
+const outcome: fc.Arbitrary<NetworkOutcome> = fc.oneof(
+  outage,
+  fc.record({
+    kind: fc.constant('status' as const),
+    status: fc.constantFrom(...unknownStatuses),
+    effectAfterMs: perhapsEffectMs,
+  }),
+  fc.record({ kind: fc.constant('reset' as const), effectAfterMs: perhapsEffectMs }),
+  fc.record({ kind: fc.constant('late' as const), effectAfterMs: effectMs }),
+  fc
+    .tuple(effectMs, fc.integer({ min: 0, max: 20_000 }))
+    .map(
+      ([effectAfterMs, afterMs]) =>
+        ({ kind: 'late', effectAfterMs, answerAfterMs: effectAfterMs + afterMs }) as const,
+    ),
+  fc.constant({ kind: 'garbled' } as const),
+)
+
+/** No value of a keeper. */
+const garbage = fc.constantFrom('garbage', '', 'null', '[]', '{}', '0', 'x'.repeat(100_000))
+
+const elsewhere = { ...defaultConfiguration, callbackUrl: 'https://app.example.com/elsewhere' }
+const configurations: readonly Configuration[] = [
+  defaultConfiguration,
+  elsewhere,
+  { ...elsewhere, notificationTypes: ['conversation-ai'] },
+  { ...defaultConfiguration, notificationTypes: ['behavioral', 'conversation-ai'] },
+  { ...defaultConfiguration, parameters: { tenant: 's3cret-tenant' } },
+  { ...defaultConfiguration, parameters: { token: 's3cret-token', tenant: 's3cret-tenant' } },
+]
+
+const userEvents = {
+  wait: event(nothing, () => {}),
+  want: event(fc.record({ user }), (world, { user }) => world.want(user)),
+  leave: event(fc.record({ user }), (world, { user }) => {
+    // An empty roster removes no user, so the last user stays.
+    if (world.wanted.size > 1) world.wanted.delete(user)
+  }),
+  /** The service ends subscriptions without a word. */
+  end: event(fc.record({ users: fc.oneof(fc.tuple(user), fc.constant(pool)) }), (world, { users }) =>
+    world.end(users),
+  ),
+  callbacks: event(fc.record({ user, times: fc.integer({ min: 1, max: 3 }) }), (world, { user, times }) => {
+    for (let count = 0; count < times; count++) world.callback(user)
+  }),
+  sweep: event(fc.record({ node }), (world, { node }) => {
+    const sweeping = world.node(node)
+    if (sweeping !== undefined) sweep(world, sweeping)
+  }),
+}
+
+const serviceEvents = {
+  outage: event(fc.record({ outage, forMs }), (world, { outage, forMs }) => {
+    world.outage = outage
+    world.time.schedule(forMs, () => {
+      if (world.outage === outage) world.outage = undefined
+    })
+  }),
+  loseAnswers: event(
+    fc.record({ outcomes: fc.array(outcome, { minLength: 1, maxLength: 4 }) }),
+    (world, { outcomes }) => void world.nextOutcomes.push(...outcomes),
+  ),
+  refuseUser: event(fc.record({ user, forMs }), (world, { user, forMs }) => {
+    world.refused.add(user)
+    world.time.schedule(forMs, () => world.refused.delete(user))
+  }),
+  breakReceiver: event(fc.record({ forMs }), (world, { forMs }) => {
+    world.isReceiverBroken = true
+    world.time.schedule(forMs, () => {
+      world.isReceiverBroken = false
+    })
+  }),
+  /** Overlaps what the keeper wants, so that it can never be replaced. */
+  anotherApp: event(fc.record({ user }), (world, { user }) => occupy(world, [user, 'outsider'])),
+  /** Looks like what the keeper wants. */
+  twin: event(fc.record({ user }), (world, { user }) => occupy(world, [user])),
+}
+
+const rosterEvents = {
+  roster: event(
+    fc.record({
+      mode: fc.constantFrom<RosterMode[]>('slow', 'empty', 'throwing', 'hanging', 'unreadable', 'halved'),
+      forMs,
+    }),
+    (world, { mode, forMs }) => {
+      world.rosterMode = mode
+      world.time.schedule(forMs, () => {
+        world.rosterMode = 'working'
+      })
+    },
+  ),
+}
+
+const storeEvents = {
+  storeFails: event(
+    fc.record({ mode: fc.constantFrom<StoreMode[]>('failing', 'hanging', 'slow'), forMs }),
+    (world, { mode, forMs }) => setStoreMode(world, mode, forMs),
+  ),
+  cutOff: event(fc.record({ node, forMs }), (world, { node, forMs }) => {
+    const process = world.node(node)?.process
+    if (process === undefined) return
+    world.store.cutOff(process)
+    world.time.schedule(forMs, () => world.store.reconnect(process))
+  }),
+  breakKey: event(fc.record({ key: fc.nat(), forMs }), (world, { key, forMs }) => {
+    const { keys } = world.store
+    world.store.breakKey(keys[key % keys.length] ?? '')
+    world.time.schedule(forMs, () => world.store.repairKeys())
+  }),
+}
+
+const lossEvents = {
+  forgettingStore: event(fc.record({ forMs }), (world, { forMs }) =>
+    setStoreMode(world, 'forgetting', forMs),
+  ),
+  emptyStore: event(nothing, (world) => world.store.forget()),
+  /** The primary dies; the replica lacks the last writes, or an older dump is restored. */
+  rollBack: event(
+    fc.record({
+      byMs: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.integer({ min: 1_000, max: 40 * minute })),
+    }),
+    (world, { byMs }) => world.store.rollBack(byMs),
+  ),
+  spoilKey: event(
+    fc.record({ key: fc.nat(), text: fc.option(garbage, { nil: undefined }) }),
+    (world, { key, text }) => {
+      const { keys } = world.store
+      world.store.replace(keys[key % keys.length] ?? '', text)
+    },
+  ),
+}
+
+const processEvents = {
+  crash: event(fc.record({ node, restartAfterMs }), (world, { node, restartAfterMs }) => {
+    world.isUncertain = true
+    world.node(node)?.process.kill()
+    replaceMissing(world, restartAfterMs)
+  }),
+  crashLater: event(
+    fc.record({ node, ...atOperation, restartAfterMs }),
+    (world, { node, restartAfterMs, ...fuse }) => {
+      const process = world.node(node)?.process
+      world.isUncertain = true
+      process?.setFuse({
+        ...fuse,
+        happen: () => {
+          process.kill()
+          replaceMissing(world, restartAfterMs)
+        },
+      })
+    },
+  ),
+  /** A deployment of the same stops a process and starts the next. */
+  stop: event(fc.record({ node, restartAfterMs }), (world, { node, restartAfterMs }) => {
+    const stopped = world.node(node)
+    if (stopped !== undefined) stop(world, stopped, restartAfterMs)
+  }),
+  startAnother: event(nothing, (world) => {
+    if (world.options.hasCompareAndSet && world.nodes.length < 3) world.start()
+  }),
+}
+
+const clockEvents = {
+  /** The process gets no processor time, as after SIGSTOP; or its machine sleeps. */
+  standStill: event(
+    fc.record({ node, ...atOperation, how: fc.constantFrom('suspend' as const, 'sleep' as const), forMs }),
+    (world, { node, how, forMs, ...fuse }) => {
+      const process = world.node(node)?.process
+      world.isUncertain = true
+      const happen = () => {
+        process?.[how]()
+        world.time.schedule(forMs, () => process?.resume())
+      }
+      process?.setFuse({ ...fuse, happen })
+    },
+  ),
+  jumpClock: event(
+    fc.record({ node, byMs: fc.constantFrom(-86_400_000, -600_000, -30_000, 30_000, 600_000, 86_400_000) }),
+    (world, { node, byMs }) => {
+      const process = world.node(node)?.process
+      if (process === undefined) return
+      process.wallSkewMs += byMs
+      world.haveClocksJumped = true
+    },
+  ),
+}
+
+const configurationEvents = {
+  rotate: event(nothing, (world) => rotate(world)),
+  deploy: event(fc.record({ configuration: fc.nat(configurations.length - 1) }), (world, { configuration }) =>
+    deploy(world, configurations[configuration] as Configuration),
+  ),
+  newerRelease: event(fc.record({ forMs }), (world, { forMs }) => startNewerRelease(world, forMs)),
+}
+
+export const events = {
+  ...userEvents,
+  ...serviceEvents,
+  ...rosterEvents,
+  ...storeEvents,
+  ...lossEvents,
+  ...processEvents,
+  ...clockEvents,
+  ...configurationEvents,
+}
+export type EventName = keyof typeof events
+
+const names = (group: Partial<typeof events>) => Object.keys(group) as EventName[]
+const ordinary = names(userEvents)
+const { crash, crashLater, startAnother } = processEvents
+const { loseAnswers } = serviceEvents
+const processes = names({ crash, crashLater, startAnother, loseAnswers })
+
+/** What happens together in one sequence. Of all faults at once each would excuse what another one breaks. */
+export const themes: Readonly<Record<string, readonly EventName[]>> = {
+  nothing: ordinary,
+  service: [...ordinary, ...names(serviceEvents), 'crash'],
+  'lost answers': [...ordinary, ...processes],
+  processes: [...ordinary, ...names(processEvents), 'standStill', 'loseAnswers'],
+  clocks: [...ordinary, ...names(clockEvents), ...processes],
+  'failing store': [...ordinary, ...names(storeEvents), ...processes],
+  'lossy store': [...ordinary, ...names(lossEvents), ...processes],
+  roster: [...ordinary, 'want', 'leave', 'roster', ...processes],
+  configuration: [...ordinary, ...names(configurationEvents), ...processes],
+  everything: names(events),
+}
+
+function setStoreMode(world: World, mode: StoreMode, forMs: number): void {
+  world.store.mode = mode
+  world.time.schedule(forMs, () => {
+    if (world.store.mode === mode) world.store.mode = 'working'
+  })
+}
+
+/** Another app has a subscription with the keeper's URL. */
+function occupy({ configuration, service }: World, usernames: readonly string[]): void {
+  const request = { ...configuration, usernames, recreateIfExists: false, parameters: {} }
+  service.create(request, 'another app')
+}
+
+/** A sweep ends in time, and counts every user who is wanted. */
+function sweep(world: World, { process, keeper }: Node): void {
+  if (!process.isRunning) return
+  let isSettled = false
+  const settle = () => {
+    isSettled = true
+  }
+  process.run(() => {
+    const counted = keeper.sweep().then(({ wanted, active, failed }) => {
+      if (active > wanted || active + failed.length < wanted)
+        world.violate(
+          `${process.name}: a sweep of ${wanted} reports ${active} active and ${failed.length} failed`,
+        )
+    })
+    // It rejects if nothing could be read.
+    counted.then(settle, settle)
+    afterRunning(process, 10, () => {
+      if (!isSettled) world.violate(`${process.name}: a sweep did not end in ten minutes`)
+    })
+  })
+}
+
+/** When a process has run for some minutes, those not counted in which it stood still. */
+function afterRunning(process: VirtualProcess, minutes: number, check: () => void): void {
+  if (minutes === 0) check()
+  else process.setTimer(minute, () => afterRunning(process, minutes - 1, check))
+}
+
+/** As many processes run as there are to be, a while after one has died. */
+export function replaceMissing(world: World, afterMs: number): void {
+  const { processes = 1, hasCompareAndSet } = world.options
+  world.time.schedule(afterMs, () => {
+    const current = world.nodes.filter(({ configuration }) => configuration === world.configuration)
+    const hasRoom = hasCompareAndSet || world.nodes.length === 0
+    if (hasRoom && current.length < processes) world.start()
+  })
+}
+
+export function stop(world: World, { process, keeper }: Node, restartAfterMs: number): void {
+  if (!process.isRunning) return
+  const end = () => {
+    process.kill()
+    replaceMissing(world, restartAfterMs)
+  }
+  process.run(() => {
+    keeper.stop().then(end, () => world.violate(`${process.name}: stop() rejected`))
+    afterRunning(process, 2, () => world.violate(`${process.name}: stop() did not end in two minutes`))
+  })
+}
+
+/** Every living keeper gets the new secret; a process that starts later has it in its configuration. */
+function rotate(world: World): void {
+  const before = world.configuration
+  if (before.parameters === undefined) return
+  const renewed = Object.keys(before.parameters).map((name) => [name, world.newSecret()])
+  const parameters: Record<string, string> = Object.fromEntries(renewed)
+  const rotated = { ...before, parameters }
+  world.configuration = rotated
+  for (const node of world.nodes.filter(({ configuration }) => configuration === before)) {
+    node.configuration = rotated
+    node.process.receive(0, () => {
+      node.keeper.rotateParameters({ parameters }).then(
+        ({ confirmed }) => {
+          if (world.configuration === rotated) checkConfirmed(world, confirmed)
+        },
+        () => {},
+      )
+    })
+  }
+}
+
+/** Callbacks of a confirmed user carry the new values. */
+function checkConfirmed(world: World, confirmed: readonly string[]): void {
+  const values = Object.entries(world.configuration.parameters ?? {})
+  for (const { usernames, parameters } of confirmed.flatMap((name) => world.subscriptionsOf(name))) {
+    const isOld = values.some(([name, value]) => parameters[name] !== value)
+    if (isOld && !world.store.hasLost())
+      world.violate(`the rotation of ${usernames} is confirmed, and callbacks carry old values`)
+  }
+}
+
+/** A rolling deployment: the new process starts first, then the old ones stop. */
+function deploy(world: World, wanted: Configuration): void {
+  const { parameters: _, ...rest } = wanted
+  const old = [...world.nodes]
+  world.isConfigurationNew = true
+  world.configuration = world.options.configuration?.parameters ? { ...wanted } : rest
+  const isRolling = world.options.hasCompareAndSet === true
+  if (isRolling || old.length === 0) world.start()
+  for (const each of old)
+    world.time.schedule(isRolling ? world.random() * 5 * minute : 0, () => stop(world, each, 100))
+}
+
+/** A process of a newer release writes what this one cannot read, until that release is withdrawn. */
+function startNewerRelease(world: World, forMs: number): void {
+  const key = world.store.keys.find((each) => each.endsWith(':configuration'))
+  const before = key && world.store.text(key)
+  const generation = Number(/"generation":(\d+)/.exec(before ?? '')?.[1])
+  if (key === undefined || Number.isNaN(generation) || Number.isFinite(world.newerReleaseSinceMs)) return
+  const text = JSON.stringify({ generation: generation + second, layout: 2, services: [{ region: 'eu' }] })
+  world.store.replace(key, text)
+  world.newerReleaseSinceMs = world.time.nowMs
+  world.time.schedule(forMs, () => world.withdrawNewerRelease())
+  world.withdrawNewerRelease = () => {
+    world.withdrawNewerRelease = () => {}
+    const present = world.store.text(key)
+    if (present !== text && world.store.hasWorkedSince(world.newerReleaseSinceMs + 1))
+      world.violate(`the configuration of a newer release was overwritten: ${present}`)
+    world.newerReleaseSinceMs = Number.POSITIVE_INFINITY
+    world.store.replace(key, before)
+  }
+}

@@ -1,0 +1,93 @@
+/** What no request may be, at any time. */
+import type { SentRequest } from './client.js'
+import type { ModelService } from './service.js'
+import type { ModelStore } from './store.js'
+import type { VirtualTime } from './virtual-time.js'
+
+export interface Surroundings {
+  readonly time: VirtualTime
+  readonly service: ModelService
+  readonly store: ModelStore
+  readonly nodes: readonly unknown[]
+  /** All requests before. */
+  readonly requests: readonly SentRequest[]
+  /** When something happened that may need requests. */
+  readonly causesMs: readonly number[]
+  readonly newerReleaseSinceMs: number
+  readonly isUncertain: boolean
+  readonly isConfigurationNew: boolean
+  readonly options: { readonly keeper?: { readonly existing?: 'replace' | 'report' | undefined } }
+  violate(what: string): void
+}
+
+const minute = 60_000
+const callTimeoutMs = 30_000
+/** A process looks at the configuration every 30 seconds; a claim lasts for two minutes, and the call after it for half a minute. */
+const longestLookMs = 35_000
+const storeMemoryMs = 3 * minute
+
+export function checkRequest(world: Surroundings, request: SentRequest): void {
+  const problem =
+    callInFlight(world, request) ??
+    tooMany(world, request) ??
+    harmToOthers(world, request) ??
+    needless(world, request) ??
+    superseded(world)
+  const { process, kind, username } = request
+  if (problem !== undefined) world.violate(`${process.name} sends ${kind} for ${username}: ${problem}`)
+}
+
+/** While the store works, no two calls are in flight for one user; in one process never. */
+function callInFlight({ requests, store }: Surroundings, { atMs, username, process }: SentRequest) {
+  const isStoreRight = store.hasWorkedSince(atMs - storeMemoryMs)
+  const other = newest(requests, atMs - callTimeoutMs).find((each) => {
+    const isInFlight = each.username === username && each.isAwaited && !each.process.isDead
+    return isInFlight && (isStoreRight || each.process === process)
+  })
+  return other && `a call of ${other.process.name} is in flight since ${other.atMs}`
+}
+
+/** Ten requests per process in ten minutes are a backoff from 5 s to 5 min, and the proof of each interval. */
+function tooMany({ requests, nodes, causesMs }: Surroundings, { atMs, username }: SentRequest) {
+  const fromMs = atMs - 10 * minute
+  const sent = newest(requests, fromMs).filter((each) => each.username === username).length
+  const most = 10 * nodes.length + 8 * causesMs.filter((ms) => ms >= fromMs).length
+  return sent > most ? `${sent} requests in ten minutes` : undefined
+}
+
+function harmToOthers(world: Surroundings, { kind, username = '', subscriptionId = 0 }: SentRequest) {
+  const { service, options, requests } = world
+  if (service.find(subscriptionId)?.owner === 'another app') return 'the subscription is of another app'
+  if (kind !== 'recreate' || options.keeper?.existing !== 'report') return undefined
+  const twin = service
+    .activeFor(username)
+    .find(({ owner, usernames }) => owner === 'another app' && usernames.length === 1)
+  // It may be what an unanswered create of the keeper made.
+  const isSimilar = requests.some(
+    (each) => each.username === username && (!each.isAnswered || each.process.isDead),
+  )
+  return twin !== undefined && !isSimilar ? 'it replaces a subscription of another app' : undefined
+}
+
+/** What a keeper knows for certain, it does not replace. */
+function needless(world: Surroundings, { kind, username = '' }: SentRequest) {
+  const { isConfigurationNew, isUncertain, requests, service, store } = world
+  if (kind !== 'recreate' || isConfigurationNew || isUncertain || !store.hasWorkedSince(0)) return undefined
+  const isOpen = requests.some((each) => each.username === username && !each.isAnswered)
+  const isShared = service.subscriptions.some(
+    ({ owner, usernames }) => owner !== 'keeper' && usernames.includes(username),
+  )
+  return isOpen || isShared ? undefined : 'every call for this user was answered'
+}
+
+function superseded({ newerReleaseSinceMs, store, time }: Surroundings) {
+  const isKnown =
+    time.nowMs > newerReleaseSinceMs + longestLookMs && store.hasWorkedSince(newerReleaseSinceMs + 1)
+  return isKnown ? 'a newer release is there' : undefined
+}
+
+/** The requests since a time. */
+function newest(requests: readonly SentRequest[], fromMs: number): SentRequest[] {
+  const first = requests.findLastIndex(({ atMs }) => atMs < fromMs) + 1
+  return requests.slice(first)
+}

@@ -1,0 +1,263 @@
+/**
+ * Processes in virtual time: each has its own clocks and timers, and can be suspended or killed. The asynchronous context
+ * tells which process reads a clock or sets a timer; outside of all processes the globals are the real ones.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+import type { VirtualTime } from './virtual-time.js'
+
+const current = new AsyncLocalStorage<VirtualProcess>()
+const real = {
+  setTimeout,
+  clearTimeout,
+  setImmediate,
+  Date,
+  random: Math.random,
+  now: performance.now.bind(performance),
+  scrypt: crypto.scrypt,
+}
+const longestDelayMs = 2 ** 31 - 1
+/** What the wall clocks show when a world begins. */
+export const epochMs = Date.UTC(2026, 0, 1)
+
+/** Something that happens to a process at its n-th operation from now: it dies, or stands still. */
+export interface Fuse {
+  operations: number
+  /** Before or after the operation had its effect. */
+  readonly blows: 'before' | 'after'
+  readonly happen: () => void
+}
+
+export class VirtualProcess {
+  readonly name: string
+  readonly time: VirtualTime
+  /** By how much its wall clock is ahead of the true time. */
+  wallSkewMs = 0
+  /** Monotonic clocks begin anywhere: a stamp of one means nothing to another process. */
+  #monotonicStartMs: number
+  #state: 'running' | 'suspended' | 'dead' = 'running'
+  #asleepSinceMs: number | undefined
+  /** What came while it was suspended. */
+  readonly #held: (() => void)[] = []
+  readonly #random: () => number
+  #fuse: Fuse | undefined
+  /** Called when it is killed. */
+  onDeath: () => void = () => {}
+
+  constructor(name: string, time: VirtualTime, random: () => number) {
+    this.name = name
+    this.time = time
+    this.#monotonicStartMs = Math.floor(random() * 1e7) - time.nowMs
+    this.#random = random
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead'
+  }
+
+  get isRunning(): boolean {
+    return this.#state === 'running'
+  }
+
+  run<T>(code: () => T): T {
+    return current.run(this, code)
+  }
+
+  monotonicMs(): number {
+    this.time.step()
+    return this.time.nowMs + this.#monotonicStartMs
+  }
+
+  wallMs(): number {
+    this.time.step()
+    return epochMs + Math.floor(this.time.nowMs) + this.wallSkewMs
+  }
+
+  random(): number {
+    return this.#random()
+  }
+
+  /** From now on it has no effect on anything, and nothing reaches it. */
+  kill(): void {
+    if (this.isDead) return
+    this.#state = 'dead'
+    this.#held.length = 0
+    this.onDeath()
+  }
+
+  setFuse(fuse: Fuse | undefined): void {
+    this.#fuse = fuse
+  }
+
+  /** Carries out an operation on the outside world. If the process is dead, or dies now, it never hears of it. */
+  operate<T>(operation: () => T): T | Promise<never> {
+    const fuse = this.#fuse
+    const isBlown = fuse !== undefined && --fuse.operations <= 0
+    const blow = () => {
+      this.#fuse = undefined
+      fuse?.happen()
+    }
+    if (isBlown && fuse.blows === 'before') blow()
+    if (this.isDead) return new Promise(() => {})
+    const result = operation()
+    if (isBlown && fuse.blows === 'after') blow()
+    return this.isDead ? new Promise(() => {}) : result
+  }
+
+  /** It gets no processor time, as after SIGSTOP. */
+  suspend(): void {
+    if (this.#state === 'running') this.#state = 'suspended'
+  }
+
+  /** It is suspended together with its machine: meanwhile the monotonic clock and all timers stand still. */
+  sleep(): void {
+    if (this.#state !== 'running') return
+    this.#state = 'suspended'
+    this.#asleepSinceMs = this.time.nowMs
+  }
+
+  /** What came meanwhile comes now, in the order in which it came. */
+  resume(): void {
+    if (this.#state !== 'suspended') return
+    this.#state = 'running'
+    if (this.#asleepSinceMs !== undefined) this.#monotonicStartMs -= this.time.nowMs - this.#asleepSinceMs
+    this.#asleepSinceMs = undefined
+    for (const held of this.#held.splice(0)) this.time.schedule(0, () => this.#deliver(held))
+  }
+
+  /** Something from outside reaches the process after a while: a delivery, an answer. */
+  receive(delayMs: number, receive: () => void): void {
+    this.time.schedule(delayMs, () => this.#deliver(receive))
+  }
+
+  /** A promise that the outside world settles. */
+  after<T>(delayMs: number, outcome: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.receive(delayMs, () => {
+        try {
+          resolve(outcome())
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
+
+  /** Calls back when its monotonic clock has advanced by the delay. Returns a function that cancels the timer. */
+  setTimer(delayMs: number, callback: () => void): () => void {
+    const dueMs = this.time.nowMs + this.#monotonicStartMs + delayMs
+    let isCancelled = false
+    const fire = () => {
+      if (isCancelled) return
+      const restMs = dueMs - this.time.nowMs - this.#monotonicStartMs
+      if (restMs > 0.001) wait(restMs)
+      else callback()
+    }
+    const wait = (restMs: number) =>
+      this.time.schedule(restMs, () => (isCancelled ? false : this.#deliver(fire)))
+    wait(delayMs)
+    return () => {
+      isCancelled = true
+    }
+  }
+
+  #deliver(receive: () => void): boolean {
+    if (this.#state === 'suspended') this.#held.push(receive)
+    if (this.#state !== 'running') return false
+    this.run(receive)
+    return true
+  }
+}
+
+class VirtualTimer {
+  readonly cancel: () => void
+
+  constructor(cancel: () => void) {
+    this.cancel = cancel
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+}
+
+/** Lets virtual processes find their clocks and timers in the globals. Returns a function that restores the real ones. */
+export function installVirtualProcesses(): () => void {
+  function virtualSetTimeout(callback: (...args: unknown[]) => void, delayMs?: number, ...args: unknown[]) {
+    const process = current.getStore()
+    if (process === undefined) return real.setTimeout(callback, delayMs, ...args)
+    // Node.js, too, takes a delay that is none, or that is too long, for a millisecond.
+    const isDelay = delayMs !== undefined && delayMs >= 1 && delayMs <= longestDelayMs
+    return new VirtualTimer(process.setTimer(isDelay ? Math.trunc(delayMs) : 1, () => callback(...args)))
+  }
+  function virtualClearTimeout(timer: unknown) {
+    if (timer instanceof VirtualTimer) timer.cancel()
+    else real.clearTimeout(timer as NodeJS.Timeout | undefined)
+  }
+  function virtualSetImmediate(callback: (...args: unknown[]) => void, ...args: unknown[]) {
+    const process = current.getStore()
+    if (process === undefined) return real.setImmediate(callback, ...args)
+    return new VirtualTimer(process.setTimer(0, () => callback(...args)))
+  }
+  class VirtualDate extends real.Date {
+    constructor(...args: unknown[]) {
+      if (args.length === 0) super(VirtualDate.now())
+      else super(...(args as [number]))
+    }
+    static override now(): number {
+      return current.getStore()?.wallMs() ?? real.Date.now()
+    }
+  }
+  Object.assign(globalThis, {
+    setTimeout: virtualSetTimeout,
+    clearTimeout: virtualClearTimeout,
+    setImmediate: virtualSetImmediate,
+    Date: VirtualDate,
+  })
+  Math.random = () => current.getStore()?.random() ?? real.random()
+  performance.now = () => current.getStore()?.monotonicMs() ?? real.now()
+  Object.assign(crypto, { scrypt: virtualScrypt })
+  syncBuiltinESMExports()
+  return () => {
+    const { now, random, scrypt, ...globals } = real
+    Object.assign(globalThis, globals)
+    Math.random = random
+    performance.now = now
+    Object.assign(crypto, { scrypt })
+    syncBuiltinESMExports()
+  }
+}
+
+/** Takes virtual time instead of real time, and is no secret hash. */
+function virtualScrypt(...args: unknown[]): void {
+  const process = current.getStore()
+  if (process === undefined) {
+    Reflect.apply(real.scrypt, crypto, args)
+    return
+  }
+  const [password, salt, keyLength] = args
+  const callback = args.at(-1) as (error: Error | null, derivedKey: Buffer) => void
+  const hash = crypto.createHash('sha512').update(String(salt)).update(String(password)).digest()
+  process.receive(60, () => callback(null, hash.subarray(0, Number(keyLength))))
+}
+
+/** The virtual process whose code runs now. */
+export function currentProcess(): VirtualProcess | undefined {
+  return current.getStore()
+}
+
+/** A reproducible sequence of numbers from 0 to 1 (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
