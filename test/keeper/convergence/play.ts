@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import { type EventName, events, pool, replaceMissing, stop, themes } from './events.js'
 import {
-  isAsConfigured,
   mayBeLeft,
   needlessRequests,
   wrongAtTheService,
