@@ -23,7 +23,7 @@ interface Authenticated {
    * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the
    * name of a header, in any case. The headers are parameters or headers that the subscription was created with.
    * Every header named here must be there once, with one of its accepted values; two values let a secret be
-   * rotated while deliveries arrive.
+   * rotated while deliveries arrive. Placeholders are refused, and a value of fewer than 16 characters is logged.
    *
    * @example
    * ```ts

@@ -17,7 +17,7 @@ import {
   valueOfBody,
 } from './parse.js'
 import type { Delivery, Notification, PayloadSchemas } from './schemas.js'
-import { type Authenticator, authenticator } from './verify.js'
+import { type Authenticator, authenticator, logShortSecrets } from './verify.js'
 
 /** What to answer a callback with. There is never a body. */
 export interface CallbackAnswer {
@@ -56,6 +56,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
     this.log = logOf(logger)
     this.#logLoss = lossLogOf(logger)
     this.#logRefusal = sparseLossLogOf(logger)
+    if (secrets !== undefined) logShortSecrets(secrets, this.#logLoss)
   }
 
   /** @param type - `undefined` for all types */

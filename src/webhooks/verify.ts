@@ -3,6 +3,7 @@
  * (docs/service.md, Authentication).
  */
 import { ConfigurationError, type Issue } from '../errors.js'
+import type { Log } from '../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/http-syntax.js'
 import { formatIssues } from '../shared/validation.js'
 import { RequestHeaders } from './headers.js'
@@ -124,9 +125,27 @@ export function secretsIssues(secrets: unknown): Issue[] {
   return issues
 }
 
+/** What stands on pages and in templates, until it is replaced. */
+const placeholder = /^(?:a-long-random-value|change-?me|undefined|null|<.*>|\$?\{.*\})$/i
+
+const advice = 'make one with `node -p "crypto.randomUUID()"`'
+
 function secretProblem(value: unknown): string | undefined {
   if (value === undefined) return 'is missing (is its environment variable set?)'
   if (typeof value !== 'string') return 'must be text'
   if (value === '') return 'is empty (is its environment variable set?)'
+  if (placeholder.test(value)) return `is a placeholder, which anyone can guess: ${advice}`
   return headerValue.test(value) ? undefined : `cannot be the value of a header: ${headerValueRule}`
+}
+
+/** Logs that the secrets can be guessed: no header has only values of 16 and more characters. */
+export function logShortSecrets(
+  secrets: Readonly<Record<string, string | readonly string[]>>,
+  log: Log,
+): void {
+  const isShort = (accepted: string | readonly string[]) =>
+    [accepted].flat().some(({ length }) => length < 16)
+  if (!Object.values(secrets).every(isShort)) return
+  const headers = Object.keys(secrets)
+  log('warn', { event: 'secret.short', headers }, `A secret has fewer than 16 characters: ${advice}`)
 }

@@ -31,6 +31,8 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => folder?.[Symbol.asyncDispose]())
 
+const callbackToken = crypto.randomUUID()
+
 describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('are those that are run here', () => {
     expect(programs.map(({ name }) => name)).toEqual([
@@ -49,6 +51,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('Create a subscription creates one, with what stands in the environment', async () => {
     await using emulator = await startEmulator()
     const { stdout } = await folder.run('README.md: Create a subscription', {
+      CALLBACK_TOKEN: callbackToken,
       NOTIFICATION_BASE_URL: emulator.baseUrl,
       NOTIFICATION_AUTH_URL: emulator.authUrl,
       NOTIFICATION_DOMAIN: emulator.domain,
@@ -65,7 +68,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
         notificationTypes: ['behavioral', 'call-score'],
         usernames: ['alice', 'bob'],
         callbackUrl: 'https://app.example.com/notifications',
-        parameters: { token: 'a-long-random-value' },
+        parameters: { token: callbackToken },
       }),
     ])
   })
@@ -73,12 +76,14 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('Receive notifications handles a callback with the token, and refuses one with another', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })
     await using client = new NotificationClient(emulator.clientOptions)
-    await using server = await folder.startServer('README.md: Receive notifications', {})
+    await using server = await folder.startServer('README.md: Receive notifications', {
+      CALLBACK_TOKEN: callbackToken,
+    })
     const { subscriptionId } = await client.createSubscription({
       notificationTypes: ['behavioral'],
       usernames: ['carol'],
       callbackUrl: `http://127.0.0.1:${server.port}/notifications`,
-      parameters: { token: 'a-long-random-value' },
+      parameters: { token: callbackToken },
     })
     const notification = { type: 'lowEnergyAgentOpened', username: 'carol' }
     const [accepted] = await emulator.notify(notification)

@@ -188,13 +188,15 @@ test('a type that is delivered is answered with the type that brings it, each of
 })
 
 test('messages about the options of a receiver and of a parser', async () => {
-  const make = (options: object) => () => new DeliveryReceiver(any({ secrets: { token: 'x' }, ...options }))
-  const receiver = new DeliveryReceiver({ secrets: { token: 'x' } })
+  const make = (options: object) => () =>
+    new DeliveryReceiver(any({ secrets: { token: 'a-secret-of-tests' }, ...options }))
+  const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } })
   expect(
     await messagesOf({
       'no options': () => new DeliveryReceiver(any(undefined)),
       'no secrets': () => new DeliveryReceiver(any({})),
       'secrets, and none needed': make({ allowUnauthenticated: true }),
+      'a secret that is a placeholder': make({ secrets: { token: 'a-long-random-value' } }),
       'a secret that is not set': make({ secrets: { token: undefined, other: '' } }),
       'a misspelt option': make({ secret: { token: 'x' }, timeoutMs: 5 }),
       'options of the wrong kind': make({ onInvalid: 'log', ackTimeoutMs: '2s', logger: true, payloads: [] }),
@@ -223,6 +225,7 @@ test('messages about the options of a receiver and of a parser', async () => {
       "a plugin for Fastify with another option": "The callback route cannot work: \`path\`: expected string, received undefined; there is no \`url\`, only \`path\`.",
       "a plugin for Fastify without options": "The callback route cannot work: expected object, received undefined.",
       "a route without a receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
+      "a secret that is a placeholder": "The delivery receiver cannot work: \`secrets.token\` is a placeholder, which anyone can guess: make one with \`node -p "crypto.randomUUID()"\`.",
       "a secret that is not set": "The delivery receiver cannot work: \`secrets.token\` is missing (is its environment variable set?); \`secrets.other\` is empty (is its environment variable set?).",
       "a type that is none": "The delivery receiver cannot work: \`type\` must be text.",
       "a web route with what is no receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",

@@ -21,12 +21,17 @@ test('deliveries that JSON cannot hold are refused with a sentence, and the call
   const { deliver, delivered } = recorder()
   await using spool = await openSpool({ path: folder.path, deliver })
   const errors: unknown[] = []
-  const receiver = new DeliveryReceiver({ secrets: { token: 's' }, onError: (error) => errors.push(error) })
+  const receiver = new DeliveryReceiver({
+    secrets: { token: 'a-secret-of-tests' },
+    onError: (error) => errors.push(error),
+  })
   receiver.onAny(spool.keep)
   const refused = [{ amount: 5n }, nested(50_000)]
   for (const value of [...refused, nested(990)]) {
     const body = numbered(1, { value })
-    expect((await receiver.handle({ method: 'POST', headers: { token: 's' }, body })).status).toBe(204)
+    expect(
+      (await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })).status,
+    ).toBe(204)
   }
   expect(errors).toMatchObject(refused.map(() => ({ code: 'INVALID_DELIVERY' })))
   // Whatever was kept is delivered.
@@ -147,7 +152,7 @@ describe('bodies that are no deliveries', () => {
     const { deliver, delivered } = recorder()
     await using spool = await openSpool({ path: folder.path, deliver })
     const receiver = new DeliveryReceiver({
-      secrets: { token: 's' },
+      secrets: { token: 'a-secret-of-tests' },
       onInvalid: spool.keepInvalid,
       payloads: { cxScoreUpdated: z.object({ score: z.number() }) },
     }).onAny(spool.keep)
@@ -156,7 +161,8 @@ describe('bodies that are no deliveries', () => {
       `\uFEFF ${JSON.stringify(numbered(1), null, 2)}`,
       Buffer.from(JSON.stringify(numbered(2))),
     ]
-    for (const body of bodies) await receiver.handle({ method: 'POST', headers: { token: 's' }, body })
+    for (const body of bodies)
+      await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })
     const letters = await lettersOf(spool)
     expect(letters.map(({ body }) => body)).toEqual(bodies)
     const [none, text, bytes] = letters.map(({ id }) => id)

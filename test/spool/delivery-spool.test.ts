@@ -25,11 +25,12 @@ describe.concurrent('what was kept is delivered', () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(never)
     await using spool = await openSpool({ path: folder.path, deliver })
-    const receiver = new DeliveryReceiver({ secrets: { token: 's' }, onInvalid: spool.keepInvalid }).onAny(
-      spool.keep,
-    )
+    const receiver = new DeliveryReceiver({
+      secrets: { token: 'a-secret-of-tests' },
+      onInvalid: spool.keepInvalid,
+    }).onAny(spool.keep)
     const body = JSON.stringify({ ...numbered(1), unknown: 'kept' })
-    const answer = await receiver.handle({ method: 'POST', headers: { token: 's' }, body })
+    const answer = await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })
     expect(answer.status).toBe(204)
     expect(spool.size).toBe(1)
     await until(() => delivered.length === 1)
@@ -332,12 +333,12 @@ describe.concurrent('room', () => {
     await using spool = await openSpool({ path: folder.path, deliver: () => finished, maxBytes: 200_000 })
     const errors: unknown[] = []
     const receiver = new DeliveryReceiver({
-      secrets: { token: 's' },
+      secrets: { token: 'a-secret-of-tests' },
       onError: (error) => errors.push(error),
     }).onAny(spool.keep)
     const send = async (id: number) => {
       const body = JSON.stringify(numbered(id, { text: 'x'.repeat(5_000) }))
-      return (await receiver.handle({ method: 'POST', headers: { token: 's' }, body })).status
+      return (await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })).status
     }
     for (let id = 0; id < 50; id += 1) expect(await send(id)).toBe(204)
     expect(spool.size).toBeGreaterThan(20)

@@ -50,14 +50,14 @@ describe.each(Object.entries(volumes))('%s that is full', (_kind, mountOn) => {
       const first = await openSpool({ path, deliver: never })
       const errors: unknown[] = []
       const receiver = new DeliveryReceiver({
-        secrets: { token: 's' },
+        secrets: { token: 'a-secret-of-tests' },
         onError: (error) => errors.push(error),
       }).onAny(first.keep)
       let id = 0
       const send = async (count: number) => {
         const body = () => JSON.stringify(numbered(id++, { text: 'x'.repeat(10_000) }))
         const answers = Array.from({ length: count }, () =>
-          receiver.handle({ method: 'POST', headers: { token: 's' }, body: body() }),
+          receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body: body() }),
         )
         for (const { status } of await Promise.all(answers)) expect(status).toBe(204)
       }

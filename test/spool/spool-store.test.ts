@@ -246,13 +246,15 @@ describe.concurrent('a disk that is slow', () => {
       },
     })
     const spool = await openSpoolOn({ path: folder.path, deliver: never, maxBytes: 2 ** 40 }, files)
-    const receiver = new DeliveryReceiver({ secrets: { token: 's' }, ackTimeoutMs: 50, logger: false }).onAny(
-      spool.keep,
-    )
+    const receiver = new DeliveryReceiver({
+      secrets: { token: 'a-secret-of-tests' },
+      ackTimeoutMs: 50,
+      logger: false,
+    }).onAny(spool.keep)
     const startedAt = performance.now()
     const answer = await receiver.handle({
       method: 'POST',
-      headers: { token: 's' },
+      headers: { token: 'a-secret-of-tests' },
       body: JSON.stringify(numbered(1)),
     })
     expect(answer.status).toBe(204)

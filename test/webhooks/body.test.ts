@@ -51,7 +51,7 @@ describe.each(transports)('a callback through %s', (transport, open) => {
     ['no secret', {}],
     ['a wrong one', { token: 'x' }],
     ['an empty one', { token: '' }],
-    ['one that was sent twice and joined', { token: 'current-secret, current-secret' }],
+    ['one that was sent twice and joined', { token: 'the-current-secret, the-current-secret' }],
   ])('with %s gets 401, and nothing of it is looked at', async (_, headers) => {
     await using server = await serve()
     expect(await server.send('POST', headers, bytesOf(delivery))).toMatchObject({ status: 401, length: 0 })
@@ -177,7 +177,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
         controller = started
       },
     })
-    const headers = { token: 'current-secret' }
+    const headers = { token: 'the-current-secret' }
     const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
     const response = toWebHandler(new DeliveryReceiver({ secrets, logger: false }))(request)
     await new Promise(setImmediate)
@@ -196,7 +196,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
       start: (controller) => controller.enqueue(new TextEncoder().encode('{"sub')),
       cancel,
     })
-    const headers = { token: 'current-secret' }
+    const headers = { token: 'the-current-secret' }
     const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
     const response = toWebHandler(receiver)(request)
     await new Promise(setImmediate)

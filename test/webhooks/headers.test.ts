@@ -16,7 +16,7 @@ describe('context.header', () => {
   test('gives the associated values of the subscription, by names in any case', async () => {
     const sent = { ...authenticated, UserData: 'tenant=acme', 'x-empty': '' }
     const names = ['userdata', 'UserData', 'token', 'x-empty', 'X-Absent']
-    const values = ['tenant=acme', 'tenant=acme', 'current-secret', '', undefined]
+    const values = ['tenant=acme', 'tenant=acme', 'the-current-secret', '', undefined]
     expect(await headersSeen(sent, ...names)).toEqual(values)
     expect(await headersSeen(new Headers(sent), ...names)).toEqual(values)
   })

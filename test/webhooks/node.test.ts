@@ -54,9 +54,9 @@ describe('over node:http', () => {
     ['missing', []],
     ['wrong', ['Token: x']],
     ['empty', ['Token:']],
-    ['there twice', ['Token: current-secret', 'Token: current-secret']],
-    ['there twice, once wrong', ['Token: current-secret', 'token: x']],
-    ['there twice, once empty', ['Token: current-secret', 'Token:']],
+    ['there twice', ['Token: the-current-secret', 'Token: the-current-secret']],
+    ['there twice, once wrong', ['Token: the-current-secret', 'token: x']],
+    ['there twice, once empty', ['Token: the-current-secret', 'Token:']],
   ])('a secret that is %s: 401 without a body', async (_, headers) => {
     await using server = await serve()
     const { socket, closed } = openSocket(server.port)
@@ -251,7 +251,7 @@ describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
   test('floods of headers', async () => {
     await using server = await serve()
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'a']))
-    expect((await server.post(delivery, { ...many, token: 'current-secret' })).status).toBe(204)
+    expect((await server.post(delivery, { ...many, token: 'the-current-secret' })).status).toBe(204)
     const { socket, closed } = openSocket(server.port)
     socket.write(head(...Array.from({ length: 20_000 }, (_, index) => `X-${index}: a`)))
     expect(await closed()).toMatch(/^HTTP\/1.1 431 /)
@@ -290,7 +290,7 @@ describe('after a body parser', () => {
   ])('%s that came in chunks does not cost the connection', async (who, status) => {
     await using server = await serve({}, parsed(JSON.parse))
     const { socket, closed } = openSocket(server.port)
-    const secret = who === 'a stranger' ? 'wrong' : 'current-secret'
+    const secret = who === 'a stranger' ? 'wrong' : 'the-current-secret'
     const start = `POST / HTTP/1.1\r\nHost: a\r\nToken: ${secret}\r\nTransfer-Encoding: chunked\r\n\r\n`
     socket.end(`${start}${delivery.length.toString(16)}\r\n${delivery}\r\n0\r\n\r\n`.repeat(2))
     const answers = await closed()
@@ -366,7 +366,7 @@ describe('unusual requests and responses', () => {
     const receiver = new DeliveryReceiver({ secrets })
     const request = Object.assign(Readable.from([delivery]), {
       method: 'POST',
-      headers: { token: 'current-secret' },
+      headers: { token: 'the-current-secret' },
     })
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
     toNodeHandler(receiver)(request, response)
@@ -380,7 +380,7 @@ describe('unusual requests and responses', () => {
     const received: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(({ id }) => received.push(id))
     const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
-    const headers = { token: 'current-secret', ...moreHeaders }
+    const headers = { token: 'the-current-secret', ...moreHeaders }
     toNodeHandler(receiver)(Object.assign(request, { method: 'POST', headers }), response)
     const answered = () => eventually(() => expect(response.end).toHaveBeenCalledOnce())
     return { answered, response, received, errors, problems }
@@ -483,12 +483,12 @@ describe('unusual requests and responses', () => {
       stream.destroy()
       return answer[':status']
     }
-    expect(await post(delivery, { token: 'current-secret' })).toBe(204)
+    expect(await post(delivery, { token: 'the-current-secret' })).toBe(204)
     expect(await post(delivery, { token: 'x' })).toBe(401)
     expect(await post('x'.repeat(3_000_000), { token: 'x' })).toBe(401)
-    expect(await post('x'.repeat(3_000_000), { token: 'current-secret' })).toBe(413)
+    expect(await post('x'.repeat(3_000_000), { token: 'the-current-secret' })).toBe(413)
     expect(received).toHaveLength(1)
-    const broken = open({ token: 'current-secret' })
+    const broken = open({ token: 'the-current-secret' })
     broken.on('error', () => {})
     const arrived = once(server, 'request')
     broken.write('{')
@@ -501,7 +501,7 @@ describe('unusual requests and responses', () => {
 })
 
 test.each([
-  ['current-secret', 413],
+  ['the-current-secret', 413],
   ['wrong', 401],
 ])(
   'an HTTP/2 sender of an endless body is stopped, without an error: token %j, %d',

@@ -16,9 +16,9 @@ function pathsOf(options: unknown) {
 
 describe('a receiver demands a decision on authentication (docs/service.md, Authentication)', () => {
   test('secrets or allowUnauthenticated: true', () => {
-    expect(pathsOf({ secrets: { token: 'a' } })).toEqual([])
+    expect(pathsOf({ secrets: { token: 'a-secret-of-tests' } })).toEqual([])
     expect(pathsOf({ allowUnauthenticated: true })).toEqual([])
-    expect(pathsOf({ secrets: { token: 'a' }, allowUnauthenticated: false })).toEqual([])
+    expect(pathsOf({ secrets: { token: 'a-secret-of-tests' }, allowUnauthenticated: false })).toEqual([])
     expect(pathsOf({ secrets: undefined, allowUnauthenticated: true })).toEqual([])
   })
 
@@ -30,7 +30,9 @@ describe('a receiver demands a decision on authentication (docs/service.md, Auth
   )
 
   test('both are refused', () => {
-    expect(pathsOf({ secrets: { token: 'a' }, allowUnauthenticated: true })).toEqual(['secrets'])
+    expect(pathsOf({ secrets: { token: 'a-secret-of-tests' }, allowUnauthenticated: true })).toEqual([
+      'secrets',
+    ])
   })
 })
 
@@ -95,7 +97,7 @@ describe('options that cannot work are refused with every problem', () => {
 })
 
 test('a receiver shows no secret', () => {
-  const receiver = construct({ secrets: { token: 's3cret' } })
+  const receiver = construct({ secrets: { token: 's3cret-and-more-of-it' } })
   expect(inspect(receiver, { depth: 9, showHidden: true })).not.toContain('s3cret')
   expect(JSON.stringify(receiver)).toBe('{}')
 })

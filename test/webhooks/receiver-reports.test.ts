@@ -125,7 +125,7 @@ describe('onRefused gets every refusal, and so does the log', () => {
     const refusals: RefusedCallback[] = []
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({
-      secrets: { Token: 'current-secret', 'x-tenant': 'acme' },
+      secrets: { Token: 'the-current-secret', 'x-tenant': 'acme' },
       maxBodyBytes: 1_000,
       logger,
       onRefused: (refused) => refusals.push(refused),
@@ -143,18 +143,23 @@ describe('onRefused gets every refusal, and so does the log', () => {
 
   test.each<[string, CallbackRequest['headers'], string, string]>([
     ['missing', {}, 'Token', 'the header "Token" is missing'],
-    ['the second one missing', { token: 'current-secret' }, 'x-tenant', 'the header "x-tenant" is missing'],
+    [
+      'the second one missing',
+      { token: 'the-current-secret' },
+      'x-tenant',
+      'the header "x-tenant" is missing',
+    ],
     ['missing in Headers', new Headers({ 'x-tenant': 'acme' }), 'Token', 'the header "Token" is missing'],
     ['wrong', { token: 'a-guess', 'x-tenant': 'acme' }, 'Token', 'the header "Token" is wrong'],
     ['empty', { token: '' }, 'Token', 'the header "Token" is wrong'],
     ['there twice', { token: 'a', TOKEN: 'b' }, 'Token', 'the header "Token" is there twice'],
-    ['a list', { token: ['current-secret'] }, 'Token', 'the header "Token" is not text'],
+    ['a list', { token: ['the-current-secret'] }, 'Token', 'the header "Token" is not text'],
   ])('401: a header that is %s is named, never its value', async (_, headers, header, reason) => {
     expect(await refusalsOf(post(headers))).toEqual([{ status: 401, reason, header }])
   })
 
   test('405 and 413, and 401 for what is no request', async () => {
-    const authentic = { token: 'current-secret', 'x-tenant': 'acme' }
+    const authentic = { token: 'the-current-secret', 'x-tenant': 'acme' }
     const requests = [
       { ...post(), method: 'PUT' },
       { ...post(authentic), body: 'x'.repeat(1_001) },

@@ -61,7 +61,7 @@ describe('handle answers 204, 401, 405 or 413, and never rejects', () => {
       async (value) => (await receiver.handle(value as CallbackRequest)).status,
     )
     expect(await Promise.all(statuses)).toEqual([401, 401])
-    const headers = { token: 'current-secret' }
+    const headers = { token: 'the-current-secret' }
     expect((await receiver.handle({ method: 'POST', headers, body: throwing() })).status).toBe(204)
   })
 })

@@ -268,7 +268,7 @@ describe('the log', () => {
       seen.push(values)
       throw new Error('no')
     })
-    for (const token of [...secrets.token, 'a-wrong-secret', 'current-secret, current-secret']) {
+    for (const token of [...secrets.token, 'a-wrong-secret', 'the-current-secret, the-current-secret']) {
       for (const content of [body, '{', 'x'.repeat(2 ** 21)]) {
         await receiver.handle({ ...post({ token }), body: content })
       }

@@ -66,11 +66,12 @@ describe('sampleDelivery', () => {
   test('is what a receiver hands to a handler', async () => {
     const { body, headers, delivery } = sampleDelivery('cxScoreUpdated', {
       payload: { score: 4 },
-      headers: { token: 'a' },
+      headers: { token: 'a-secret-of-tests' },
     })
     const seen: unknown[] = []
-    const receiver = new DeliveryReceiver({ secrets: { token: 'a' } }).on('cxScoreUpdated', (notification) =>
-      seen.push(notification),
+    const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } }).on(
+      'cxScoreUpdated',
+      (notification) => seen.push(notification),
     )
     expect((await receiver.handle({ method: 'POST', headers, body })).status).toBe(204)
     expect(seen).toEqual([delivery.notification])

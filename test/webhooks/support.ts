@@ -15,8 +15,8 @@ import {
 import { listen } from '../support/listen.js'
 import { lowEnergyDelivery } from './deliveries.js'
 
-export const secrets = { token: ['current-secret', 'previous-secret'] }
-export const authenticated = { token: 'current-secret' }
+export const secrets = { token: ['the-current-secret', 'the-previous-secret'] }
+export const authenticated = { token: 'the-current-secret' }
 
 const body = JSON.stringify(lowEnergyDelivery())
 
@@ -74,7 +74,7 @@ export async function serverOf(listener: RequestListener, options: ServerOptions
 
 /** The head of a POST over HTTP/1.1, with the current secret. */
 export const head = (...lines: string[]) =>
-  ['POST / HTTP/1.1', 'Host: localhost', 'Token: current-secret', ...lines, '', ''].join('\r\n')
+  ['POST / HTTP/1.1', 'Host: localhost', 'Token: the-current-secret', ...lines, '', ''].join('\r\n')
 
 /** A connection to send bytes on and to read everything that comes back, until it is closed. */
 export function openSocket(port: number) {

@@ -1,6 +1,6 @@
 import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
-import { secrets } from './support.js'
+import { recordingLogger, secrets } from './support.js'
 
 type HeadersArgument = Parameters<typeof verifySecrets>[0]
 
@@ -22,28 +22,28 @@ async function isAccepted(headers: unknown, accepted: Parameters<typeof verifySe
 describe('verifySecrets and the receiver let a request in by its headers (docs/service.md, Authentication)', () => {
   test.each<[string, unknown]>([
     ['missing', {}],
-    ['wrong', { token: 'current-secreT' }],
-    ['wrong in its last character, the longest one', { token: 'previous-secreT' }],
-    ['wrong in its first character', { token: 'Current-secret' }],
-    ['a prefix', { token: 'current-secre' }],
-    ['longer', { token: 'current-secret1' }],
-    ['padded', { token: 'current-secret\0\0' }],
-    ['longer than all accepted values', { token: 'previous-secret'.repeat(1000) }],
+    ['wrong', { token: 'the-current-secreT' }],
+    ['wrong in its last character, the longest one', { token: 'the-previous-secreT' }],
+    ['wrong in its first character', { token: 'The-current-secret' }],
+    ['a prefix', { token: 'the-current-secre' }],
+    ['longer', { token: 'the-current-secret1' }],
+    ['padded', { token: 'the-current-secret\0\0' }],
+    ['longer than all accepted values', { token: 'the-previous-secret'.repeat(1000) }],
     ['empty', { token: '' }],
     ['undefined', { token: undefined }],
-    ['an array', { token: ['current-secret'] }],
-    ['an array of two', { token: ['current-secret', 'current-secret'] }],
-    ['sent twice and joined', { token: 'current-secret, current-secret' }],
-    ['sent twice in different case', { token: 'current-secret', Token: 'current-secret' }],
-    ['in Headers twice', new Headers(['token', 'token'].map((name) => [name, 'current-secret']))],
+    ['an array', { token: ['the-current-secret'] }],
+    ['an array of two', { token: ['the-current-secret', 'the-current-secret'] }],
+    ['sent twice and joined', { token: 'the-current-secret, the-current-secret' }],
+    ['sent twice in different case', { token: 'the-current-secret', Token: 'the-current-secret' }],
+    ['in Headers twice', new Headers(['token', 'token'].map((name) => [name, 'the-current-secret']))],
     ['in empty Headers', new Headers()],
     ['a number', { token: 5 }],
-    ['in another header, whose name is as long', { taken: 'current-secret' }],
-    ['on the prototype', Object.create({ token: 'current-secret' })],
+    ['in another header, whose name is as long', { taken: 'the-current-secret' }],
+    ['on the prototype', Object.create({ token: 'the-current-secret' })],
     ['in no headers', undefined],
     ['in null', null],
-    ['in text', 'token: current-secret'],
-    ['in pairs', [['token', 'current-secret']]],
+    ['in text', 'token: the-current-secret'],
+    ['in pairs', [['token', 'the-current-secret']]],
   ])('a secret that is %s is refused', async (_, headers) => {
     expect(await isAccepted(headers)).toBe(false)
   })
@@ -98,6 +98,16 @@ describe('secrets that cannot work are a ConfigurationError, in verifySecrets an
     ['a space at the end', { token: 'a ' }, ['token']],
     ['a letter beyond ASCII', { token: 'ä' }, ['token']],
     ['a name with a space', { 'to ken': 'a' }, ['to ken']],
+    ...[
+      'a-long-random-value',
+      'changeme',
+      'CHANGE-ME',
+      'undefined',
+      'null',
+      '<TOKEN>',
+      '$' + '{TOKEN}',
+      '{token}',
+    ].map((value): [string, unknown, PropertyKey[]] => [value, { token: ['a', value] }, ['token', 1]]),
     ['an empty name', { '': 'a' }, ['']],
     ['a name twice', { token: 'a', Token: 'b' }, ['Token']],
     ['a bad __proto__', JSON.parse('{"__proto__": 5}'), ['__proto__']],
@@ -110,5 +120,22 @@ describe('secrets that cannot work are a ConfigurationError, in verifySecrets an
     expect(construct).toThrow(
       expect.objectContaining({ issues: [{ path: ['secrets', ...path], message: expect.any(String) }] }),
     )
+  })
+})
+
+describe('secrets that are too short to be one are logged, once for each receiver', () => {
+  const long = 'a-secret-of-tests'
+  test.each<[Record<string, string | string[]>, boolean]>([
+    [{ token: 'fifteen-letters' }, true],
+    [{ token: 'sixteen-letters!' }, false],
+    [{ token: [long, 'short'] }, true],
+    [{ token: 'short', other: 'short' }, true],
+    // Who must know both must know the long one.
+    [{ token: long, 'x-tenant': 'acme' }, false],
+  ])('%j: %j', (given, isLogged) => {
+    const { logger, lines } = recordingLogger()
+    new DeliveryReceiver({ secrets: given, logger })
+    const line = { level: 'warn', fields: { event: 'secret.short', headers: Object.keys(given) } }
+    expect(lines).toEqual(isLogged ? [expect.objectContaining(line)] : [])
   })
 })
