@@ -20,7 +20,7 @@ for each event. Ctrl-C ends it.
                               The page stays on 127.0.0.1
   --page-port N               port of the page; default: any free one
   --state DIR                 keep credentials, port and certificate in this folder for the next start
-  --write-env FILE            write the lines for .env into this file; its other lines stay
+  --write-env FILE            write the lines for .env into a file of its own; node takes --env-file twice
   --callback-ca FILE          certificates in PEM to trust on callbacks
   --allow-insecure-loopback   accept callback URLs with http: on loopback
   --json                      one JSON object a line; the first has the event "listening"`
