@@ -46,8 +46,7 @@ import { TokenEndpoint, TokenIssuer } from './service/token-endpoint.js'
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const resolved = resolveOptions(options)
   const { tls, ca, host, port, page } = resolved
-  const certificate =
-    tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate({ alsoFor: host })
+  const certificate = tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host)
   const server = await HttpsServer.listen(certificate.tls, host, port)
   const emulator = new Emulator(resolved, certificate, server)
   if (page === false) return emulator

@@ -7,6 +7,7 @@ import { startEmulator } from 'notification-subscriber/emulator'
 import { Agent } from 'undici'
 import { describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { createCertificate } from '../support/certificates.js'
 import { type RunningEmulator, run, start, startEmulatorCommand, temporaryFolder } from './support.js'
 
 async function subscribe({ listening }: RunningEmulator): Promise<number> {
@@ -92,14 +93,12 @@ describe('notification-subscriber emulator', () => {
 
   test('with --write-env the variables are in the file and not on the terminal', async () => {
     await using folder = await temporaryFolder()
-    const file = join(folder.path, '.env')
-    await writeFile(file, 'PORT=3000\n')
+    const file = join(folder.path, 'emulator.env')
     const running = await start(['emulator', '--write-env', file])
     await running.line(/^Ctrl-C/)
     const env = parseEnv(await readFile(file, 'utf8'))
     running.child.kill('SIGINT')
     const { stdout } = await running.finished
-    expect(env.PORT).toBe('3000')
     for (const secret of [env.NOTIFICATION_CLIENT_SECRET, env.CALLBACK_TOKEN]) {
       expect(secret).toMatch(/^[\w-]{32}$/)
       expect(stdout).not.toContain(secret)
@@ -155,7 +154,7 @@ describe('notification-subscriber emulator --state', () => {
 
   test('a certificate that ends within a week is made anew', async () => {
     await using folder = await temporaryFolder()
-    const { tls, ca } = createLoopbackCertificate({ validUntil: Date.now() + 6 * 24 * 60 * 60 * 1000 })
+    const { tls, ca } = createCertificate({ validUntil: Date.now() + 6 * 24 * 60 * 60 * 1000 })
     const earlier = { port: 0, clientSecret: 'kept', password: 'kept, too', callbackToken: 'kept', tls, ca }
     await writeFile(join(folder.path, 'state.json'), JSON.stringify(earlier))
     await using emulator = await startEmulatorCommand('--state', folder.path)

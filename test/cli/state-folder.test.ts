@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { UsageError } from '../../src/cli/command.js'
 import { type EmulatorState, reusableCertificate, StateFolder } from '../../src/cli/state-folder.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { createCertificate } from '../support/certificates.js'
 import { temporaryFolder } from './support.js'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -76,8 +77,8 @@ test.each<[string, (file: string) => unknown]>([
 })
 
 test.each([
-  ['ends in 6 days', stateWith(createLoopbackCertificate({ validUntil: Date.now() + 6 * dayMs })), false],
-  ['ends in 8 days', stateWith(createLoopbackCertificate({ validUntil: Date.now() + 8 * dayMs })), true],
+  ['ends in 6 days', stateWith(createCertificate({ validUntil: Date.now() + 6 * dayMs })), false],
+  ['ends in 8 days', stateWith(createCertificate({ validUntil: Date.now() + 8 * dayMs })), true],
   // The emulator says what is wrong with it.
   ['cannot be read', { ...stateWith(), ca: 'no certificate' }, true],
 ])('a certificate that %s is used again: %3$s', (_, state, isUsed) => {

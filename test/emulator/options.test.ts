@@ -2,6 +2,7 @@ import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emu
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { ConfigurationError } from '../../src/errors.js'
+import { createCertificate } from '../support/certificates.js'
 
 const loopback = createLoopbackCertificate()
 
@@ -64,7 +65,7 @@ describe('the options of startEmulator', () => {
       '`tls.key` is not the key of `tls.cert`',
     ],
     [
-      createLoopbackCertificate({ validUntil: Date.now() - 1_000 }),
+      createCertificate({ validUntil: Date.now() - 1_000 }),
       '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
     ],
     [{ tls: loopback.tls, ca: createLoopbackCertificate().ca }, '`tls.cert` is not signed by `ca`'],

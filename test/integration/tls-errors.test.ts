@@ -4,6 +4,7 @@ import { Agent, fetch } from 'undici'
 import { Agent as Agent6 } from 'undici6'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { createCertificate } from '../support/certificates.js'
 import { subscription } from '../support/fake-service.js'
 import { ScriptedServer } from '../support/scripted-server.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'
@@ -21,7 +22,7 @@ interface Case {
 const cases: readonly Case[] = [
   {
     name: 'self-signed',
-    certificate: createLoopbackCertificate({ selfSigned: true }),
+    certificate: createCertificate({ selfSigned: true }),
     trusted: false,
     says: /certificate is self-signed/,
   },
@@ -39,13 +40,13 @@ const cases: readonly Case[] = [
   },
   {
     name: 'of another host',
-    certificate: createLoopbackCertificate({ host: 'other.example.com' }),
+    certificate: createCertificate({ host: 'other.example.com' }),
     trusted: true,
     says: /issued for another host/,
   },
   {
     name: 'expired',
-    certificate: createLoopbackCertificate({
+    certificate: createCertificate({
       validFrom: Date.now() - 60 * dayMs,
       validUntil: Date.now() - dayMs,
     }),
@@ -54,7 +55,7 @@ const cases: readonly Case[] = [
   },
   {
     name: 'not valid yet',
-    certificate: createLoopbackCertificate({ validFrom: Date.now() + dayMs }),
+    certificate: createCertificate({ validFrom: Date.now() + dayMs }),
     trusted: true,
     says: /not valid yet/,
   },

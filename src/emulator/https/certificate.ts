@@ -34,57 +34,62 @@ export interface KeyAndCertificate {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** What can be wrong with a certificate, for tests of those who verify it. */
-export interface CertificateOptions {
-  /** The only host that it is for, in place of the names of loopback. */
-  readonly host?: string
-  /** A host name or IP address that it is for besides loopback. */
-  readonly alsoFor?: string
-  /** In milliseconds since 1970. Default: a day ago. */
-  readonly validFrom?: number
-  /** In milliseconds since 1970. Default: 31 days after `validFrom`. */
-  readonly validUntil?: number
-  /** Signed with its own key, by no authority. Default: `false`. */
-  readonly selfSigned?: boolean
-}
+const loopbackHosts = ['localhost', '127.0.0.1', '::1']
 
 /**
- * Makes a new authority and a certificate by it, by default for `localhost`, `127.0.0.1` and `::1`, valid from yesterday
- * for a month. The authority's private key is not kept: nothing else can be signed with it.
+ * Makes a new authority and a certificate by it for `localhost`, `127.0.0.1`, `::1` and the host given, valid from
+ * yesterday for a month. The authority's private key is not kept: nothing else can be signed with it.
  */
-export function createLoopbackCertificate(options: CertificateOptions = {}): {
-  ca: string
-  tls: KeyAndCertificate
-} {
-  const { host, alsoFor, selfSigned = false, validFrom = Date.now() - dayMs } = options
-  const also = alsoFor === undefined || loopbackHosts.includes(alsoFor) ? [] : [alsoFor]
-  const validity = utcTimes(validFrom, options.validUntil ?? validFrom + 31 * dayMs)
-  const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+export function createLoopbackCertificate(alsoFor = 'localhost'): { ca: string; tls: KeyAndCertificate } {
   // A name of its own for each authority, so that one trust store can hold those of two emulators.
-  const authorityName = `Notification emulator CA ${randomBytes(4).toString('hex')}`
-  const issuer = { name: authorityName, publicKey: authority.publicKey, privateKey: authority.privateKey }
+  const authority = newHolder(`Notification emulator CA ${randomBytes(4).toString('hex')}`)
+  const server = newHolder('localhost')
+  const cert = serverCertificate(authority, server, [...new Set([...loopbackHosts, alsoFor])])
+  return { ca: authorityCertificate(authority), tls: { key: keyOf(server), cert } }
+}
 
-  const ca = createCertificate(issuer, issuer, utcTimes(Date.now() - dayMs, Date.now() + 30 * dayMs), [
+/** The subject of a certificate, with its keys. */
+export interface Holder {
+  readonly name: string
+  readonly publicKey: KeyObject
+  readonly privateKey: KeyObject
+}
+
+export function newHolder(name: string): Holder {
+  return { name, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
+}
+
+/** The private key as PEM. */
+export function keyOf({ privateKey }: Holder): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** The certificate as PEM of an authority, signed by itself. */
+export function authorityCertificate(authority: Holder): string {
+  return createCertificate(authority, authority, monthFrom(Date.now() - dayMs), [
     extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
     extension(oid.keyUsage, true, bits(keyUsage.keyCertSign | keyUsage.crlSign)),
   ])
-  const subject = { name: host ?? 'localhost', publicKey: server.publicKey }
-  const signer = selfSigned ? { ...subject, privateKey: server.privateKey } : issuer
-  const cert = createCertificate(signer, subject, validity, [
+}
+
+/** The certificate as PEM of a server at these hosts. Times in milliseconds since 1970. */
+export function serverCertificate(
+  signer: Holder,
+  server: Holder,
+  hosts: readonly string[],
+  validity: readonly [from: number, until: number] = monthFrom(Date.now() - dayMs),
+): string {
+  return createCertificate(signer, server, validity, [
     extension(oid.basicConstraints, true, sequence()),
     extension(oid.keyUsage, true, bits(keyUsage.digitalSignature)),
     extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
-    extension(
-      oid.subjectAltName,
-      false,
-      sequence(...(host === undefined ? [...loopbackHosts, ...also] : [host]).map(nameOf)),
-    ),
+    extension(oid.subjectAltName, false, sequence(...hosts.map(nameOf))),
   ])
-  return { ca, tls: { key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert } }
 }
 
-const loopbackHosts = ['localhost', '127.0.0.1', '::1']
+function monthFrom(from: number): readonly [number, number] {
+  return [from, from + 31 * dayMs]
+}
 
 function nameOf(host: string): ASN1Encodable {
   switch (isIP(host)) {
@@ -106,16 +111,11 @@ function bytesOfIpv6(address: string): Buffer {
   return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
 }
 
-interface Subject {
-  readonly name: string
-  readonly publicKey: KeyObject
-}
-
 /** RFC 5280 section 4.1, signed with ecdsa-with-SHA256 (RFC 5758 section 3.2). */
 function createCertificate(
-  issuer: Subject & { readonly privateKey: KeyObject },
-  subject: Subject,
-  validity: ASN1Encodable,
+  issuer: Holder,
+  subject: Holder,
+  validity: readonly [from: number, until: number],
   extensions: readonly ASN1Encodable[],
 ): string {
   const algorithm = sequence(objectId(oid.ecdsaWithSha256))
@@ -124,7 +124,7 @@ function createCertificate(
     new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
     algorithm,
     distinguishedName(issuer.name),
-    validity,
+    sequence(...validity.map(utcTime)),
     distinguishedName(subject.name),
     alreadyEncoded(subject.publicKey.export({ type: 'spki', format: 'der' })),
     contextTag(
@@ -205,10 +205,6 @@ function distinguishedName(commonName: string): ASN1Encodable {
 }
 
 /** RFC 5280 section 4.1.2.5. */
-function utcTimes(from: number, to: number): ASN1Encodable {
-  return sequence(utcTime(from), utcTime(to))
-}
-
 function utcTime(epochMs: number): ASN1Encodable {
   const date = new Date(epochMs)
   return new ASN1UTCTime(

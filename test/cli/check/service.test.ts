@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { describe, expect, test } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
-import { createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
 import { created } from '../../emulator/support.js'
+import { createCertificate } from '../../support/certificates.js'
 import { call } from '../support.js'
 import { bodyMark, checkFixture, serve } from './support.js'
 
@@ -66,7 +66,7 @@ test('a certificate that is not trusted fails at TLS, with the variable that hel
 })
 
 test('a certificate of another host fails at TLS', async () => {
-  const { ca, tls } = createLoopbackCertificate({ host: 'other.example' })
+  const { ca, tls } = createCertificate({ host: 'other.example' })
   const caFile = join(fixture.folder, 'other-ca.pem')
   await writeFile(caFile, ca)
   await using other = await serve(() => {}, tls)
