@@ -1,21 +1,11 @@
 /** The events of an emulator, as a line on the terminal or a line of JSON: never a header, a body or a secret. */
-import type {
-  Emulator,
-  EndReason,
-  RecordedCallback,
-  RecordedRequest,
-  SubscriptionRecord,
-} from '../emulator/index.js'
+import type { Emulator, RecordedCallback, RecordedRequest, SubscriptionRecord } from '../emulator/index.js'
+import { clock, durationInWords, endReasons, toneOf } from '../emulator/words.js'
 import { withoutQuery } from '../shared/http-syntax.js'
 import { excerpt } from '../shared/text.js'
-import { durationInWords, type Terminal } from './terminal.js'
+import type { Terminal } from './terminal.js'
 
-const reasons: Readonly<Record<EndReason, string>> = {
-  unsubscribed: 'it was unsubscribed',
-  replaced: 'a new one replaced it',
-  'three-failures': 'three callbacks in a row failed',
-  'by-request': 'the page or the program ended it',
-}
+const colours = { good: 'green', bad: 'red', neutral: 'cyan', pending: 'yellow' } as const
 
 /** Prints everything that happens from now on. */
 export function printEvents(emulator: Emulator, terminal: Terminal): void {
@@ -47,22 +37,24 @@ export function printEvents(emulator: Emulator, terminal: Terminal): void {
     terminal.event('ended', { ...fieldsOf(subscription), reason })
     const colour = reason === 'three-failures' ? 'red' : 'yellow'
     terminal.line(
-      lineOf(terminal, 'ended', [terminal.paint(colour, `${subscription.subscriptionId}`), reasons[reason]]),
+      lineOf(terminal, 'ended', [
+        terminal.paint(colour, `${subscription.subscriptionId}`),
+        endReasons[reason],
+      ]),
     )
   })
 }
 
 function lineOf(terminal: Terminal, event: string, parts: readonly string[]): string {
-  const time = new Date().toTimeString().slice(0, 8)
+  const time = clock(Date.now()).slice(0, 8)
   return [terminal.paint('dim', time), event.padEnd(8), ...parts].join('  ')
 }
 
 function answerOf(terminal: Terminal, entry: RecordedRequest | RecordedCallback): string {
   const { status, error, durationMs, fault } = entry
-  const isGood = error === undefined && status !== undefined && status < 400
   const outcome = status === undefined ? excerpt(error ?? 'no answer', 200) : `${status}`
   const notes = [durationInWords(durationMs ?? 0), ...(fault === undefined ? [] : ['injected fault'])]
-  return `${terminal.paint(isGood ? 'green' : 'red', outcome)}  ${terminal.paint('dim', notes.join(', '))}`
+  return `${terminal.paint(colours[toneOf(entry)], outcome)}  ${terminal.paint('dim', notes.join(', '))}`
 }
 
 /** The values of the parameters are left out, because one of them is the receiver's secret. */

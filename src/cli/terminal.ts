@@ -66,19 +66,3 @@ export class Terminal {
     return `\u001b[${on}m${text}\u001b[${off}m`
   }
 }
-
-/** From each length on, in milliseconds, a duration is given in this unit. */
-const units = [
-  { from: 2 * 24 * 3_600_000, ms: 24 * 3_600_000, name: ' days' },
-  { from: 2 * 3_600_000, ms: 3_600_000, name: ' hours' },
-  { from: 2 * 60_000, ms: 60_000, name: ' minutes' },
-  { from: 10_000, ms: 1_000, name: ' s' },
-] as const
-
-/** A duration for people: `340 ms`, `1.2 s`, `90 s`, `60 minutes`, `5 hours`. */
-export function durationInWords(durationMs: number): string {
-  const unit = units.find(({ from }) => durationMs >= from)
-  if (unit !== undefined) return `${Math.round(durationMs / unit.ms)}${unit.name}`
-  if (durationMs >= 1_000) return `${Number((durationMs / 1_000).toFixed(1))} s`
-  return `${Math.round(durationMs)} ms`
-}

@@ -5,6 +5,16 @@ import { callSafely } from '../shared/calls.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
 import type { EndReason, SubscriptionChange, SubscriptionRecord } from './service/subscription-store.js'
 
+/** The answer to a request or a callback. Nothing is redacted. */
+export interface RecordedAnswer {
+  /** The headers, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The body as text, its first 16,384 characters. */
+  readonly body: string
+  /** How many characters the whole body has. */
+  readonly bodyLength: number
+}
+
 /** A request that arrived. Nothing is redacted: credentials and tokens are there as they were sent. */
 export interface RecordedRequest {
   /** Counts requests from 1. Older requests than the first of the list were dropped. */
@@ -23,10 +33,14 @@ export interface RecordedRequest {
   readonly body: string
   /** How many characters the whole body has; of a body over 1 MiB, the part that was read. */
   readonly bodyLength: number
+  /** The subscription that the request created, updated or ended. */
+  readonly subscriptionId?: number
   /** The injected fault of this request. */
   readonly fault?: Fault
   /** Status of the answer, if there was one. */
   readonly status?: number
+  /** The emulator's answer, if there was one. */
+  readonly answer?: RecordedAnswer
   /** Why the emulator refused the request: the code and the sentence that its answer has. */
   readonly refusal?: {
     /** One word for the reason, such as `duplicate_subscription`. */
@@ -53,6 +67,8 @@ export interface RecordedCallback {
   readonly subscriptionId: number
   /** Where the callback went. */
   readonly callbackUrl: string
+  /** The delivered `notification.id`: the same for all callbacks of one notification. */
+  readonly notificationId: string
   /** The delivered `notification.type`. */
   readonly type: string
   /** The user (agent) that the notification is about. */
@@ -67,6 +83,8 @@ export interface RecordedCallback {
   readonly fault?: CallbackFault
   /** Status of the answer, if there was one. */
   readonly status?: number
+  /** The receiver's answer, if there was one that is whole. */
+  readonly answer?: RecordedAnswer
   /** Why the callback failed, as a sentence. */
   readonly error?: string
   /** How long the answer took, in milliseconds. Missing while the callback is in flight. */
@@ -89,14 +107,13 @@ export interface EmulatorEvents {
 }
 
 type Outcome<Recorded> = Omit<Partial<Recorded>, 'durationMs'>
-type Begun<Recorded> = Omit<Recorded, 'id' | 'startedAt' | 'bodyLength' | 'status' | 'error' | 'durationMs'>
+type Begun<Recorded> = Omit<Recorded, 'id' | 'startedAt' | 'bodyLength' | Ending>
+type Ending = 'status' | 'answer' | 'error' | 'durationMs'
 
 /** An event at its place in the time line. An event that changes, a request in flight, is replaced. */
 export type HistoryEntry = {
   /** Counts all events from 1. */
   readonly number: number
-  /** The number of the change that made the entry what it is: see {@link Activity.changes}. */
-  readonly change: number
 } & HistoryEvent
 
 type HistoryEvent =
@@ -105,13 +122,17 @@ type HistoryEvent =
   | {
       readonly kind: 'ended'
       readonly at: number
-      readonly subscriptionId: number
+      /** As it was last. */
+      readonly subscription: SubscriptionRecord
       readonly reason: EndReason
     }
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-/** Something changed: the history, a subscription, or the injected faults that are still to happen. */
-export type Change = { readonly kind: 'history' | 'faults' } | SubscriptionChange
+/** Something changed: an entry of the history, a subscription, or the injected faults that are still to happen. */
+export type Change =
+  | { readonly kind: 'entry'; readonly entry: HistoryEntry }
+  | { readonly kind: 'faults' }
+  | SubscriptionChange
 
 /** Entries of each kind that are kept. */
 const keptEntries = 1_000
@@ -135,7 +156,6 @@ export class Activity {
   #lastNumber = 0
   #lastRequestId = 0
   #lastCallbackId = 0
-  #changes = 0
 
   /** Records a request, whose body is cut. The returned function is to be called with the outcome. */
   beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
@@ -178,7 +198,7 @@ export class Activity {
     if (change.kind === 'created') this.#emit('created', change.subscription)
     if (change.kind !== 'ended') return
     const { subscription, reason } = change
-    this.#add({ kind: 'ended', at: Date.now(), subscriptionId: subscription.subscriptionId, reason })
+    this.#add({ kind: 'ended', at: Date.now(), subscription, reason })
     this.#emit('ended', subscription, reason)
   }
 
@@ -216,11 +236,6 @@ export class Activity {
     return this.#history.get(number)
   }
 
-  /** How many changes there were; the number of the last change. */
-  get changes(): number {
-    return this.#changes
-  }
-
   /** Calls `watcher` with every change from now on, until the returned function is called. */
   watch(watcher: (change: Change) => void): () => void {
     return addTo(this.#watchers, watcher)
@@ -255,12 +270,12 @@ export class Activity {
   }
 
   #set(number: number, event: HistoryEvent): void {
-    this.#history.set(number, { number, change: this.#changes + 1, ...event })
-    this.#announce({ kind: 'history' })
+    const entry = { number, ...event }
+    this.#history.set(number, entry)
+    this.#announce({ kind: 'entry', entry })
   }
 
   #announce(change: Change): void {
-    this.#changes++
     for (const { call } of [...this.#watchers]) call(change)
   }
 
@@ -280,10 +295,25 @@ export class Activity {
 }
 
 /** A body as an entry has it: its beginning, and the length of the whole. */
-function beginningOf(body: string): { body: string; bodyLength: number } {
+export function beginningOf(body: string): { body: string; bodyLength: number } {
   // Copied, because a slice keeps the whole text in memory.
   const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
   return { body: beginning, bodyLength: body.length }
+}
+
+/** The same of a body that arrives in pieces. All of it is read, and only its beginning is kept. */
+export async function readBeginning(
+  pieces: AsyncIterable<Uint8Array>,
+): Promise<{ body: string; bodyLength: number }> {
+  const decoder = new TextDecoder()
+  let body = ''
+  let bodyLength = 0
+  for await (const piece of pieces) {
+    const text = decoder.decode(piece, { stream: true })
+    if (body.length < keptCharacters) body += text.slice(0, keptCharacters - body.length)
+    bodyLength += text.length
+  }
+  return { body, bodyLength }
 }
 
 function stopwatch(): () => number {

@@ -1,15 +1,14 @@
 /** Sends notifications to the subscriptions that want them (docs/service.md, Delivery): one POST each, no retries. */
-import { finished } from 'node:stream/promises'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { isSuccess } from '../shared/status.js'
 import { messageOf } from '../shared/text.js'
-import type { Activity } from './activity.js'
+import { type Activity, type RecordedAnswer, type RecordedCallback, readBeginning } from './activity.js'
 import { type CallbackFault, delay, type FaultPlan } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
-import type { SubscriptionRecord, SubscriptionStore } from './service/subscription-store.js'
+import type { SubscriptionStore } from './service/subscription-store.js'
 
 /** The outcome of one callback. */
 export interface CallbackResult {
@@ -37,7 +36,15 @@ interface CallbacksParts {
   readonly timeoutMs: number
 }
 
-type Recipient = Pick<SubscriptionRecord, 'subscriptionId' | 'callbackUrl'>
+type Headers = Readonly<Record<string, string>>
+type Content = Pick<RecordedCallback, 'headers' | 'body'>
+type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
+
+interface Outcome {
+  readonly status?: number
+  readonly answer?: RecordedAnswer
+  readonly error?: Error
+}
 
 export class Callbacks {
   readonly #parts: CallbacksParts
@@ -57,19 +64,27 @@ export class Callbacks {
    * Sends one callback to each matching subscription, and resolves when all were answered or failed. Callbacks to one
    * subscription may overlap: failures are then consecutive in the order in which they complete.
    */
-  async send(notification: OutgoingNotification): Promise<readonly CallbackResult[]> {
-    const { store } = this.#parts
+  async send({
+    category,
+    bodyFor,
+    ...notification
+  }: OutgoingNotification): Promise<readonly CallbackResult[]> {
+    const { id: notificationId, type, username } = notification
     return Promise.all(
-      store.matching(notification.category, notification.username).map(async (recipient) => {
-        const { subscriptionId, callbackUrl } = recipient
-        const outcome = await this.#whenConnectionIsFree(callbackUrl, () =>
-          this.#call(recipient, notification),
-        )
-        if (outcome.error === undefined) store.callbackSucceeded(subscriptionId)
-        else store.callbackFailed(subscriptionId)
-        return { subscriptionId, callbackUrl, ...outcome, subscriptionEnded: !store.isActive(subscriptionId) }
-      }),
+      this.#parts.store.matching(category, username).map((recipient) =>
+        this.#deliver({ ...recipient, notificationId, type, username }, (parameters) => ({
+          headers: { 'content-type': 'application/json', ...parameters },
+          body: bodyFor(recipient.subscriptionId),
+        })),
+      ),
     )
+  }
+
+  /** Sends a callback once more, byte for byte, if its subscription is still active. */
+  resend({ headers, body, ...callback }: RecordedCallback): Promise<CallbackResult> {
+    const { subscriptionId, callbackUrl, notificationId, type, username } = callback
+    const about = { subscriptionId, callbackUrl, notificationId, type, username }
+    return this.#deliver(about, () => ({ headers, body }))
   }
 
   /** Aborts callbacks in flight and closes every connection. */
@@ -90,36 +105,46 @@ export class Callbacks {
     }
   }
 
-  async #call(
-    { subscriptionId, callbackUrl }: Recipient,
-    { type, username, bodyFor }: OutgoingNotification,
-  ): Promise<{ status?: number; error?: Error }> {
+  /** One callback. Its content is asked for when it is sent: until then a parameter may change. */
+  async #deliver(callback: About, contentFor: (parameters: Headers) => Content): Promise<CallbackResult> {
+    const { store } = this.#parts
+    const { subscriptionId, callbackUrl } = callback
+    const { status, error } = await this.#whenConnectionIsFree(callbackUrl, () =>
+      this.#call(callback, contentFor),
+    )
+    if (error === undefined) store.callbackSucceeded(subscriptionId)
+    else store.callbackFailed(subscriptionId)
+    return {
+      ...{ subscriptionId, callbackUrl },
+      ...(status !== undefined && { status }),
+      ...(error !== undefined && { error }),
+      subscriptionEnded: !store.isActive(subscriptionId),
+    }
+  }
+
+  async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Outcome> {
     const { store, faults, activity } = this.#parts
-    // Read only now: while the callback waited, its parameters may have changed, or the subscription may have ended.
+    const { subscriptionId, callbackUrl } = callback
     const parameters = store.parameters(subscriptionId)
     if (parameters === undefined) {
       return { error: new Error('The subscription ended before this callback was sent') }
     }
     const fault = faults.takeForCallback(subscriptionId)
-    const headers = { 'content-type': 'application/json', ...parameters }
-    const body = bodyFor(subscriptionId)
-    const callback = { subscriptionId, callbackUrl, type, username, headers, body }
-    const finish = activity.beginCallback(fault === undefined ? callback : { ...callback, fault })
-    const outcome = await outcomeOf(this.#post(callbackUrl, headers, body, fault), fault)
+    const content = contentFor(parameters)
+    const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
+    const outcome = await outcomeOf(this.#post(callbackUrl, content, fault), fault)
     const { error, ...answered } = outcome
     finish(error === undefined ? answered : { ...answered, error: messageOf(error) })
     return outcome
   }
 
-  /** Resolves with the status of the answer, whose body is read and ignored. */
   async #post(
     callbackUrl: string,
-    headers: Record<string, string>,
-    body: string,
+    { headers, body }: Content,
     fault: CallbackFault | undefined,
-  ): Promise<number> {
+  ): Promise<{ status: number; answer?: RecordedAnswer }> {
     if (this.#isClosed) throw closedError()
-    if (fault !== undefined && 'status' in fault) return fault.status
+    if (fault !== undefined && 'status' in fault) return { status: fault.status }
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
     if (reset === 'before-processing') {
       throw new Error('An injected fault broke the connection before the callback was sent')
@@ -141,13 +166,13 @@ export class Callbacks {
         body,
         signal: controller.signal,
       })
-      // Not `dump`, which accepts a body that breaks off or never ends.
-      await finished(response.body.resume())
+      // To its end: a body that breaks off or never ends is a failure.
+      const answer = { headers: flat(response.headers), ...(await readBeginning(response.body)) }
       if (fault !== undefined && 'delayMs' in fault) await delay(fault.delayMs, controller.signal)
       if (reset === 'after-processing') {
         throw new Error('An injected fault broke the connection before the answer arrived')
       }
-      return response.statusCode
+      return { status: response.statusCode, answer }
     } finally {
       clearTimeout(timer)
       this.#inFlight.delete(controller)
@@ -155,20 +180,26 @@ export class Callbacks {
   }
 }
 
+/** A header that came more than once has its values in one line. */
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
+}
+
 function closedError(): Error {
   return new Error('The emulator was closed before the callback was answered')
 }
 
 async function outcomeOf(
-  answer: Promise<number>,
+  answered: Promise<{ status: number; answer?: RecordedAnswer }>,
   fault: CallbackFault | undefined,
-): Promise<{ status?: number; error?: Error }> {
+): Promise<Outcome> {
   try {
-    const status = await answer
-    if (isSuccess(status)) return { status }
+    const outcome = await answered
+    const { status } = outcome
+    if (isSuccess(status)) return outcome
     const isInjected = fault !== undefined && 'status' in fault
     const source = isInjected ? 'An injected fault answered' : 'The callback was answered'
-    return { status, error: new Error(`${source} with status ${status}`) }
+    return { ...outcome, error: new Error(`${source} with status ${status}`) }
   } catch (error) {
     return { error: withMessage(error) }
   }

@@ -248,7 +248,7 @@ export class Emulator {
    * Makes the next `times` answers of an endpoint go wrong. Faults of one endpoint happen in the order in which they
    * were injected (docs/emulator.md, Faults).
    *
-   * @param options - `times`: how many answers. Default: 1
+   * @param options - `times`: how many answers; `Infinity` until `clearFaults`. Default: 1
    * @throws `InvalidRequestError` for a fault that could never happen
    *
    * @example
@@ -266,8 +266,8 @@ export class Emulator {
    * Makes the next `times` callbacks go wrong, of all subscriptions or of one. A callback that fails counts as a failure
    * of its subscription (docs/emulator.md, Faults).
    *
-   * @param options - `times`: how many callbacks. Default: 1. `subscriptionId`: only callbacks of this subscription.
-   * Default: callbacks of all
+   * @param options - `times`: how many callbacks; `Infinity` until `clearFaults`. Default: 1. `subscriptionId`: only
+   * callbacks of this subscription. Default: callbacks of all
    * @throws `InvalidRequestError` for a fault that could never happen
    *
    * @example
@@ -315,9 +315,9 @@ export class Emulator {
       {
         emulator: this,
         activity: this.#activity,
-        plannedFaults: () => this.#faults.list(),
+        faults: this.#faults,
+        resend: (callback) => this.#callbacks.resend(callback),
         allowInsecureLoopback: this.clientOptions.allowInsecureLoopback,
-        injectFault: (operation, fault, options) => this.#faults.add(operation, fault, options),
         environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
       },
       { port },

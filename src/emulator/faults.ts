@@ -59,12 +59,15 @@ export type CallbackFault =
     }
 
 interface PlannedRequestFault {
+  readonly id: number
   readonly operation: EmulatorOperation
   readonly fault: Fault
+  /** How many answers are left; `Infinity` until the fault is lifted. */
   readonly remaining: number
 }
 
 interface PlannedCallbackFault {
+  readonly id: number
   readonly operation: 'callback'
   readonly fault: CallbackFault
   readonly remaining: number
@@ -75,7 +78,12 @@ interface PlannedCallbackFault {
 /** A fault that is still to happen, with the number of times that are left. */
 export type PlannedFault = PlannedRequestFault | PlannedCallbackFault
 
-const times = z.int().min(1)
+type NewFault = Omit<PlannedRequestFault, 'id'> | Omit<PlannedCallbackFault, 'id'>
+
+const times = z.union(
+  [z.int().min(1), z.literal(Number.POSITIVE_INFINITY)],
+  'must be a whole number from 1 on, or Infinity',
+)
 const delayed = z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) })
 const broken = z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) })
 
@@ -104,6 +112,7 @@ const callbackFaultSchemas: Record<string, z.ZodType<CallbackFault>> = {
 /** The faults that are still to happen, in the order in which they were injected. */
 export class FaultPlan {
   #planned: readonly PlannedFault[] = []
+  #lastId = 0
   readonly #onChange: () => void
 
   /** `onChange` is called after each change of the plan. */
@@ -113,7 +122,9 @@ export class FaultPlan {
 
   /** @throws `InvalidRequestError` for a fault that could never happen */
   add(operation: unknown, fault: unknown, options: { readonly times?: unknown }): void {
-    this.#change([...this.#planned, checked(operation, fault, options)])
+    const added = checked(operation, fault, options)
+    this.#lastId++
+    this.#change([...this.#planned, { id: this.#lastId, ...added }])
   }
 
   /** Takes the fault for the next request from the plan. */
@@ -133,6 +144,11 @@ export class FaultPlan {
     )
     if (planned !== undefined) this.#use(planned)
     return planned?.fault
+  }
+
+  /** Takes one fault back. */
+  lift(id: number): void {
+    this.#change(this.#planned.filter((planned) => planned.id !== id))
   }
 
   clear(): void {
@@ -188,7 +204,7 @@ export class ConnectionReset extends TypeError {
   }
 }
 
-function checked(operation: unknown, fault: unknown, options: { readonly times?: unknown }): PlannedFault {
+function checked(operation: unknown, fault: unknown, options: { readonly times?: unknown }): NewFault {
   const plan = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
   // JavaScript callers may pass anything, such as the number alone.
   const isObject = Object(options) === options
@@ -199,7 +215,7 @@ function checked(operation: unknown, fault: unknown, options: { readonly times?:
   )
 }
 
-function requestPlan(fault: unknown): z.ZodType<PlannedFault> {
+function requestPlan(fault: unknown): z.ZodType<NewFault> {
   return z
     .strictObject({
       operation: z.enum(
@@ -217,7 +233,7 @@ function requestPlan(fault: unknown): z.ZodType<PlannedFault> {
     .transform((plan) => ({ operation: plan.operation, fault: plan.fault, remaining: plan.times }))
 }
 
-function callbackPlan(fault: unknown): z.ZodType<PlannedFault> {
+function callbackPlan(fault: unknown): z.ZodType<NewFault> {
   return z
     .strictObject({
       operation: z.literal('callback'),

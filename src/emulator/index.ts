@@ -5,7 +5,13 @@
  */
 
 export type { Route, Routes } from '../shared/routes.js'
-export type { EmulatorEvents, RecordedCallback, RecordedRequest, RequestCounts } from './activity.js'
+export type {
+  EmulatorEvents,
+  RecordedAnswer,
+  RecordedCallback,
+  RecordedRequest,
+  RequestCounts,
+} from './activity.js'
 export type { CallbackResult } from './callbacks.js'
 export { type Emulator, type EmulatorClientOptions, startEmulator } from './emulator.js'
 export type { CallbackFault, EmulatorOperation, Fault } from './faults.js'

@@ -40,6 +40,7 @@ export interface EmulatedNotification {
 
 /** A notification of which nothing is left open. */
 export interface OutgoingNotification {
+  readonly id: string
   readonly type: string
   readonly username: string
   readonly category: NotificationType
@@ -68,6 +69,7 @@ export function outgoingNotification(notification: EmulatedNotification): Outgoi
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
   const notificationJson = JSON.stringify(content)
   return {
+    id: content.id,
     type,
     username,
     category,

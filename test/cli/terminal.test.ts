@@ -1,22 +1,6 @@
 import { expect, test } from 'vitest'
-import { durationInWords, Terminal } from '../../src/cli/terminal.js'
+import { Terminal } from '../../src/cli/terminal.js'
 import { recordingTerminal } from './support.js'
-
-test.each([
-  [0, '0 ms'],
-  [340.4, '340 ms'],
-  [1_000, '1 s'],
-  [1_240, '1.2 s'],
-  [9_990, '10 s'],
-  [89_600, '90 s'],
-  [120_000, '2 minutes'],
-  [3_599_000, '60 minutes'],
-  [2 * 3_600_000, '2 hours'],
-  [47 * 3_600_000, '47 hours'],
-  [72 * 3_600_000, '3 days'],
-])('a duration of %i ms is "%s"', (durationMs, words) => {
-  expect(durationInWords(durationMs)).toBe(words)
-})
 
 function printed(options: { json?: boolean; isTTY?: boolean; env?: Record<string, string> }): string {
   let text = ''

@@ -4,7 +4,16 @@ import { InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
 import { heapUsed } from '../support/heap.js'
 import { refusingPort } from '../support/listen.js'
-import { apiAuthorization, created, createdDirectly, form, lowEnergy, Receiver, send } from './support.js'
+import {
+  apiAuthorization,
+  create,
+  created,
+  createdDirectly,
+  form,
+  lowEnergy,
+  Receiver,
+  send,
+} from './support.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -44,12 +53,14 @@ describe('callbacks', () => {
         startedAt: expect.any(Number),
         subscriptionId,
         callbackUrl: receiver.url,
+        notificationId: 'n1',
         type: 'lowEnergyAgentOpened',
         username: 'alice',
         headers: { 'content-type': 'application/json', Token: 'hush' },
         body,
         bodyLength: body.length,
         status: 204,
+        answer: { headers: expect.objectContaining({ connection: 'keep-alive' }), body: '', bodyLength: 0 },
         durationMs: expect.any(Number),
       },
       expect.objectContaining({
@@ -185,6 +196,38 @@ describe('emulator.on', () => {
   })
 })
 
+describe('answers', () => {
+  test('have the beginning of the body, and its whole length', async () => {
+    await using receiver = await Receiver.start(emulator)
+    await created(emulator, { url: receiver.url })
+    receiver.reactions.push({ status: 500, body: 'ü'.repeat(300_000) }, 'cut')
+    await emulator.notify(lowEnergy)
+    await emulator.notify(lowEnergy)
+    const [whole, cut] = emulator.callbacks
+    expect(whole?.answer).toMatchObject({ body: 'ü'.repeat(16_384), bodyLength: 300_000 })
+    expect(cut).not.toHaveProperty('answer')
+  })
+
+  test('of requests name the subscription, also where a fault lost or broke the answer', async () => {
+    emulator.injectFault('create', { reset: 'after-processing' })
+    await expect(created(emulator)).rejects.toThrow()
+    emulator.injectFault('create', { malformedBody: true })
+    await create(emulator, { users: 'bob' })
+    await send(emulator, 'DELETE', '/api/subscriptions/2', {
+      headers: { authorization: apiAuthorization(emulator) },
+    })
+    await send(emulator, 'DELETE', '/api/subscriptions/9', {
+      headers: { authorization: apiAuthorization(emulator) },
+    })
+    expect(emulator.requests.map(({ subscriptionId, answer }) => [subscriptionId, answer?.body])).toEqual([
+      [1, undefined],
+      [2, '{"subscrip'],
+      [2, ''],
+      [9, expect.stringContaining('not_found')],
+    ])
+  })
+})
+
 describe('requests', () => {
   test('are recorded and counted as they were sent', async () => {
     await using fresh = await startEmulator()
@@ -204,7 +247,13 @@ describe('requests', () => {
         headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(fresh) }),
         body: form,
         bodyLength: form.length,
+        subscriptionId: 1,
         status: 201,
+        answer: {
+          headers: { 'content-type': 'application/json' },
+          body: '{"subscription_id":1}',
+          bodyLength: 21,
+        },
         durationMs: expect.toSatisfy((ms: number) => Number.isInteger(ms) && ms >= 0),
       },
       expect.objectContaining({

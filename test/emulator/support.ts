@@ -125,6 +125,7 @@ export type Reaction =
   | 'endless'
   | 'large'
   | { redirectTo: string }
+  | { status: number; body: string }
 
 /** A receiver of callbacks; it answers 204 unless `reactions` has something else for the next ones. */
 export class Receiver {
@@ -164,8 +165,10 @@ export class Receiver {
         const writing = setInterval(() => response.write('more'), 10)
         response.once('close', () => clearInterval(writing))
       } else if (reaction === 'large') response.writeHead(200).end(Buffer.alloc(2_000_000))
-      else if (typeof reaction === 'object') response.writeHead(307, { location: reaction.redirectTo }).end()
-      else if (reaction !== 'hang') response.writeHead(reaction).end()
+      else if (typeof reaction === 'object') {
+        if ('body' in reaction) response.writeHead(reaction.status).end(reaction.body)
+        else response.writeHead(307, { location: reaction.redirectTo }).end()
+      } else if (reaction !== 'hang') response.writeHead(reaction).end()
     })
   }
 

@@ -2,9 +2,6 @@
  * Whatever reads a text from outside takes linear time: a text of 1 MiB, the worst for its pattern, takes at most twelve
  * times as long as one of 128 KiB.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import {
@@ -15,8 +12,8 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readFlags, UsageError } from '../../src/cli/command.js'
-import { EnvFile } from '../../src/cli/env-file.js'
 import { filterEntries } from '../../src/emulator/page/browser/search.js'
+import { masked } from '../../src/emulator/page/mask.js'
 import { entryView } from '../../src/emulator/page/views.js'
 import { parseRecord } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/text.js'
@@ -445,9 +442,10 @@ describe('the page of the emulator', () => {
         callbackUrl: text,
         operation: 'create',
         method: 'POST',
+        answer: { headers, body: text },
       }
-      entryView({ kind: 'request', number: 1, record } as never)
-      entryView({ kind: 'callback', number: 1, record } as never)
+      entryView({ kind: 'request', number: 1, record } as never, masked)
+      entryView({ kind: 'callback', number: 1, record } as never, masked)
     },
     [
       ['', 'a', ''],
@@ -464,7 +462,13 @@ describe('the page of the emulator', () => {
   readers(
     'what is searched',
     (text) => {
-      const entry = { kind: 'request', operation: 'create', method: 'POST', path: text, body: text } as never
+      const entry = {
+        kind: 'request',
+        operation: 'create',
+        method: 'POST',
+        target: text,
+        body: text,
+      } as never
       filterEntries([entry], { kind: 'all', text })
     },
     [
@@ -500,26 +504,6 @@ describe('elsewhere', () => {
     ['', '[', ''],
     ['{"username":"', 'x', '"}'],
   ])
-
-  readers(
-    'an environment file',
-    async (text) => {
-      const folder = await mkdtemp(join(tmpdir(), 'env-'))
-      try {
-        await writeFile(join(folder, '.env'), text, { mode: 0o600 })
-        await (await EnvFile.open(join(folder, '.env'))).write({ A: text })
-      } finally {
-        await rm(folder, { recursive: true })
-      }
-    },
-    [
-      ['', ' ', '='],
-      ['export', ' ', 'x'],
-      ['', 'a', ' !'],
-      ['a', ' ', '!'],
-      ['', '\n', ''],
-    ],
-  )
 
   readers('a flag', (text) => expect(() => readFlags('check', [`--${text}`], {})).toThrow(UsageError), [
     ['', '-', ''],

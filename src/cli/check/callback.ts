@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { finished } from 'node:stream/promises'
 import { Agent, request } from 'undici'
+import { durationInWords } from '../../emulator/words.js'
 import { provesNothingSent } from '../../http/connection-error.js'
 import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
 import { isSuccess } from '../../shared/status.js'
 import { excerpt } from '../../shared/text.js'
-import { durationInWords } from '../terminal.js'
 import { connectionProblem } from './connection.js'
 import { failed, passed, type Step, skipped } from './step.js'
 

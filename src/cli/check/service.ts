@@ -3,6 +3,7 @@ import type { Auth } from '../../auth/authorizer.js'
 import { isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import type { NotificationClientOptions, ResponseSummary } from '../../client/options.js'
+import { durationInWords } from '../../emulator/words.js'
 import {
   ConfigurationError,
   NotificationError,
@@ -13,7 +14,6 @@ import { type Operation, resolvedRoute } from '../../shared/routes.js'
 import { isOutcomeOpen, isTurnedAway } from '../../shared/status.js'
 import { excerpt } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
-import { durationInWords } from '../terminal.js'
 import { checkConnection } from './connection.js'
 import { type Environment, failed, passed, type Step, skipped, unknown } from './step.js'
 

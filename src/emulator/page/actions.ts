@@ -2,11 +2,13 @@
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
 import { validate } from '../../shared/validation.js'
+import type { HistoryEntry } from '../activity.js'
+import type { CallbackResult } from '../callbacks.js'
 import type { EmulatedNotification } from '../notification.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
 import type { PageHost } from './host.js'
-import type { NotifyAnswer, RevealedCredentials, RevealedEntry, RevealedSubscription } from './protocol.js'
-import { asPairs, maskUrl, variablesOf } from './views.js'
+import { masked, plain } from './mask.js'
+import { entryView, serviceView } from './views.js'
 
 /** Does what a POST asks for and returns the answer; throws `InvalidRequestError` for what cannot be done. */
 type Action = (host: PageHost, body: unknown) => object | Promise<object>
@@ -15,33 +17,32 @@ type Action = (host: PageHost, body: unknown) => object | Promise<object>
 const newestShown = 20
 
 const subscriptionSchema = z.object({ subscriptionId: z.int() })
-const revealSchema = z.union(
-  [
-    z.strictObject({ entryId: z.int() }),
-    z.strictObject({ subscriptionId: z.int() }),
-    z.strictObject({ credentials: z.literal(true) }),
-  ],
-  'must be { entryId }, { subscriptionId } or { credentials: true }',
-)
+const entrySchema = z.object({ entryId: z.int() })
 const faultSchema = z.object({
   operation: z.unknown().optional(),
   fault: z.unknown().optional(),
+  /** `null`, which JSON has in place of `Infinity`: until the fault is lifted. */
   times: z.unknown().optional(),
   subscriptionId: z.unknown().optional(),
 })
 
 const actions: Readonly<Record<string, Action>> = {
   notify,
-  fault(host, body) {
+  resend,
+  fault({ faults }, body) {
     const { operation, fault, times, subscriptionId } = parse(faultSchema, body)
-    host.injectFault(operation, fault, {
-      ...(times !== undefined && { times }),
+    faults.add(operation, fault, {
+      ...(times !== undefined && { times: times ?? Number.POSITIVE_INFINITY }),
       ...(subscriptionId !== undefined && { subscriptionId }),
     })
     return {}
   },
-  'clear-faults': ({ emulator }) => {
-    emulator.clearFaults()
+  'lift-fault'({ faults }, body) {
+    faults.lift(parse(z.object({ id: z.int() }), body).id)
+    return {}
+  },
+  'clear-faults': ({ faults }) => {
+    faults.clear()
     return {}
   },
   'revoke-tokens': ({ emulator }) => {
@@ -51,15 +52,9 @@ const actions: Readonly<Record<string, Action>> = {
   end: ({ emulator }, body) => ({
     ended: emulator.endSubscription(parse(subscriptionSchema, body).subscriptionId),
   }),
-  reveal(host, body) {
-    const wanted = parse(revealSchema, body)
-    if ('entryId' in wanted) return revealEntry(host, wanted.entryId)
-    if ('subscriptionId' in wanted) return revealSubscription(host, wanted.subscriptionId)
-    return {
-      clientSecret: host.emulator.clientSecret,
-      variables: variablesOf(host),
-    } satisfies RevealedCredentials
-  },
+  // What is copied has its secrets, also while the page masks them.
+  'reveal-entry': (host, body) => entryView(entryOf(host, body), plain),
+  'reveal-service': (host) => serviceView(host, plain),
 }
 
 /** The action of this name, if there is one. */
@@ -67,21 +62,39 @@ export function actionNamed(name: string): Action | undefined {
   return Object.hasOwn(actions, name) ? actions[name] : undefined
 }
 
-async function notify({ emulator }: PageHost, body: unknown): Promise<NotifyAnswer> {
+async function notify({ emulator }: PageHost, body: unknown): Promise<object> {
   // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
   const results = await emulator.notify(body as EmulatedNotification)
-  if (results.length === 0) return { results: [], ...subscribed(emulator.subscriptions) }
+  return results.length > 0
+    ? { results: results.map(resultView) }
+    : { results: [], ...subscribed(emulator.subscriptions) }
+}
+
+async function resend(host: PageHost, body: unknown): Promise<object> {
+  const entry = entryOf(host, body)
+  if (entry.kind !== 'callback') throw refused('entryId', 'Only a callback can be sent again')
+  if (entry.record.body.length < entry.record.bodyLength) {
+    throw refused('entryId', 'Only the beginning of this body was kept, so it cannot be sent again')
+  }
+  return resultView(await host.resend(entry.record))
+}
+
+function resultView({ error, callbackUrl, ...result }: CallbackResult): object {
   return {
-    results: results.map(({ error, callbackUrl, ...result }) => ({
-      ...result,
-      callbackUrl: maskUrl(callbackUrl),
-      ...(error !== undefined && { error: error.message }),
-    })),
+    ...result,
+    callbackUrl: masked.url(callbackUrl),
+    ...(error !== undefined && { error: error.message }),
   }
 }
 
+function entryOf({ activity }: PageHost, body: unknown): HistoryEntry {
+  const entry = activity.entry(parse(entrySchema, body).entryId)
+  if (entry === undefined) throw refused('entryId', 'The entry is gone: only the newest are kept')
+  return entry
+}
+
 /** The newest subscriptions, for the answer to a notification that no subscription wanted. */
-function subscribed(subscriptions: readonly SubscriptionRecord[]): Partial<NotifyAnswer> {
+function subscribed(subscriptions: readonly SubscriptionRecord[]): object {
   return {
     subscribed: subscriptions
       .slice(-newestShown)
@@ -93,25 +106,7 @@ function subscribed(subscriptions: readonly SubscriptionRecord[]): Partial<Notif
   }
 }
 
-function revealEntry({ activity }: PageHost, entryId: number): RevealedEntry {
-  const entry = activity.entry(entryId)
-  if (entry === undefined || !('record' in entry)) {
-    throw nothingThere('entryId', 'The entry is gone: only the newest are kept')
-  }
-  const { headers, body } = entry.record
-  const message = { headers: asPairs(headers), body }
-  return entry.kind === 'request'
-    ? { path: entry.record.path, ...message }
-    : { callbackUrl: entry.record.callbackUrl, ...message }
-}
-
-function revealSubscription({ emulator }: PageHost, id: number): RevealedSubscription {
-  const record = emulator.subscriptions.find(({ subscriptionId }) => subscriptionId === id)
-  if (record === undefined) throw nothingThere('subscriptionId', `Subscription ${id} is not active`)
-  return { callbackUrl: record.callbackUrl, parameters: asPairs(record.parameters) }
-}
-
-function nothingThere(field: string, message: string): InvalidRequestError {
+function refused(field: string, message: string): InvalidRequestError {
   return new InvalidRequestError(`${message}.`, { issues: [{ path: [field], message }] })
 }
 

@@ -1,7 +1,7 @@
 /** What the page needs of an emulator: the page knows nothing else of it. */
-import type { Activity } from '../activity.js'
+import type { Activity, RecordedCallback } from '../activity.js'
 import type { CallbackResult } from '../callbacks.js'
-import type { PlannedFault } from '../faults.js'
+import type { FaultPlan } from '../faults.js'
 import type { EmulatedNotification } from '../notification.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
 
@@ -18,15 +18,13 @@ export interface PageHost {
     readonly subscriptions: readonly SubscriptionRecord[]
     notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]>
     endSubscription(subscriptionId: number): boolean
-    clearFaults(): void
     revokeTokens(): void
   }
-  readonly allowInsecureLoopback: boolean
   readonly activity: Activity
-  /** Checks its arguments, which come from the page as they are. */
-  injectFault(operation: unknown, fault: unknown, options: object): void
-  /** The faults that are still to happen, in the order in which they were injected. */
-  plannedFaults(): readonly PlannedFault[]
+  readonly faults: FaultPlan
+  /** Sends a callback once more, byte for byte. */
+  resend(callback: RecordedCallback): Promise<CallbackResult>
+  readonly allowInsecureLoopback: boolean
   /** Environment variables that the page shows besides those of the emulator, or in place of them. */
   readonly environment: Readonly<Record<string, string>>
 }

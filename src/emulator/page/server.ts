@@ -11,6 +11,7 @@ import { formatIssues } from '../../shared/validation.js'
 import { actionNamed } from './actions.js'
 import { EventStream } from './events.js'
 import type { PageHost } from './host.js'
+import { masked, plain } from './mask.js'
 
 /** The largest body of a POST, in bytes: as much as the emulator takes at its own address. */
 const maxBodyBytes = 1024 * 1024
@@ -40,7 +41,7 @@ export async function startPageServer(host: PageHost, options: PageOptions): Pro
   const server = createServer()
   const port = await listen(server, options.port ?? 0)
   const headers = securityHeaders(html)
-  const events = new EventStream(host, randomBytes(6).toString('base64url'))
+  const events = new EventStream(host)
 
   server.on('request', (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
@@ -49,10 +50,11 @@ export async function startPageServer(host: PageHost, options: PageOptions): Pro
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     refuseForeignRequest(request, port)
-    const path = pathAfterToken(request.url ?? '', token)
-    if (path === undefined) {
+    const target = afterToken(request.url ?? '', token)
+    if (target === undefined) {
       throw new PageRefusal(404, 'There is nothing here: is this the address of an earlier start?')
     }
+    const [path = '', query] = target.split('?', 2)
     const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
     if (action !== undefined) {
       refuseMethodBut('POST', request)
@@ -61,7 +63,7 @@ export async function startPageServer(host: PageHost, options: PageOptions): Pro
     }
     refuseMethodBut('GET', request)
     if (path === '') return send(response, 200, 'text/html; charset=utf-8', html)
-    if (path === 'events') return events.open(request, response)
+    if (path === 'events') return events.open(response, query === 'secrets' ? plain : masked)
     if (path === 'ca.pem') {
       response.setHeader('content-disposition', 'attachment; filename="emulator-ca.pem"')
       return send(response, 200, 'application/x-pem-file', host.emulator.ca)
@@ -227,12 +229,12 @@ function refuseForeignPost({ headers }: IncomingMessage): void {
   }
 }
 
-/** The path after `/<token>/` and without the query, or nothing if the token is not ours. */
-function pathAfterToken(target: string, token: string): string | undefined {
+/** Path and query after `/<token>/`, or nothing if the token is not ours. */
+function afterToken(target: string, token: string): string | undefined {
   const expected = Buffer.from(`/${token}/`)
   const given = Buffer.from(target).subarray(0, expected.length)
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  return target.slice(expected.length).split('?', 1)[0]
+  return target.slice(expected.length)
 }
 
 function ownHosts(port: number): string[] {

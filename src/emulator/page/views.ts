@@ -1,230 +1,163 @@
-/**
- * From what the emulator records to what the page shows. Known harmless text stays and everything else is masked: an
- * associated parameter can have any name, and carries the receiver's secret (docs/service.md, Resources).
- */
-import type { HistoryEntry, RecordedCallback, RecordedRequest } from '../activity.js'
+/** What the page shows of what the emulator records. The page takes its types from here. */
+import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
+import { samplePayload } from '../../webhooks/sample.js'
+import type { HistoryEntry, RecordedAnswer, RecordedCallback, RecordedRequest } from '../activity.js'
 import type { PlannedFault } from '../faults.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
+import { faultInWords, plannedInWords } from '../words.js'
 import type { PageHost } from './host.js'
-import type {
-  CallbackView,
-  EntryView,
-  MaskedHeader,
-  PlannedFaultView,
-  RequestView,
-  ServiceView,
-  SubscriptionView,
-  Variable,
-} from './protocol.js'
+import { type Mask, masked } from './mask.js'
 
-const mask = '••••••••'
+export type ServiceView = ReturnType<typeof serviceView>
+export type SubscriptionView = ReturnType<typeof subscriptionView>
+export type PlannedFaultView = ReturnType<typeof faultView>
+export type RequestView = ReturnType<typeof requestView>
+export type CallbackView = ReturnType<typeof callbackView>
+export type NoteView = ReturnType<typeof noteView>
+export type EntryView = RequestView | CallbackView | NoteView
+export type AnswerView = ReturnType<typeof answerView>
+export type Snapshot = ReturnType<typeof snapshotOf>
+export type SampleView = (typeof samples)[number]
 
-/** How a client finds this emulator. */
-export function serviceView(host: PageHost): ServiceView {
-  const { baseUrl, authUrl, domain, clientId } = host.emulator
-  const variables = variablesOf(host).map(({ name, value }) => ({
-    name,
-    value: harmlessVariables.has(name) ? value : mask,
-  }))
-  return { baseUrl, authUrl, domain, clientId, variables, allowInsecureLoopback: host.allowInsecureLoopback }
+/** What has changed: each replaces what had its id, and the faults replace all faults. */
+export interface Batch {
+  readonly entries: readonly EntryView[]
+  readonly subscriptions: readonly SubscriptionView[]
+  readonly faults?: readonly PlannedFaultView[]
 }
 
-/** The environment variables of a client, with their secrets. */
-export function variablesOf({ emulator, environment }: PageHost): Variable[] {
-  const variables = {
-    NOTIFICATION_BASE_URL: emulator.baseUrl,
-    NOTIFICATION_AUTH_URL: emulator.authUrl,
-    NOTIFICATION_DOMAIN: emulator.domain,
-    NOTIFICATION_CLIENT_ID: emulator.clientId,
-    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+/** A name and its value, in the order of an object. */
+export type Pair = readonly [name: string, value: string]
+
+/** Each documented type with its sample, for the form. */
+const samples = notificationTypes.flatMap((category) =>
+  documentedNotificationTypes[category].map((type) => ({ type, category, payload: samplePayload(type) })),
+)
+
+/** Everything as it is now: the first thing a page gets. */
+export function snapshotOf(host: PageHost, mask: Mask) {
+  return {
+    service: serviceView(host, mask),
+    samples,
+    subscriptions: host.emulator.subscriptions.map((subscription) => subscriptionView(subscription, mask)),
+    entries: host.activity.history.map((entry) => entryView(entry, mask)),
+    faults: host.faults.list().map(faultView),
+  }
+}
+
+/** How a client finds this emulator, with the variables for its `.env`. */
+export function serviceView({ emulator, environment, allowInsecureLoopback }: PageHost, mask: Mask) {
+  const { baseUrl, authUrl, domain, clientId, clientSecret } = emulator
+  const variables: Record<string, string> = {
+    NOTIFICATION_BASE_URL: baseUrl,
+    NOTIFICATION_AUTH_URL: authUrl,
+    NOTIFICATION_DOMAIN: domain,
+    NOTIFICATION_CLIENT_ID: clientId,
+    NOTIFICATION_CLIENT_SECRET: clientSecret,
     // The name under which a browser saves the certificate that the page offers.
     NOTIFICATION_CA_FILE: 'emulator-ca.pem',
     ...environment,
   }
-  return asPairs(variables)
+  return {
+    baseUrl,
+    allowInsecureLoopback,
+    variables: pairs(variables, (name, value) => mask.variable(name, value)),
+  }
 }
 
-/** Views of entries that did not change: the body of each is masked once. */
-const entryViews = new WeakMap<HistoryEntry, EntryView>()
+/** Masked views of entries that did not change: the body of each is masked once. */
+const maskedViews = new WeakMap<HistoryEntry, EntryView>()
 
-export function entryView(entry: HistoryEntry): EntryView {
-  const view = entryViews.get(entry) ?? newEntryView(entry)
-  entryViews.set(entry, view)
+export function entryView(entry: HistoryEntry, mask: Mask): EntryView {
+  const known = mask === masked ? maskedViews.get(entry) : undefined
+  if (known !== undefined) return known
+  const view = newEntryView(entry, mask)
+  if (mask === masked) maskedViews.set(entry, view)
   return view
 }
 
-function newEntryView(entry: HistoryEntry): EntryView {
-  const { number: id } = entry
+function newEntryView(entry: HistoryEntry, mask: Mask): EntryView {
   switch (entry.kind) {
     case 'request':
-      return requestView(id, entry.record)
+      return requestView(entry.number, entry.record, mask)
     case 'callback':
-      return callbackView(id, entry.record)
-    case 'ended':
-      return {
-        ...{ kind: 'note', id, at: entry.at, note: 'ended' },
-        ...{ subscriptionId: entry.subscriptionId, reason: entry.reason },
-      }
-    case 'tokens-revoked':
-      return { kind: 'note', id, at: entry.at, note: 'tokens-revoked' }
+      return callbackView(entry.number, entry.record, mask)
+    default:
+      return noteView(entry, mask)
   }
 }
 
-function requestView(id: number, record: RecordedRequest): RequestView {
-  const headers = maskHeaders(record.headers)
-  const body = maskRequestBody(record.headers['content-type'], record.body)
-  const path = maskUrl(record.path)
-  const { operation, method, bodyLength, refusal } = record
-  const hasSecrets = body !== record.body || path !== record.path || hasMasked(headers)
+function requestView(id: number, record: RecordedRequest, mask: Mask) {
+  const { operation, method, headers, subscriptionId, refusal } = record
   return {
-    ...{ kind: 'request', id, at: record.startedAt, operation, method, path, headers, body, bodyLength },
-    ...outcome(record),
-    ...(refusal && { refusal }),
-    hasSecrets,
+    kind: 'request' as const,
+    ...message(id, record, mask),
+    ...{ operation, method, subscriptionId, refusal },
+    target: mask.url(record.path),
+    body: mask.form(headers['content-type'], record.body),
   }
 }
 
-function callbackView(id: number, record: RecordedCallback): CallbackView {
-  const headers = maskHeaders(record.headers)
-  const callbackUrl = maskUrl(record.callbackUrl)
-  const { subscriptionId, type, username, body, bodyLength } = record
+function callbackView(id: number, record: RecordedCallback, mask: Mask) {
+  const { subscriptionId, notificationId, type, username, body } = record
   return {
-    ...{ kind: 'callback', id, at: record.startedAt, subscriptionId, callbackUrl, type, username },
-    ...{ headers, body, bodyLength },
-    ...outcome(record),
-    hasSecrets: callbackUrl !== record.callbackUrl || hasMasked(headers),
+    kind: 'callback' as const,
+    ...message(id, record, mask),
+    ...{ method: 'POST', subscriptionId, notificationId, type, username, body },
+    target: mask.url(record.callbackUrl),
   }
 }
 
-export function subscriptionView(record: SubscriptionRecord): SubscriptionView {
-  const { subscriptionId, notificationTypes, usernames, consecutiveFailures } = record
+/** What requests and callbacks have in common. */
+function message(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
+  const { startedAt: at, status, error, durationMs, fault, answer, headers } = record
   return {
-    ...{ subscriptionId, notificationTypes, usernames, consecutiveFailures },
-    callbackUrl: maskUrl(record.callbackUrl),
-    parameters: Object.keys(record.parameters).map((name) => ({ name, value: mask })),
+    ...{ id, at, status, error, durationMs },
+    cutFrom: cutFrom(record),
+    headers: pairs(headers, (name, value) => mask.header(name, value)),
+    fault: fault && faultInWords(fault),
+    answer: answer && answerView(answer, headers, mask),
   }
 }
 
-export function faultView(planned: PlannedFault): PlannedFaultView {
-  const { operation, fault, remaining } = planned
-  const subscriptionId = 'subscriptionId' in planned ? planned.subscriptionId : undefined
+function answerView(answer: RecordedAnswer, sent: RecordedRequest['headers'], mask: Mask) {
   return {
-    ...{ operation, fault: inWords(fault), remaining },
-    ...(subscriptionId !== undefined && { subscriptionId }),
+    headers: pairs(answer.headers, (name, value) => mask.header(name, value)),
+    body: mask.answer(answer.body, sent),
+    cutFrom: cutFrom(answer),
   }
 }
 
-function outcome({ status, error, fault, durationMs }: RecordedRequest | RecordedCallback) {
+/** How many characters the whole body has, where only its beginning was kept. */
+function cutFrom({ body, bodyLength }: Pick<RecordedAnswer, 'body' | 'bodyLength'>): number | undefined {
+  return bodyLength > body.length ? bodyLength : undefined
+}
+
+type Note = Extract<HistoryEntry, { kind: 'ended' | 'tokens-revoked' }>
+
+function noteView(entry: Note, mask: Mask) {
+  const { number: id, at } = entry
+  if (entry.kind === 'tokens-revoked') return { kind: entry.kind, id, at }
+  const { kind, subscription, reason } = entry
+  return { ...{ kind, id, at, reason }, subscription: subscriptionView(subscription, mask) }
+}
+
+export function subscriptionView(record: SubscriptionRecord, mask: Mask) {
+  const { parameters, callbackUrl, ...rest } = record
   return {
-    ...(status !== undefined && { status }),
-    ...(error !== undefined && { error }),
-    ...(fault !== undefined && { fault: inWords(fault) }),
-    ...(durationMs !== undefined && { durationMs }),
+    ...rest,
+    callbackUrl: mask.url(callbackUrl),
+    parameters: pairs(parameters, (_name, value) => mask.value(value)),
   }
 }
 
-function inWords(fault: PlannedFault['fault']): string {
-  if ('status' in fault) return `status ${fault.status}`
-  if ('delayMs' in fault) return `delay of ${fault.delayMs} ms`
-  if ('malformedBody' in fault) return 'malformed body'
-  return fault.reset === 'before-processing' ? 'reset before processing' : 'reset after processing'
+export function faultView(planned: PlannedFault) {
+  return { id: planned.id, sentence: plannedInWords(planned) }
 }
 
-function hasMasked(headers: readonly { value: string }[]): boolean {
-  return headers.some(({ value }) => value.includes(mask))
-}
-
-const harmlessHeaders = new Set([
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'cache-control',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'date',
-  'expect',
-  'host',
-  'keep-alive',
-  'origin',
-  'pragma',
-  'sec-fetch-mode',
-  'te',
-  'traceparent',
-  'transfer-encoding',
-  'user-agent',
-  'x-request-id',
-])
-
-const harmlessVariables = new Set([
-  'NOTIFICATION_BASE_URL',
-  'NOTIFICATION_AUTH_URL',
-  'NOTIFICATION_DOMAIN',
-  'NOTIFICATION_CLIENT_ID',
-  'NOTIFICATION_CA_FILE',
-])
-
-const harmlessFields = new Set([
-  'callback_url',
-  'client_id',
-  'grant_type',
-  'notification_type',
-  'recreateIfExists',
-  'scope',
-  'username',
-])
-
-/** Masks every header that is not known to be harmless. The scheme of `authorization` stays readable. */
-function maskHeaders(headers: Readonly<Record<string, string>>): MaskedHeader[] {
-  return asPairs(headers).map(({ name, value }) => ({ name, value: maskHeader(name, value) }))
-}
-
-function maskHeader(name: string, value: string): string {
-  if (harmlessHeaders.has(name.toLowerCase())) return value
-  const [, scheme] = /^(basic|bearer) /i.exec(value) ?? []
-  return name.toLowerCase() === 'authorization' && scheme !== undefined ? `${scheme} ${mask}` : mask
-}
-
-/** A form keeps its names and the values of the documented fields; a body of another kind is masked as a whole. */
-function maskRequestBody(contentType: string | undefined, body: string): string {
-  if (body === '') return ''
-  if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')) return mask
-  return maskPairs(body, (name, value) => {
-    if (name === 'callback_url') return encodeURIComponent(maskUrl(decode(value) ?? mask))
-    return harmlessFields.has(name) ? value : mask
-  })
-}
-
-/** Masks a password and the values of a query: both can be what a receiver checks. */
-export function maskUrl(url: string): string {
-  const withoutPassword = url.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#@]*@/i, `$1${mask}@`)
-  const [, path = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(withoutPassword) ?? []
-  return query === undefined ? path + fragment : `${path}?${maskPairs(query, () => mask)}${fragment}`
-}
-
-/** Names and values of an object, in its order. */
-export function asPairs(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
-  return Object.entries(values).map(([name, value]) => ({ name, value }))
-}
-
-function maskPairs(pairs: string, maskValue: (name: string, value: string) => string): string {
-  return pairs
-    .split('&')
-    .map((pair) => {
-      const equals = pair.indexOf('=')
-      // A text without a name may be the secret itself.
-      if (equals === -1) return pair === '' ? '' : mask
-      const name = pair.slice(0, equals)
-      return `${name}=${maskValue(decode(name) ?? name, pair.slice(equals + 1))}`
-    })
-    .join('&')
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return undefined
-  }
+function pairs(
+  values: Readonly<Record<string, string>>,
+  shown: (name: string, value: string) => string,
+): Pair[] {
+  return Object.entries(values).map(([name, value]) => [name, shown(name, value)])
 }

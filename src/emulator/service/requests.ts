@@ -2,6 +2,16 @@
 import { parseJson } from '../../shared/json.js'
 import { excerpt } from '../../shared/text.js'
 
+/** What a request is answered with. */
+export interface Answer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. Default: no body. */
+  readonly body?: object
+  /** The subscription that was created, updated or ended. */
+  readonly subscriptionId?: number
+}
+
 /**
  * An error answer, thrown where the reason is found: an HTTP status, a short code and a sentence. The form of the
  * service's error bodies is not documented (docs/service.md, Errors), so the emulator has its own: `{ error, message }`

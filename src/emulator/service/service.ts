@@ -1,10 +1,10 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { type Routes, resolvedRoute } from '../../shared/routes.js'
+import { idPlace, type Routes, resolvedRoute } from '../../shared/routes.js'
 import { messageOf } from '../../shared/text.js'
-import type { Activity } from '../activity.js'
+import { type Activity, beginningOf } from '../activity.js'
 import { ConnectionReset, delay, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
-import { Refusal } from './requests.js'
+import { type Answer, Refusal } from './requests.js'
 import type { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { TokenEndpoint } from './token-endpoint.js'
 
@@ -14,7 +14,16 @@ export const maxBodyBytes = 1024 * 1024
 /** What a request asks for. */
 interface Target {
   readonly operation: EmulatorOperation | 'unknown'
-  answer(headers: Headers, body: string): Promise<Response>
+  /** The subscription that the request names. */
+  readonly subscriptionId?: number
+  answer(headers: Headers, body: string): Promise<Answer>
+}
+
+/** An answer as it goes out. */
+interface Sent {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body: string
 }
 
 /** One line of the table of endpoints. */
@@ -24,7 +33,7 @@ interface Endpoint {
   /** Path and query, with the place of a variable in braces. */
   readonly path: string
   /** @param variable - the text in the place of the variable, which is not empty */
-  answer(headers: Headers, body: string, variable: string | undefined): Promise<Response>
+  answer(headers: Headers, body: string, variable: string | undefined): Promise<Answer>
 }
 
 export interface ServiceParts {
@@ -67,24 +76,35 @@ export class NotificationService {
       body,
       ...(fault && { fault }),
     })
+    let { subscriptionId } = route
     let refusal: Refusal | undefined
-    const answer = async () => {
+    const answer = async (): Promise<Sent> => {
       try {
-        if (isComplete) return await route.answer(headers, body)
-        throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
+        if (!isComplete) {
+          throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
+        }
+        const answered = await route.answer(headers, body)
+        subscriptionId ??= answered.subscriptionId
+        return sent(answered)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         refusal = error
-        return refusalAsResponse(route.operation, error)
+        return sent(refusalAsAnswer(route.operation, error))
       }
     }
+    const about = () => ({
+      ...(subscriptionId !== undefined && { subscriptionId }),
+      ...(refusal && { refusal: { code: refusal.code, message: refusal.message } }),
+    })
     try {
-      const response = await this.#withFault(fault, request.signal, answer)
-      const { status } = response
-      finish(refusal ? { status, refusal: { code: refusal.code, message: refusal.message } } : { status })
+      const { status, headers, body } = await this.#withFault(fault, request.signal, answer)
+      // The fetch standard allows no body with some statuses.
+      const response = new Response(body || null, { status, headers: { ...headers } })
+      const recorded = { headers: Object.fromEntries(response.headers), ...beginningOf(body) }
+      finish({ status, answer: recorded, ...about() })
       return response
     } catch (error) {
-      finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error) })
+      finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error), ...about() })
       throw error
     }
   }
@@ -92,19 +112,22 @@ export class NotificationService {
   async #withFault(
     fault: Fault | undefined,
     signal: AbortSignal,
-    answer: () => Promise<Response>,
-  ): Promise<Response> {
+    answer: () => Promise<Sent>,
+  ): Promise<Sent> {
     if (fault === undefined) return answer()
     if ('status' in fault) {
-      // The fetch standard allows no body with these statuses.
-      const body = [204, 205, 304].includes(fault.status) ? null : (fault.body ?? '')
-      return new Response(body, { status: fault.status, headers: { ...fault.headers } })
+      const { status, headers, body = '' } = fault
+      return { status, headers, body: [204, 205, 304].includes(status) ? '' : body }
     }
     if ('delayMs' in fault) {
       await this.#delay(fault.delayMs, signal)
       return answer()
     }
-    if ('malformedBody' in fault) return withMalformedBody(await answer(), fault.malformedBody)
+    if ('malformedBody' in fault) {
+      const { body, ...rest } = await answer()
+      const half = body.slice(0, body.length / 2) || '{'
+      return { ...rest, body: fault.malformedBody === true ? half : fault.malformedBody }
+    }
     if (fault.reset === 'after-processing') await answer()
     throw new ConnectionReset(`An injected fault broke the connection ${fault.reset.replace('-', ' ')}`)
   }
@@ -127,7 +150,11 @@ export class NotificationService {
     const match = matches.find(({ endpoint }) => endpoint.method === method)
     if (match !== undefined) {
       const { endpoint, variable } = match
-      return { ...endpoint, answer: (headers, body) => endpoint.answer(headers, body, variable || undefined) }
+      return {
+        operation: endpoint.operation,
+        ...(endpoint.path.includes(idPlace) && { subscriptionId: Number(variable) }),
+        answer: (headers, body) => endpoint.answer(headers, body, variable || undefined),
+      }
     }
     const allow = matches.map(({ endpoint }) => endpoint.method).join(', ')
     return refuse(new Refusal(405, 'method_not_allowed', `Only ${allow} is allowed here`, { allow }))
@@ -194,19 +221,17 @@ function decodePathSegment(segment: string): string | undefined {
   }
 }
 
-function refusalAsResponse(
+function refusalAsAnswer(
   operation: Target['operation'],
   { status, code, message, headers }: Refusal,
-): Response {
+): Answer {
   const body = operation === 'token' ? { error: code, error_description: message } : { error: code, message }
-  return Response.json(body, { status, headers: { 'cache-control': 'no-store', ...headers } })
+  return { status, headers: { 'cache-control': 'no-store', ...headers }, body }
 }
 
-async function withMalformedBody(response: Response, malformedBody: string | true): Promise<Response> {
-  const { status, headers } = response
-  if (malformedBody !== true) return new Response(malformedBody, { status, headers })
-  const text = await response.text()
-  return new Response(text === '' ? '{' : text.slice(0, text.length / 2), { status, headers })
+function sent({ status, headers, body }: Answer): Sent {
+  if (body === undefined) return { status, headers, body: '' }
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
 
 async function readBody(request: Request): Promise<{ text: string; isComplete: boolean }> {

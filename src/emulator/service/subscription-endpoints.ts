@@ -3,7 +3,15 @@ import { type NotificationType, notificationTypes } from '../../notification-typ
 import { headerName } from '../../shared/http-syntax.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
-import { formType, mediaTypeOf, parseAuthorization, parseForm, parseJsonObject, Refusal } from './requests.js'
+import {
+  type Answer,
+  formType,
+  mediaTypeOf,
+  parseAuthorization,
+  parseForm,
+  parseJsonObject,
+  Refusal,
+} from './requests.js'
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
 
@@ -28,13 +36,15 @@ export class SubscriptionEndpoints {
     this.#store = store
   }
 
-  async create(headers: Headers, body: string): Promise<Response> {
+  async create(headers: Headers, body: string): Promise<Answer> {
     await this.#authorize(headers)
     requireFormat(headers, 'form')
     const result = this.#store.create(readCreateForm(body, headers, this.#rules))
     switch (result.outcome) {
-      case 'created':
-        return Response.json({ subscription_id: result.subscriptionId }, { status: 201 })
+      case 'created': {
+        const { subscriptionId } = result
+        return { status: 201, body: { subscription_id: subscriptionId }, subscriptionId }
+      }
       case 'duplicate':
         throw new Refusal(
           409,
@@ -54,14 +64,14 @@ export class SubscriptionEndpoints {
    * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
    * status of success was not readable there, so 200 with an empty body is the emulator's choice.
    */
-  async update(headers: Headers, body: string, route: ResolvedRoute, idInPath?: string): Promise<Response> {
+  async update(headers: Headers, body: string, route: ResolvedRoute, idInPath?: string): Promise<Answer> {
     await this.#authorize(headers)
     requireFormat(headers, route.format)
     const subscriptionId = idOf(route, idInPath, body)
     // Checked before the values are read: for a subscription that has ended the answer is 404, whatever they are.
     if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
     this.#store.updateParameters(subscriptionId, readUpdate(route, body, headers, this.#rules))
-    return new Response(null, { status: 200 })
+    return { status: 200, subscriptionId }
   }
 
   /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
@@ -70,12 +80,12 @@ export class SubscriptionEndpoints {
     body: string,
     route: ResolvedRoute,
     idInPath?: string,
-  ): Promise<Response> {
+  ): Promise<Answer> {
     await this.#authorize(headers)
     if (idInPath === undefined) requireFormat(headers, route.format)
     const subscriptionId = idOf(route, idInPath, body)
     if (!this.#store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
-    return new Response(null, { status: 204 })
+    return { status: 204, subscriptionId }
   }
 
   /** Either kind of Authorization will do (docs/service.md, Authentication). */

@@ -2,6 +2,7 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import {
+  type Answer,
   decodeFormComponent,
   formType,
   mediaTypeOf,
@@ -33,7 +34,7 @@ export class TokenEndpoint {
    *
    * @throws `Refusal` with an error code of RFC 6749 section 5.2
    */
-  async issue(headers: Headers, body: string): Promise<Response> {
+  async issue(headers: Headers, body: string): Promise<Answer> {
     if (mediaTypeOf(headers.get('content-type')) !== formType) {
       throw new Refusal(400, 'invalid_request', 'Content-Type must be application/x-www-form-urlencoded')
     }
@@ -47,10 +48,11 @@ export class TokenEndpoint {
     // An empty parameter counts as left out (RFC 6749 section 3.2).
     const scope = form.get('scope') || undefined
     const { accessToken, expiresInSeconds } = await this.#tokens.issue(this.#identity.clientId, scope)
-    return Response.json(
-      { access_token: accessToken, token_type: 'Bearer', expires_in: expiresInSeconds, scope },
-      { headers: { 'cache-control': 'no-store', pragma: 'no-cache' } },
-    )
+    return {
+      status: 200,
+      headers: { 'cache-control': 'no-store', pragma: 'no-cache' },
+      body: { access_token: accessToken, token_type: 'Bearer', expires_in: expiresInSeconds, scope },
+    }
   }
 
   #authenticate(headers: Headers, form: ReadonlyMap<string, string>): void {

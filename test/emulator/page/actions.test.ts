@@ -1,7 +1,7 @@
 /** What a program can do by a POST to the page's server. */
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { created, lowEnergy, Receiver } from '../support.js'
+import { created, lowEnergy, Receiver, requestToken } from '../support.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -26,7 +26,7 @@ async function snapshot() {
   let text = ''
   for await (const piece of response.body ?? []) {
     text += Buffer.from(piece).toString()
-    const [, data] = /^event: snapshot\n.*\ndata: (.*)\n\n/m.exec(text) ?? []
+    const [, data] = /^event: snapshot\ndata: (.*)\n\n/m.exec(text) ?? []
     if (data !== undefined) return JSON.parse(data)
   }
 }
@@ -80,40 +80,93 @@ test('a fault that is planned is named where it strikes', async () => {
   await emulator.notify(lowEnergy)
   expect(await snapshot()).toMatchObject({
     entries: [{ kind: 'request' }, { kind: 'callback', username: 'alice', fault: 'status 503', status: 503 }],
-    faults: [{ operation: 'callback', fault: 'status 503', remaining: 1, subscriptionId }],
+    faults: [{ sentence: `The next callback of subscription ${subscriptionId} gets status 503.` }],
   })
   await post('clear-faults', {})
   expect(await snapshot()).toMatchObject({ faults: [] })
 })
 
-test('secrets are masked until they are asked for, one by one', async () => {
-  const subscriptionId = await created(emulator, {
-    url: 'https://user:pass@app.example.com/?key=secret',
-    fields: { token: 'hush' },
+test('a fault strikes until it is lifted, and the others stay', async () => {
+  await post('fault', { operation: 'create', fault: { status: 503 }, times: null })
+  await post('fault', { operation: 'token', fault: { status: 500 } })
+  await expect(created(emulator)).rejects.toThrow('503')
+  await expect(created(emulator)).rejects.toThrow('503')
+  const { faults } = await snapshot()
+  expect(faults).toHaveLength(2)
+  await post('lift-fault', { id: faults[0].id })
+  await created(emulator)
+  expect((await snapshot()).faults).toEqual([faults[1]])
+})
+
+test('a callback is sent again byte for byte, to the one subscription, with its answer in the time line', async () => {
+  await using receiver = await Receiver.start(emulator)
+  await created(emulator, { url: receiver.url, fields: { token: 'hush' } })
+  await created(emulator, { url: `${receiver.url}?other` })
+  receiver.reactions.push(500, 204, 202)
+  await emulator.notify(lowEnergy)
+  const failed = emulator.callbacks.find(({ status }) => status === 500)
+  const { entries } = await snapshot()
+  const { id } = entries.find(({ status }: { status: number }) => status === 500)
+  expect(await post('resend', { entryId: id })).toMatchObject({
+    status: 200,
+    answer: { subscriptionId: failed?.subscriptionId, status: 202, subscriptionEnded: false },
   })
+  const again = emulator.callbacks.at(-1)
+  expect([again?.body, again?.headers, again?.notificationId]).toEqual([
+    failed?.body,
+    failed?.headers,
+    failed?.notificationId,
+  ])
+  expect(emulator.subscriptions.map(({ consecutiveFailures }) => consecutiveFailures)).toEqual([0, 0])
+})
+
+test('what cannot be sent again is refused: a request, a body that was cut, an entry that is gone', async () => {
+  await created(emulator)
+  await emulator.notify({ ...lowEnergy, payload: { text: 'x'.repeat(20_000) } })
+  for (const entryId of [1, 2, 99]) expect((await post('resend', { entryId })).status).toBe(400)
+})
+
+test('secrets are masked, also in answers that repeat them; a query keeps what is no secret', async () => {
+  await using receiver = await Receiver.start(emulator)
+  await created(emulator, {
+    url: receiver.url.replace('//', '//user:pass@').concat('?key=secret&tenant=acme&id=0123456789abcdef'),
+    fields: { token: 'hush-hush' },
+  })
+  receiver.reactions.push({ status: 401, body: 'wrong token: hush-hush' })
+  await emulator.notify(lowEnergy)
+  await requestToken(emulator)
   const shown = await snapshot()
   const text = JSON.stringify(shown)
-  for (const secret of ['hush', 'secret"', 'pass@', emulator.clientSecret, 'Basic ZW']) {
+  const issued = JSON.parse(emulator.requests.at(-1)?.answer?.body ?? '').access_token
+  for (const secret of [
+    'hush-hush',
+    'secret',
+    'pass@',
+    '0123456789abcdef',
+    emulator.clientSecret,
+    'Basic ZW',
+    issued,
+  ]) {
     expect(text).not.toContain(secret)
   }
-  const [{ id }] = shown.entries
-  const { answer: entry } = await post('reveal', { entryId: id })
-  expect(entry).toMatchObject({ path: '/api/subscriptions', body: expect.stringContaining('token=hush') })
-  const { answer: subscription } = await post('reveal', { subscriptionId })
-  expect(subscription).toEqual({
-    callbackUrl: 'https://user:pass@app.example.com/?key=secret',
-    parameters: [{ name: 'token', value: 'hush' }],
+  expect(shown.entries[1].target).toMatch(/\?key=•{8}&tenant=acme&id=•{8}$/)
+  expect(shown.entries[1].answer.body).toBe('wrong token: ••••••••')
+})
+
+test('what is copied has its secrets', async () => {
+  await created(emulator, { fields: { token: 'hush-hush' } })
+  expect((await post('reveal-entry', { entryId: 1 })).answer).toMatchObject({
+    target: '/api/subscriptions',
+    body: expect.stringContaining('token=hush-hush'),
+    answer: { body: '{"subscription_id":1}' },
   })
-  expect((await post('reveal', { entryId: 99 })).status).toBe(400)
+  expect((await post('reveal-entry', { entryId: 99 })).status).toBe(400)
 })
 
 test('the variables of a client are those of the emulator, with those of the option', async () => {
   const { service } = await snapshot()
-  const variables = Object.fromEntries(
-    service.variables.map(({ name, value }: { name: string; value: string }) => [name, value]),
-  )
   const mask = '••••••••'
-  expect(variables).toEqual({
+  expect(Object.fromEntries(service.variables)).toEqual({
     NOTIFICATION_BASE_URL: emulator.baseUrl,
     NOTIFICATION_AUTH_URL: emulator.authUrl,
     NOTIFICATION_DOMAIN: 'emulator',
@@ -123,10 +176,10 @@ test('the variables of a client are those of the emulator, with those of the opt
     CALLBACK_TOKEN: mask,
     EXTRA: mask,
   })
-  expect((await post('reveal', { credentials: true })).answer).toMatchObject({
+  expect((await post('reveal-service', {})).answer).toMatchObject({
     variables: expect.arrayContaining([
-      { name: 'NOTIFICATION_CLIENT_SECRET', value: emulator.clientSecret },
-      { name: 'CALLBACK_TOKEN', value: 'hush' },
+      ['NOTIFICATION_CLIENT_SECRET', emulator.clientSecret],
+      ['CALLBACK_TOKEN', 'hush'],
     ]),
   })
 })
@@ -138,7 +191,10 @@ test('end and revoke-tokens do what the emulator does', async () => {
   await post('revoke-tokens', {})
   expect(await snapshot()).toMatchObject({
     subscriptions: [],
-    ended: [{ subscriptionId, ended: { reason: 'by-request' } }],
-    entries: [{ kind: 'request' }, { note: 'ended', subscriptionId }, { note: 'tokens-revoked' }],
+    entries: [
+      { kind: 'request' },
+      { kind: 'ended', reason: 'by-request', subscription: { subscriptionId } },
+      { kind: 'tokens-revoked' },
+    ],
   })
 })

@@ -5,8 +5,6 @@ import { listen } from '../../support/listen.js'
 
 export class CuttableProxy implements AsyncDisposable {
   readonly url: string
-  /** The `Last-Event-ID` of each request that had one. */
-  readonly lastEventIds: string[] = []
   readonly #server: Server
   #isCut = false
 
@@ -17,8 +15,6 @@ export class CuttableProxy implements AsyncDisposable {
       if (this.#isCut) socket.destroy()
     })
     server.on('request', ({ url = '', method, headers }, response) => {
-      const id = headers['last-event-id']
-      if (typeof id === 'string') this.lastEventIds.push(id)
       const forwarded = request(url, { method, headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers)
         answer.pipe(response)

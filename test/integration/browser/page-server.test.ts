@@ -53,10 +53,7 @@ describe('the page server', () => {
     await using opened = await openPage(browser, world.pageUrl)
     const { page, problems, origins } = opened
     await world.subscribe('alice')
-    await page
-      .getByRole('listbox')
-      .getByRole('option', { name: /alice #1/ })
-      .waitFor()
+    await page.getByRole('link', { name: /^alice/ }).waitFor()
     expect(problems).toEqual([])
     expect([...origins]).toEqual([new URL(world.pageUrl).origin])
   })

@@ -36,8 +36,10 @@ export class World {
   readonly emulator: Emulator
   readonly client: NotificationClient
   readonly callbackUrl: string
-  /** Statuses that the receiver answers next; 204 when there is none. */
-  readonly answers: number[] = []
+  /** What the receiver answers next; 204 when there is none. */
+  readonly answers: { status: number; body: string }[] = []
+  /** The callbacks that arrived: path, headers that the service sends, and body. */
+  readonly received: { path: string | undefined; token: unknown; contentType: unknown; body: string }[] = []
   readonly pageUrl: string
   readonly #receiver: ReturnType<typeof createServer>
 
@@ -47,8 +49,14 @@ export class World {
     this.#receiver = receiver
     this.callbackUrl = `https://localhost:${(receiver.address() as AddressInfo).port}/notifications`
     this.pageUrl = emulator.pageUrl ?? ''
-    receiver.on('request', (request, response) => {
-      request.resume().once('end', () => response.writeHead(this.answers.shift() ?? 204).end())
+    receiver.on('request', async (request, response) => {
+      let body = ''
+      for await (const piece of request) body += piece
+      const { token, 'content-type': contentType } = request.headers
+      this.received.push({ path: request.url, token, contentType, body })
+      const answer = this.answers.shift() ?? { status: 204, body: '' }
+      response.writeHead(answer.status, answer.body === '' ? {} : { 'content-type': 'text/plain' })
+      response.end(answer.body)
     })
   }
 
@@ -59,11 +67,11 @@ export class World {
     return new World(emulator, receiver)
   }
 
-  async subscribe(username: string, parameters: Record<string, string> = {}): Promise<number> {
+  async subscribe(username: string, parameters: Record<string, string> = {}, path = ''): Promise<number> {
     const { subscriptionId } = await this.client.createSubscription({
       notificationTypes: ['behavioral'],
       usernames: [username],
-      callbackUrl: this.callbackUrl,
+      callbackUrl: this.callbackUrl + path,
       parameters,
     })
     return subscriptionId

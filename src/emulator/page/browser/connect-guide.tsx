@@ -1,6 +1,6 @@
 /** What to do first: shown while there is nothing else, and by "Connect a client". */
 import type { JSX } from 'preact'
-import type { RevealedCredentials, ServiceView, Variable } from '../protocol.js'
+import type { Pair, ServiceView } from '../views.js'
 import { post } from './connection.js'
 import { CopyButton } from './controls.js'
 
@@ -25,10 +25,7 @@ export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element
           label=".env"
           what="environment variables"
           code={linesOf(service.variables)}
-          copied={async () => {
-            const { variables } = await post<RevealedCredentials>('reveal', { credentials: true })
-            return linesOf(variables)
-          }}
+          copied={async () => linesOf((await post<ServiceView>('reveal-service', {})).variables)}
         />
       </li>
       <li>
@@ -60,13 +57,13 @@ function Snippet(props: {
   )
 }
 
-function linesOf(variables: readonly Variable[]): string {
-  return variables.map(({ name, value }) => `${name}=${value}`).join('\n')
+function linesOf(variables: readonly Pair[]): string {
+  return variables.map(([name, value]) => `${name}=${value}`).join('\n')
 }
 
 /** The command line names a file that is there already; a name without a folder is that of the download. */
 function isCertificateSaved({ variables }: ServiceView): boolean {
-  return variables.some(({ name, value }) => name === 'NOTIFICATION_CA_FILE' && /[/\\]/.test(value))
+  return variables.some(([name, value]) => name === 'NOTIFICATION_CA_FILE' && /[/\\]/.test(value))
 }
 
 function programFor({ allowInsecureLoopback }: ServiceView): string {

@@ -1,57 +1,59 @@
 /** The connection to the emulator: what it sends as it happens, and what the page asks it to do. */
 import { useEffect, useState } from 'preact/hooks'
-import type {
-  Batch,
-  EntryView,
-  PlannedFaultView,
-  SampleView,
-  ServiceView,
-  Snapshot,
-  SubscriptionView,
-} from '../protocol.js'
+import type { Batch, EntryView, Snapshot, SubscriptionView } from '../views.js'
 
-/** As many as the server keeps. */
-const keptEntries = 1_000
+/** The newest: the emulator keeps 1,000 of each kind. */
+const keptEntries = 4_000
 
 /** `lost`: the browser tries again by itself. `ended`: this emulator is closed, or another one answers now. */
 export type ConnectionState = 'connecting' | 'live' | 'lost' | 'ended'
 
 /** What the page knows. Lists are never changed, only replaced, so that a component notices a change by identity. */
-export interface FeedState {
+export interface FeedState extends Omit<Snapshot, 'service'> {
   readonly connection: ConnectionState
-  readonly service: ServiceView | undefined
-  readonly samples: readonly SampleView[]
+  readonly secretsShown: boolean
+  /** Missing until the first snapshot. */
+  readonly service: Snapshot['service'] | undefined
   /** Active, the newest first. */
-  readonly subscriptions: readonly SubscriptionView[]
-  /** The last that ended first. */
-  readonly ended: readonly SubscriptionView[]
-  readonly endedCount: number
+  readonly subscriptions: SubscriptionView[]
   /** The newest first. */
-  readonly entries: readonly EntryView[]
-  readonly faults: readonly PlannedFaultView[]
+  readonly entries: EntryView[]
 }
+
+const secretsKey = `secrets ${location.pathname}`
 
 /** Follows the emulator by server-sent events. */
 export class Feed {
   state: FeedState = {
     connection: 'connecting',
-    service: undefined,
-    samples: [],
-    subscriptions: [],
-    ended: [],
-    endedCount: 0,
-    entries: [],
-    faults: [],
+    secretsShown: sessionStorage.getItem(secretsKey) !== null,
+    ...{ service: undefined, samples: [], subscriptions: [], entries: [], faults: [] },
   }
   readonly #listeners = new Set<() => void>()
+  #source: EventSource
   #isScheduled = false
 
   constructor() {
-    const source = new EventSource('events')
-    source.addEventListener('open', () => {
-      // Not before there is something to show: the first snapshot may come a while after the connection.
-      if (this.state.service !== undefined) this.#set({ connection: 'live' })
-    })
+    this.#source = this.#connect()
+  }
+
+  /** For this tab, also after a reload: the emulator sends everything again, with its secrets or without. */
+  showSecrets(secretsShown: boolean): void {
+    if (secretsShown) sessionStorage.setItem(secretsKey, 'shown')
+    else sessionStorage.removeItem(secretsKey)
+    this.#set({ secretsShown })
+    this.#source.close()
+    this.#source = this.#connect()
+  }
+
+  /** Calls back after changes, at most once for each frame that the browser paints. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #connect(): EventSource {
+    const source = new EventSource(this.state.secretsShown ? 'events?secrets' : 'events')
     source.addEventListener('error', () => {
       this.#set({ connection: source.readyState === EventSource.CLOSED ? 'ended' : 'lost' })
     })
@@ -59,14 +61,28 @@ export class Feed {
       source.close()
       this.#set({ connection: 'ended' })
     })
-    source.addEventListener('snapshot', ({ data }) => this.#replace(JSON.parse(data)))
+    source.addEventListener('snapshot', ({ data }) => {
+      const { subscriptions, entries, ...rest }: Snapshot = JSON.parse(data)
+      const newestFirst = { subscriptions: subscriptions.reverse(), entries: entries.reverse() }
+      this.#set({ ...rest, ...newestFirst, connection: 'live' })
+    })
     source.addEventListener('batch', ({ data }) => this.#apply(JSON.parse(data)))
+    return source
   }
 
-  /** Calls back after changes, at most once for each frame that the browser paints. */
-  listen(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  #apply({ entries, subscriptions, faults = this.state.faults }: Batch): void {
+    const endedIds = new Set(
+      entries.map((entry) => (entry.kind === 'ended' ? entry.subscription.subscriptionId : undefined)),
+    )
+    this.#set({
+      faults: [...faults],
+      entries: merge(this.state.entries, entries, ({ id }) => id).slice(0, keptEntries),
+      subscriptions: merge(
+        this.state.subscriptions,
+        subscriptions,
+        ({ subscriptionId }) => subscriptionId,
+      ).filter(({ subscriptionId }) => !endedIds.has(subscriptionId)),
+    })
   }
 
   #set(change: Partial<FeedState>): void {
@@ -76,34 +92,6 @@ export class Feed {
     requestAnimationFrame(() => {
       this.#isScheduled = false
       for (const listener of this.#listeners) listener()
-    })
-  }
-
-  #replace({ subscriptions, ended, entries, ...rest }: Snapshot): void {
-    this.#set({
-      ...rest,
-      connection: 'live',
-      subscriptions: subscriptions.toReversed(),
-      ended: ended.toReversed(),
-      entries: entries.toReversed(),
-    })
-  }
-
-  #apply({ entries, subscriptions, faults }: Batch): void {
-    if (faults !== undefined) this.#set({ faults })
-    if (entries !== undefined) this.#set({ entries: merge(this.state.entries, entries, ({ id }) => id) })
-    if (subscriptions !== undefined) this.#applySubscriptions(subscriptions)
-  }
-
-  #applySubscriptions(changed: readonly SubscriptionView[]): void {
-    const ended = changed.filter((subscription) => subscription.ended !== undefined)
-    const endedIds = new Set(ended.map(idOf))
-    const active = changed.filter((subscription) => subscription.ended === undefined)
-    const stillActive = this.state.subscriptions.filter((subscription) => !endedIds.has(idOf(subscription)))
-    this.#set({
-      subscriptions: merge(stillActive, active, idOf, Number.POSITIVE_INFINITY),
-      ended: [...ended.toReversed(), ...this.state.ended].slice(0, keptEntries),
-      endedCount: this.state.endedCount + ended.length,
     })
   }
 }
@@ -119,27 +107,14 @@ export function useFeed(feed: Feed): FeedState {
   return state
 }
 
-function idOf({ subscriptionId }: SubscriptionView): number {
-  return subscriptionId
-}
-
 /** Puts changed items into a list with the newest item (the greatest ID) first. */
-function merge<Item>(
-  items: readonly Item[],
-  changed: readonly Item[],
-  id: (item: Item) => number,
-  limit = keptEntries,
-): readonly Item[] {
+function merge<Item>(items: readonly Item[], changed: readonly Item[], id: (item: Item) => number): Item[] {
   const byId = new Map(changed.map((item) => [id(item), item]))
-  const kept = items.map((item) => {
-    const replacement = byId.get(id(item))
-    byId.delete(id(item))
-    return replacement ?? item
-  })
+  const kept = items.map((item) => byId.get(id(item)) ?? item)
   const [newest] = items
   // An unknown item that is older than those shown was dropped before, and stays dropped.
-  const added = [...byId.values()].filter((item) => newest === undefined || id(item) > id(newest))
-  return [...added.sort((a, b) => id(b) - id(a)), ...kept].slice(0, limit)
+  const added = changed.filter((item) => newest === undefined || id(item) > id(newest))
+  return [...added.sort((a, b) => id(b) - id(a)), ...kept]
 }
 
 /** Asks the emulator to do something. Rejects with an `Error` whose message can be shown. */
@@ -162,33 +137,4 @@ export async function post<Answer extends object>(action: string, body: object):
 /** What {@link post} rejected with, in words. */
 export function problemOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-export interface Reveal<Revealed> {
-  /** As it was sent, once it was asked for. */
-  readonly revealed: Revealed | undefined
-  readonly problem: string | undefined
-  readonly reveal: () => Promise<void>
-  readonly hide: () => void
-}
-
-/**
- * Asks the emulator for secrets that the page shows masked.
- *
- * @param what - the body of the POST: an entry or a subscription by its ID
- */
-export function useReveal<Revealed extends object>(what: object): Reveal<Revealed> {
-  const [revealed, setRevealed] = useState<Revealed>()
-  const [problem, setProblem] = useState<string>()
-
-  async function reveal(): Promise<void> {
-    try {
-      setRevealed(await post<Revealed>('reveal', what))
-      setProblem(undefined)
-    } catch (error) {
-      setProblem(problemOf(error))
-    }
-  }
-
-  return { revealed, problem, reveal, hide: () => setRevealed(undefined) }
 }

@@ -17,7 +17,9 @@ const iconPaths = {
   pause: 'M5.5 3v10M10.5 3v10',
   resume: 'M4.5 2.8 12.5 8l-8 5.2z',
   clear: 'M3 4h10M6 4V2.5h4V4M4.5 4l.6 9.5h5.8l.6-9.5',
-  more: 'm6 3.5 4.5 4.5L6 12.5',
+  close: 'm4 4 8 8M12 4l-8 8',
+  eye: 'M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z',
+  again: 'M13 8a5 5 0 1 1-1.6-3.7M13 2v3h-3',
   logo: 'M1.5 9.5h2.5l2-6.5 3.5 10 2-5.5h3',
 } as const
 
@@ -35,16 +37,16 @@ export function Icon({ name }: { name: IconName }): JSX.Element {
 export interface ActionButtonProps {
   readonly action: string
   readonly body: object
-  /** Shown for 3 seconds when the emulator has done it. */
-  readonly done: string
+  /** Shown for 3 seconds when the emulator has done it; a function makes it of the answer. */
+  readonly done: string | ((answer: object) => string)
   readonly icon?: IconName
-  readonly isDangerous?: boolean
+  readonly kind?: 'primary' | 'danger' | 'quiet' | 'small'
   readonly children: ComponentChildren
 }
 
 /** Asks the emulator for something at once, and shows the outcome. */
 export function ActionButton(props: ActionButtonProps): JSX.Element {
-  const { action, body, done, icon, isDangerous, children } = props
+  const { action, body, done, icon, kind = '', children } = props
   const [outcome, setOutcome] = useState<{ text: string; isError: boolean }>()
   useEffect(() => {
     if (outcome === undefined) return
@@ -54,8 +56,8 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
 
   async function act(): Promise<void> {
     try {
-      await post(action, body)
-      setOutcome({ text: done, isError: false })
+      const answer = await post(action, body)
+      setOutcome({ text: typeof done === 'string' ? done : done(answer), isError: false })
     } catch (error) {
       setOutcome({ text: problemOf(error), isError: true })
     }
@@ -63,7 +65,7 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
 
   return (
     <span class="action">
-      <button type="button" class={isDangerous === true ? 'button danger' : 'button'} onClick={act}>
+      <button type="button" class={`button ${kind}`} onClick={act}>
         {icon !== undefined && <Icon name={icon} />}
         {children}
       </button>
@@ -104,7 +106,7 @@ export function CopyButton({ what, text, label }: CopyButtonProps): JSX.Element 
   return (
     <button
       type="button"
-      class={label === undefined ? 'button quiet small' : 'button small'}
+      class={label === undefined ? 'button quiet small' : 'button'}
       aria-label={state === 'ready' ? `Copy ${what}` : undefined}
       title={`Copy ${what}`}
       onClick={copy}
@@ -199,8 +201,17 @@ export function Problem({ text }: { text: string | undefined }): JSX.Element | u
   )
 }
 
-/** Moves the focus to what the next rendering shows. */
-export function focusSoon(id: string): void {
-  // Preact renders before the browser paints, so the element is there in the frame after that.
-  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()))
+/** Closes what is open beside the lists; so does Escape. */
+export function CloseButton({ onClick }: { onClick: () => void }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="button quiet close"
+      aria-label="Close"
+      title="Close (Escape)"
+      onClick={onClick}
+    >
+      <Icon name="close" />
+    </button>
+  )
 }

@@ -1,217 +1,227 @@
-/** Everything about the entry or the subscription that was opened last. */
+/** Everything about one entry or one subscription, and what can be done with it. */
 import type { ComponentChildren, JSX } from 'preact'
+import { durationInWords, endReasons, toneOf } from '../../words.js'
 import type {
+  AnswerView,
   CallbackView,
   EntryView,
-  MaskedHeader,
   NoteView,
+  Pair,
   RequestView,
-  RevealedEntry,
-  RevealedSubscription,
   SubscriptionView,
-} from '../protocol.js'
-import { type FeedState, useReveal } from './connection.js'
-import { ActionButton, CopyButton, Problem } from './controls.js'
-import { dateAndTime, duration, formFields, nameList, reasonInWords } from './format.js'
+} from '../views.js'
+import { type FeedState, post } from './connection.js'
+import { ActionButton, CloseButton, CopyButton } from './controls.js'
+import { curlOf } from './curl.js'
+import { EntryLinks, Outcome, Pips, titleOf } from './entry.js'
+import { count, dateAndTime, formFields, isFailure, nameList, subscriptionOf } from './format.js'
 import { JsonText, prettyJson } from './json-text.js'
-import { Outcome, Pips } from './marks.js'
+import { hrefOf, type Place } from './place.js'
 import type { Draft } from './send-form.js'
-
-export interface Selection {
-  readonly kind: 'entry' | 'subscription'
-  readonly id: number
-}
 
 export interface DetailsProps {
   readonly state: FeedState
-  readonly selection: Selection | undefined
-  /** The selected entry, if it is still kept. */
-  readonly entry: EntryView | undefined
-  readonly onCompose: (draft: Omit<Draft, 'revision'>) => void
+  readonly place: Extract<Place, { id: number }>
+  readonly onCompose: (draft: Draft) => void
+  /** Shows the entries that match this text. */
   readonly onFilter: (text: string) => void
-  readonly onOpen: (selection: Selection) => void
-  /** Escape, or the button. */
   readonly onLeave: () => void
 }
 
 export function Details(props: DetailsProps): JSX.Element {
-  const { selection, onLeave } = props
-  if (selection === undefined) {
-    return (
-      <p class="empty">
-        Open an entry of the time line or a subscription to see its headers and body, and what you can do with
-        it.
-      </p>
-    )
-  }
+  const { state, place, onLeave } = props
+  const { id } = place
+  const entry = place.view === 'entry' ? state.entries.find((each) => each.id === id) : undefined
+  const subscription = place.view === 'subscription' ? subscriptionWith(state, id) : undefined
   return (
-    // Escape is a shortcut for the button "Back to the list".
-    // biome-ignore lint/a11y/noStaticElementInteractions: the region is no control of its own
-    <div
-      class="details"
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') onLeave()
-      }}
-    >
-      <button type="button" class="button quiet back" onClick={onLeave}>
-        ← Back to the list
-      </button>
-      <Selected {...props} selection={selection} />
+    <div class="details-body" key={hrefOf(place)}>
+      <CloseButton onClick={onLeave} />
+      {entry !== undefined && <Entry {...props} entry={entry} />}
+      {subscription !== undefined && <Subscription {...props} subscription={subscription} />}
+      {entry === undefined && subscription === undefined && state.service !== undefined && (
+        <>
+          <Heading>Gone</Heading>
+          <p class="muted">
+            The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.
+          </p>
+        </>
+      )}
     </div>
   )
 }
 
-function Selected(props: DetailsProps & { selection: Selection }): JSX.Element {
-  const { state, selection, entry } = props
-  const { kind, id } = selection
-  if (kind === 'entry') {
-    if (entry === undefined) {
-      return <p class="empty">This entry is gone: the emulator keeps the last 1,000.</p>
-    }
-    return entry.kind === 'note' ? (
-      <NoteDetails key={`entry ${id}`} entry={entry} onOpen={props.onOpen} />
-    ) : (
-      <MessageDetails key={`entry ${id}`} {...props} entry={entry} />
-    )
-  }
-  const subscription = [state.subscriptions, state.ended]
-    .flat()
-    .find(({ subscriptionId }) => subscriptionId === id)
-  if (subscription === undefined) return <p class="empty">Subscription #{id} is not known any more.</p>
-  return <SubscriptionDetails key={`subscription ${id}`} {...props} subscription={subscription} />
+function subscriptionWith({ subscriptions, entries }: FeedState, id: number): SubscriptionView | undefined {
+  return subscriptions.find((each) => each.subscriptionId === id) ?? endOf(entries, id)?.subscription
 }
 
-function NoteDetails({ entry, onOpen }: Pick<DetailsProps, 'onOpen'> & { entry: NoteView }): JSX.Element {
-  if (entry.note === 'tokens-revoked') {
-    return (
-      <>
-        <DetailsHeading>Access tokens revoked</DetailsHeading>
-        <p>
-          At {dateAndTime(entry.at)}. Every token issued before is refused with 401; a client that requests
-          another one goes on with that.
-        </p>
-      </>
-    )
-  }
-  const { subscriptionId } = entry
+type End = Extract<NoteView, { kind: 'ended' }>
+
+function endOf(entries: readonly EntryView[], id: number): End | undefined {
+  return entries.find((entry): entry is End => entry.kind === 'ended' && subscriptionOf(entry) === id)
+}
+
+function Entry(props: DetailsProps & { entry: EntryView }): JSX.Element {
+  const { entry, state } = props
+  if (entry.kind === 'request') return <Request entry={entry} state={state} />
+  if (entry.kind === 'callback') return <Callback {...props} entry={entry} />
   return (
     <>
-      <DetailsHeading>Subscription #{subscriptionId} ended</DetailsHeading>
-      <p>
-        At {dateAndTime(entry.at)}: {reasonInWords(entry.reason)}.
-      </p>
-      <OpenSubscription id={subscriptionId} onOpen={onOpen} />
+      <Heading>{titleOf(entry)}</Heading>
+      <p class="muted">{dateAndTime(entry.at)}</p>
+      {entry.kind === 'ended' ? (
+        <>
+          <End end={entry} entries={state.entries} />
+          <div class="buttons">
+            <SubscriptionLink id={entry.subscription.subscriptionId} />
+          </div>
+        </>
+      ) : (
+        <p>Every token issued before is refused with 401. A client that requests another one goes on.</p>
+      )}
     </>
   )
 }
 
-function MessageDetails(props: DetailsProps & { entry: RequestView | CallbackView }): JSX.Element {
-  const { entry, state, onCompose, onOpen } = props
-  const { revealed, problem, reveal, hide } = useReveal<RevealedEntry>({ entryId: entry.id })
-  const shown = revealed ?? entry
-  const target =
-    entry.kind === 'request' ? (revealed?.path ?? entry.path) : (revealed?.callbackUrl ?? entry.callbackUrl)
-
+/** Why a subscription ended; with the three failures, if these ended it. */
+function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX.Element {
+  const { reason, subscription, id } = end
+  const failures = entries.filter(
+    (entry) =>
+      entry.kind === 'callback' &&
+      subscriptionOf(entry) === subscription.subscriptionId &&
+      entry.id < id &&
+      isFailure(entry),
+  )
   return (
     <>
-      <DetailsHeading>{entry.kind === 'request' ? `Request: ${entry.operation}` : entry.type}</DetailsHeading>
-      <p class="request-line mono">
-        {entry.kind === 'request' ? entry.method : 'POST'} {target}
+      <p class={reason === 'three-failures' ? 'notice-box bad' : 'notice-box'}>
+        It ended because {endReasons[reason]}.
       </p>
-      <dl class="facts">
-        <dt>Outcome</dt>
-        <dd>
-          <Outcome entry={entry} />
-        </dd>
-        {entry.error !== undefined && (
-          <>
-            <dt>Error</dt>
-            <dd class="error">{entry.error}</dd>
-          </>
-        )}
-        {entry.kind === 'request' && entry.refusal !== undefined && (
-          <>
-            <dt>Refused</dt>
-            <dd>{entry.refusal.message}</dd>
-          </>
-        )}
-        {entry.fault !== undefined && (
-          <>
-            <dt>Fault</dt>
-            <dd>{entry.fault}, injected</dd>
-          </>
-        )}
-        <dt>Began</dt>
-        <dd class="mono">
-          {dateAndTime(entry.at)}
-          {entry.durationMs !== undefined && `, took ${duration(entry.durationMs)}`}
-        </dd>
-      </dl>
+      {reason === 'three-failures' && (
+        <Section title="The three failures">
+          <ol class="story">
+            {failures
+              .slice(0, 3)
+              .reverse()
+              .map((entry) => (
+                <li key={entry.id}>
+                  <EntryLinks entries={[entry]} />
+                  {'error' in entry && <p class="muted">{whyFailed(entry)}</p>}
+                </li>
+              ))}
+          </ol>
+        </Section>
+      )}
+    </>
+  )
+}
+
+/** The error, and the first words of the answer. */
+function whyFailed({ error, answer }: RequestView | CallbackView): string {
+  const said = answer?.body.replaceAll(/\s+/g, ' ').slice(0, 200)
+  return said ? `${error}: ${said}` : `${error}`
+}
+
+function Request({ entry, state }: { entry: RequestView; state: FeedState }): JSX.Element {
+  const { operation, subscriptionId, status, refusal, error } = entry
+  const made = operation === 'create' && subscriptionId !== undefined
+  return (
+    <>
+      <Heading entry={entry}>{titleOf(entry)}</Heading>
+      <About entry={entry} />
+      <Trouble entry={entry} text={refusal?.message ?? error} />
       <div class="buttons">
-        {entry.kind === 'callback' && (
-          <>
-            <button type="button" class="button" onClick={() => onCompose(draftOf(entry, state))}>
-              Send again…
-            </button>
-            <OpenSubscription id={entry.subscriptionId} onOpen={onOpen} />
-          </>
-        )}
-        {entry.hasSecrets && revealed === undefined && (
-          <button type="button" class="button" onClick={reveal}>
-            Reveal secrets
-          </button>
-        )}
-        {revealed !== undefined && (
-          <button type="button" class="button" onClick={hide}>
-            Hide secrets
-          </button>
-        )}
+        {subscriptionId !== undefined && <SubscriptionLink id={subscriptionId} isNew={made} />}
+        <CurlButton entry={entry} state={state} />
       </div>
-      <Problem text={problem} />
-      <h3>Headers</h3>
-      <Pairs pairs={shown.headers.map(({ name, value }: MaskedHeader) => [name, value])} />
-      <Body body={shown.body} whole={entry.bodyLength} headers={entry.headers} />
+      <Answer
+        answer={entry.answer}
+        title={`The emulator's answer${status === undefined ? '' : `: ${status}`}`}
+      />
+      <Message title="The request" headers={entry.headers} body={entry.body} cutFrom={entry.cutFrom} />
+    </>
+  )
+}
+
+function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
+  const { entry, state, onCompose } = props
+  const { subscriptionId, notificationId, username, status, error } = entry
+  const isActive = state.subscriptions.some((each) => each.subscriptionId === subscriptionId)
+  const siblings = state.entries.filter(
+    (each) => each.kind === 'callback' && each.notificationId === notificationId && each.id !== entry.id,
+  )
+  return (
+    <>
+      <Heading entry={entry}>{entry.type}</Heading>
+      <About entry={entry} />
+      <Trouble entry={entry} text={error} />
+      <div class="buttons">
+        {isActive && entry.cutFrom === undefined && (
+          <ActionButton
+            action="resend"
+            body={{ entryId: entry.id }}
+            done={(answer) => ('status' in answer ? `Answered ${answer.status}` : 'No answer')}
+            icon="again"
+            kind="primary"
+          >
+            Resend
+          </ActionButton>
+        )}
+        <CurlButton entry={entry} state={state} />
+        <button type="button" class="button" onClick={() => onCompose(draftOf(entry, state))}>
+          Change and send…
+        </button>
+        <SubscriptionLink id={subscriptionId} />
+      </div>
+      {!isActive && (
+        <p class="muted">Subscription #{subscriptionId} has ended: nothing is sent to it any more.</p>
+      )}
+      <Answer
+        answer={entry.answer}
+        title={`The receiver's answer${status === undefined ? '' : `: ${status}`}`}
+        none={entry.fault === undefined ? 'None that is whole.' : 'None: the planned fault took its place.'}
+      />
+      <Message
+        title={`The callback for ${username}`}
+        headers={entry.headers}
+        body={entry.body}
+        cutFrom={entry.cutFrom}
+      />
+      {siblings.length > 0 && (
+        <Section title="Other callbacks of this notification">
+          <EntryLinks entries={siblings} />
+        </Section>
+      )}
     </>
   )
 }
 
 const shownUsers = 50
+const shownEntries = 50
 
-function SubscriptionDetails(props: DetailsProps & { subscription: SubscriptionView }): JSX.Element {
-  const { subscription, onCompose, onFilter } = props
-  const { subscriptionId, usernames, notificationTypes, ended } = subscription
-  const { revealed, problem, reveal } = useReveal<RevealedSubscription>({ subscriptionId })
-  const { callbackUrl, parameters } = revealed ?? subscription
+function Subscription(props: DetailsProps & { subscription: SubscriptionView }): JSX.Element {
+  const { subscription, state, onCompose, onFilter } = props
+  const { subscriptionId, usernames, notificationTypes, parameters, consecutiveFailures } = subscription
+  const end = endOf(state.entries, subscriptionId)
+  const story = state.entries.filter((entry) => subscriptionOf(entry) === subscriptionId)
   const [username] = usernames
   const [category] = notificationTypes
-
   return (
     <>
-      <DetailsHeading>Subscription #{subscriptionId}</DetailsHeading>
-      {ended !== undefined && (
-        <p class="ended-reason">
-          Ended at {dateAndTime(ended.at)}: {reasonInWords(ended.reason)}.
+      <Heading>Subscription #{subscriptionId}</Heading>
+      <p class="muted">
+        {notificationTypes.join(', ')} of {nameList(usernames, shownUsers)}
+      </p>
+      <p class="mono wrap">{subscription.callbackUrl}</p>
+      {end === undefined ? (
+        <p class="with-pips">
+          <Pips failures={consecutiveFailures} /> {consecutiveFailures} of 3 failures in a row
         </p>
+      ) : (
+        <End end={end} entries={state.entries} />
       )}
-      <dl class="facts">
-        <dt>Callback URL</dt>
-        <dd class="mono">{callbackUrl}</dd>
-        <dt>Types</dt>
-        <dd>{notificationTypes.join(', ')}</dd>
-        <dt>Users</dt>
-        <dd>{nameList(usernames, shownUsers)}</dd>
-        {ended === undefined && (
-          <>
-            <dt>Failures</dt>
-            <dd class="with-pips">
-              <Pips failures={subscription.consecutiveFailures} /> {subscription.consecutiveFailures} of 3 in
-              a row
-            </dd>
-          </>
-        )}
-      </dl>
-      <div class="buttons">
-        {ended === undefined && (
+      {end === undefined && (
+        <div class="buttons">
           <button
             type="button"
             class="button primary"
@@ -219,69 +229,132 @@ function SubscriptionDetails(props: DetailsProps & { subscription: SubscriptionV
           >
             Send to it…
           </button>
-        )}
-        <button type="button" class="button" onClick={() => onFilter(`#${subscriptionId}`)}>
-          Its time line
-        </button>
-        {parameters.length > 0 && ended === undefined && revealed === undefined && (
-          <button type="button" class="button" onClick={reveal}>
-            Reveal secrets
-          </button>
-        )}
-      </div>
-      <Problem text={problem} />
-      <h3>Parameters, sent as headers of each callback</h3>
-      <Pairs pairs={parameters.map(({ name, value }) => [name, value])} />
-      {ended === undefined && (
-        <>
-          <h3>Try what would happen</h3>
-          <div class="buttons">
-            <ActionButton
-              action="fault"
-              body={{ operation: 'callback', fault: { status: 503 }, subscriptionId }}
-              done="Planned"
-              icon="bolt"
-            >
-              Fail its next callback
-            </ActionButton>
-            <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" isDangerous>
-              End it
-            </ActionButton>
-          </div>
-        </>
+          <ActionButton
+            action="fault"
+            body={{ operation: 'callback', fault: { status: 503 }, subscriptionId }}
+            done="Planned"
+            icon="bolt"
+          >
+            Fail its next callback
+          </ActionButton>
+          <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" kind="danger">
+            End it
+          </ActionButton>
+        </div>
       )}
+      <Section title="Its time line">
+        <EntryLinks entries={story.slice(0, shownEntries)} />
+        <button type="button" class="button small" onClick={() => onFilter(`#${subscriptionId}`)}>
+          Show only its entries
+        </button>
+      </Section>
+      <Section title="Parameters, sent as headers of each callback">
+        <Pairs pairs={parameters} />
+      </Section>
     </>
   )
 }
 
-function Body(props: { body: string; whole: number; headers: readonly MaskedHeader[] }): JSX.Element {
-  const { body, whole, headers } = props
-  const contentType = headers.find(({ name }) => name.toLowerCase() === 'content-type')?.value ?? ''
-  if (body === '') return <p class="muted">No body.</p>
+/** Takes the focus when something is opened by the keyboard. */
+function Heading(props: { children: ComponentChildren; entry?: RequestView | CallbackView }): JSX.Element {
+  const { children, entry } = props
+  return (
+    <div class="details-head">
+      <h2 id="details-heading" tabIndex={-1}>
+        {children}
+      </h2>
+      {entry !== undefined && <Outcome entry={entry} />}
+    </div>
+  )
+}
+
+function About({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+  const { method, target, at, durationMs } = entry
   return (
     <>
-      <div class="body-head">
-        <h3>Body</h3>
-        <CopyButton what="the body" text={body} />
-      </div>
-      {contentType.startsWith('application/x-www-form-urlencoded') ? (
-        <Pairs pairs={formFields(body)} />
-      ) : (
-        <pre class="body">
-          <JsonText text={prettyJson(body)} />
-        </pre>
-      )}
-      {whole > body.length && body.length >= 16_384 && (
-        <p class="muted">
-          The first {body.length.toLocaleString('en')} of {whole.toLocaleString('en')} characters: no more is
-          kept.
-        </p>
-      )}
+      <p class="mono wrap">
+        {method} {target}
+      </p>
+      <p class="muted">
+        {dateAndTime(at)}
+        {durationMs !== undefined && `, took ${durationInWords(durationMs)}`}
+      </p>
     </>
   )
 }
 
-function Pairs({ pairs }: { pairs: readonly (readonly [string, string])[] }): JSX.Element {
+/** What went wrong, or why the emulator said no, in one sentence. */
+function Trouble(props: {
+  entry: RequestView | CallbackView
+  text: string | undefined
+}): JSX.Element | undefined {
+  const { entry, text } = props
+  const injected = entry.fault === undefined ? '' : `A planned fault: ${entry.fault}. `
+  if (text === undefined && injected === '') return undefined
+  return (
+    <p class={`notice-box ${toneOf(entry)}`}>
+      {injected}
+      {text}
+    </p>
+  )
+}
+
+function Answer(props: { answer: AnswerView | undefined; title: string; none?: string }): JSX.Element {
+  const { answer, title, none = 'None.' } = props
+  return answer === undefined ? (
+    <Section title={title}>
+      <p class="muted">{none}</p>
+    </Section>
+  ) : (
+    <Message title={title} headers={answer.headers} body={answer.body} cutFrom={answer.cutFrom} />
+  )
+}
+
+/** Body and headers: the body says more. */
+function Message(props: {
+  title: string
+  headers: readonly Pair[]
+  body: string
+  cutFrom: number | undefined
+}): JSX.Element {
+  const { title, headers, body, cutFrom } = props
+  const [, contentType = ''] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
+  return (
+    <Section title={title} aside={body === '' ? undefined : <CopyButton what="the body" text={body} />}>
+      {body === '' && <p class="muted">No body.</p>}
+      {body !== '' &&
+        (contentType.startsWith('application/x-www-form-urlencoded') ? (
+          <Pairs pairs={formFields(body)} />
+        ) : (
+          <pre class="body">
+            <JsonText text={prettyJson(body)} />
+          </pre>
+        ))}
+      {cutFrom !== undefined && (
+        <p class="muted">Only the beginning is kept, of {count(cutFrom, 'character')}.</p>
+      )}
+      <Pairs pairs={headers} />
+    </Section>
+  )
+}
+
+function Section(props: {
+  title: string
+  aside?: JSX.Element | undefined
+  children: ComponentChildren
+}): JSX.Element {
+  return (
+    <section>
+      <div class="section-head">
+        <h3>{props.title}</h3>
+        {props.aside}
+      </div>
+      {props.children}
+    </section>
+  )
+}
+
+function Pairs({ pairs }: { pairs: readonly Pair[] }): JSX.Element {
   if (pairs.length === 0) return <p class="muted">None.</p>
   return (
     <dl class="pairs">
@@ -295,38 +368,45 @@ function Pairs({ pairs }: { pairs: readonly (readonly [string, string])[] }): JS
   )
 }
 
-/** Takes the focus when something is opened by the keyboard. */
-function DetailsHeading({ children }: { children: ComponentChildren }): JSX.Element {
+function SubscriptionLink({ id, isNew = false }: { id: number; isNew?: boolean }): JSX.Element {
   return (
-    <h2 id="details-heading" tabIndex={-1}>
-      {children}
-    </h2>
+    <a class="button" href={hrefOf({ view: 'subscription', id })}>
+      {isNew ? `Created subscription #${id}` : `Subscription #${id}`}
+    </a>
   )
 }
 
-function OpenSubscription({ id, onOpen }: { id: number; onOpen: DetailsProps['onOpen'] }): JSX.Element {
+/** What is copied has its secrets, also while the page masks them: it is there to be run. */
+function CurlButton({
+  entry,
+  state,
+}: {
+  entry: RequestView | CallbackView
+  state: FeedState
+}): JSX.Element | undefined {
+  const { service } = state
+  if (service === undefined || entry.cutFrom !== undefined) return undefined
   return (
-    <button type="button" class="button" onClick={() => onOpen({ kind: 'subscription', id })}>
-      Subscription #{id}
-    </button>
+    <CopyButton
+      what="as curl, with its secrets"
+      label="Copy as curl"
+      text={async () =>
+        curlOf(await post<RequestView | CallbackView>('reveal-entry', { entryId: entry.id }), service)
+      }
+    />
   )
 }
 
 /** The notification of a callback as a draft to send again, as far as the callback says what it was. */
-function draftOf(entry: CallbackView, { samples, subscriptions, ended }: DetailsProps['state']) {
-  const subscription = [subscriptions, ended]
-    .flat()
-    .find((one) => one.subscriptionId === entry.subscriptionId)
+function draftOf(entry: CallbackView, { samples, subscriptions, entries }: FeedState): Draft {
+  const { type, username, subscriptionId, body } = entry
+  const subscription =
+    subscriptions.find((each) => each.subscriptionId === subscriptionId) ??
+    endOf(entries, subscriptionId)?.subscription
   const category =
-    samples.find(({ type }) => type === entry.type)?.category ?? subscription?.notificationTypes[0]
-  const username = entry.username ?? subscription?.usernames[0]
-  const payload = payloadOf(entry.body)
-  return {
-    type: entry.type,
-    ...(category !== undefined && { category }),
-    ...(username !== undefined && { username }),
-    ...(payload !== undefined && { payload }),
-  }
+    samples.find((sample) => sample.type === type)?.category ?? subscription?.notificationTypes[0]
+  const payload = payloadOf(body)
+  return { type, username, ...(category && { category }), ...(payload && { payload }) }
 }
 
 function payloadOf(body: string): object | undefined {

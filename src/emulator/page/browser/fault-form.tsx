@@ -2,55 +2,60 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type FeedState, post, problemOf } from './connection.js'
-import { ActionButton, Field, Icon, Problem } from './controls.js'
-import { count } from './format.js'
+import { ActionButton, CloseButton, Field, Icon, Problem } from './controls.js'
 
-type Kind = 'status' | 'before' | 'after' | 'delay' | 'malformed'
+const operations = {
+  callback: 'Callbacks',
+  create: 'Create requests',
+  update: 'Update requests',
+  unsubscribe: 'Unsubscribe requests',
+  token: 'Token requests',
+}
 
-const operations = [
-  { value: 'callback', label: 'Callbacks' },
-  { value: 'create', label: 'Create requests' },
-  { value: 'update', label: 'Update requests' },
-  { value: 'unsubscribe', label: 'Unsubscribe requests' },
-  { value: 'token', label: 'Token requests' },
-] as const
+const kinds = {
+  status: 'get a status',
+  before: 'lose the connection before they take effect',
+  after: 'take effect and lose the answer',
+  delay: 'get the answer late',
+  malformed: 'get half a body',
+}
 
-type Operation = (typeof operations)[number]['value']
+const times = {
+  1: 'once',
+  2: '2 times',
+  3: '3 times: ends a subscription',
+  10: '10 times',
+  forever: 'until I lift it',
+}
 
-const kinds: readonly { readonly value: Kind; readonly label: string }[] = [
-  { value: 'status', label: 'are answered with a status' },
-  { value: 'before', label: 'lose the connection before they take effect' },
-  { value: 'after', label: 'take effect and lose the answer' },
-  { value: 'delay', label: 'are answered late' },
-  { value: 'malformed', label: 'are answered with half a body' },
-]
-
-export function FaultForm({ state }: { state: FeedState }): JSX.Element {
-  const [operation, setOperation] = useState<Operation>('callback')
-  const [kind, setKind] = useState<Kind>('status')
+export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () => void }): JSX.Element {
+  const [operation, setOperation] = useState('callback')
+  const [picked, setKind] = useState('status')
+  const [often, setOften] = useState('1')
   const [status, setStatus] = useState('503')
   const [delayMs, setDelayMs] = useState('2000')
-  const [times, setTimes] = useState('1')
   const [subscriptionId, setSubscriptionId] = useState('')
   const [problem, setProblem] = useState<string>()
+  const { malformed, ...others } = kinds
   // A callback's body and an answer 204 cannot be cut in half.
-  const possible = kinds.filter(
-    ({ value }) => value !== 'malformed' || !['callback', 'unsubscribe'].includes(operation),
-  )
+  const possible = ['callback', 'unsubscribe'].includes(operation) ? others : { ...others, malformed }
+  const kind = picked in possible ? picked : 'status'
 
   async function plan(event: Event): Promise<void> {
     event.preventDefault()
-    const fault = {
+    const faults: Readonly<Record<string, object>> = {
       status: { status: Number(status) },
       before: { reset: 'before-processing' },
       after: { reset: 'after-processing' },
       delay: { delayMs: Number(delayMs) },
       malformed: { malformedBody: true },
-    }[kind]
-    const ofOne = operation === 'callback' &&
-      subscriptionId !== '' && { subscriptionId: Number(subscriptionId) }
+    }
+    const ofOne = operation === 'callback' && subscriptionId !== ''
     try {
-      await post('fault', { operation, fault, times: Number(times), ...ofOne })
+      await post('fault', {
+        ...{ operation, fault: faults[kind], times: often === 'forever' ? null : Number(often) },
+        ...(ofOne && { subscriptionId: Number(subscriptionId) }),
+      })
       setProblem(undefined)
     } catch (error) {
       setProblem(problemOf(error))
@@ -59,73 +64,46 @@ export function FaultForm({ state }: { state: FeedState }): JSX.Element {
 
   return (
     <form class="form" onSubmit={plan} aria-label="Plan a fault">
-      <div class="field-row">
-        <Field htmlFor="fault-times" label="The next">
-          <NumberInput id="fault-times" min={1} value={times} onInput={setTimes} />
-        </Field>
-        <Field htmlFor="fault-operation" label="What">
-          <select
-            id="fault-operation"
-            value={operation}
-            onChange={({ currentTarget }) => {
-              const picked = operations.find(({ value }) => value === currentTarget.value)?.value ?? operation
-              setOperation(picked)
-              if (kind === 'malformed' && ['callback', 'unsubscribe'].includes(picked)) setKind('status')
-            }}
-          >
-            {operations.map(({ value, label }) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </Field>
-      </div>
-      <Field htmlFor="fault-kind" label="What happens">
-        <select
-          id="fault-kind"
-          value={kind}
-          onChange={({ currentTarget }) => {
-            setKind(kinds.find(({ value }) => value === currentTarget.value)?.value ?? kind)
-          }}
-        >
-          {possible.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <div class="field-row">
-        {kind === 'status' && (
-          <Field htmlFor="fault-status" label="Status">
-            <NumberInput
-              id="fault-status"
-              min={operation === 'callback' ? 300 : 200}
-              max={599}
-              value={status}
-              onInput={setStatus}
-            />
-          </Field>
-        )}
-        {kind === 'delay' && (
-          <Field htmlFor="fault-delay" label="Milliseconds">
-            <NumberInput id="fault-delay" min={0} value={delayMs} onInput={setDelayMs} />
-          </Field>
-        )}
-        {operation === 'callback' && (
-          <Field htmlFor="fault-subscription" label="Subscription">
-            <NumberInput
-              id="fault-subscription"
-              min={1}
-              isOptional
-              placeholder="any"
-              value={subscriptionId}
-              onInput={setSubscriptionId}
-            />
-          </Field>
-        )}
-      </div>
+      <CloseButton onClick={onLeave} />
+      <h2>Plan a fault</h2>
+      <Choice
+        id="fault-operation"
+        label="What fails"
+        value={operation}
+        options={operations}
+        onPick={setOperation}
+      />
+      {operation === 'callback' && (
+        <NumberField
+          id="fault-subscription"
+          label="Of subscription"
+          min={1}
+          placeholder="any"
+          value={subscriptionId}
+          onInput={setSubscriptionId}
+        />
+      )}
+      <Choice id="fault-kind" label="How they fail" value={kind} options={possible} onPick={setKind} />
+      {kind === 'status' && (
+        <NumberField
+          id="fault-status"
+          label="Status"
+          min={operation === 'callback' ? 300 : 200}
+          max={599}
+          value={status}
+          onInput={setStatus}
+        />
+      )}
+      {kind === 'delay' && (
+        <NumberField
+          id="fault-delay"
+          label="Milliseconds late"
+          min={0}
+          value={delayMs}
+          onInput={setDelayMs}
+        />
+      )}
+      <Choice id="fault-times" label="How often" value={often} options={times} onPick={setOften} />
       <div class="buttons">
         <button type="submit" class="button primary">
           <Icon name="bolt" />
@@ -134,59 +112,74 @@ export function FaultForm({ state }: { state: FeedState }): JSX.Element {
       </div>
       <Problem text={problem} />
       <h3>Planned</h3>
-      <PlannedFaults state={state} />
+      {state.faults.length === 0 && (
+        <p class="muted">None. Plan three failing callbacks of one subscription to see it end.</p>
+      )}
+      <ul class="planned">
+        {state.faults.map(({ id, sentence }) => (
+          <li key={id}>
+            {sentence}
+            <ActionButton action="lift-fault" body={{ id }} done="Lifted" kind="small">
+              Lift
+            </ActionButton>
+          </li>
+        ))}
+      </ul>
+      {state.faults.length > 1 && (
+        <div class="buttons">
+          <ActionButton action="clear-faults" body={{}} done="Lifted">
+            Lift all
+          </ActionButton>
+        </div>
+      )}
     </form>
   )
 }
 
-function PlannedFaults({ state: { faults } }: { state: FeedState }): JSX.Element {
-  if (faults.length === 0) {
-    return <p class="muted">None. Plan three failing callbacks of one subscription to see it end.</p>
-  }
+function Choice(props: {
+  id: string
+  label: string
+  value: string
+  options: Readonly<Record<string, string>>
+  onPick: (value: string) => void
+}): JSX.Element {
+  const { id, label, value, options, onPick } = props
   return (
-    <>
-      <ul class="planned">
-        {faults.map(({ operation, fault, remaining, subscriptionId }, index) => (
-          <li key={index}>
-            <Icon name="bolt" />
-            <span>
-              <strong>{operation}</strong>
-              {subscriptionId !== undefined && ` of #${subscriptionId}`}: {fault}
-            </span>
-            <span class="badge">{count(remaining, 'time')}</span>
-          </li>
+    <Field htmlFor={id} label={label}>
+      <select id={id} value={value} onChange={({ currentTarget }) => onPick(currentTarget.value)}>
+        {Object.entries(options).map(([key, text]) => (
+          <option key={key} value={key}>
+            {text}
+          </option>
         ))}
-      </ul>
-      <div class="buttons">
-        <ActionButton action="clear-faults" body={{}} done="Cleared">
-          Forget all of them
-        </ActionButton>
-      </div>
-    </>
+      </select>
+    </Field>
   )
 }
 
-function NumberInput(props: {
+/** Required, unless a placeholder says what is meant without a number. */
+function NumberField(props: {
   id: string
+  label: string
   value: string
   min: number
   max?: number
-  isOptional?: boolean
   placeholder?: string
   onInput: (value: string) => void
 }): JSX.Element {
-  const { id, value, min, max, isOptional, placeholder, onInput } = props
+  const { id, label, value, min, max, placeholder, onInput } = props
   return (
-    <input
-      id={id}
-      type="number"
-      inputMode="numeric"
-      min={min}
-      max={max}
-      required={isOptional !== true}
-      placeholder={placeholder}
-      value={value}
-      onInput={({ currentTarget }) => onInput(currentTarget.value)}
-    />
+    <Field htmlFor={id} label={label}>
+      <input
+        id={id}
+        type="number"
+        min={min}
+        max={max}
+        required={placeholder === undefined}
+        placeholder={placeholder}
+        value={value}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+    </Field>
   )
 }

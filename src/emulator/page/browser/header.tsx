@@ -1,34 +1,37 @@
 /** The top of the page: which emulator this is, whether the page is connected, and what concerns all of it. */
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import { ConnectGuide } from './connect-guide.js'
-import type { ConnectionState, FeedState } from './connection.js'
+import type { ConnectionState, Feed, FeedState } from './connection.js'
 import { ActionButton, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
+import { goTo, type Place } from './place.js'
 
-const connections: Readonly<Record<ConnectionState, { word: string; sentence: string }>> = {
-  connecting: { word: 'Connecting', sentence: '' },
-  live: { word: 'Live', sentence: '' },
-  lost: {
-    word: 'Not connected',
-    sentence:
-      'The emulator does not answer. This page shows what it knew last, and goes on when the connection is back. ' +
-      'If you restarted the emulator, open the new address that it printed.',
-  },
-  ended: {
-    word: 'Ended',
-    sentence:
-      'This emulator has ended. This page shows what it knew last. ' +
-      'After a restart the page has a new address, often on another port: open the address that the emulator printed.',
-  },
+const words: Readonly<Record<ConnectionState, string>> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Not connected',
+  ended: 'Ended',
 }
 
-export function Header({ state }: { state: FeedState }): JSX.Element {
+const notices: Readonly<Partial<Record<ConnectionState, string>>> = {
+  lost:
+    'The emulator does not answer. This page shows what it knew last, and goes on when the connection is back. ' +
+    'If you restarted the emulator, open the new address that it printed.',
+  ended:
+    'This emulator has ended. This page shows what it knew last. ' +
+    'After a restart the page has a new address, often on another port: open the address that the emulator printed.',
+}
+
+export function Header({ state, feed, place }: { state: FeedState; feed: Feed; place: Place }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
-  const { service, connection } = state
-  const { word, sentence } = connections[connection]
+  const { service, connection, secretsShown } = state
+  const notice = notices[connection]
   return (
     <header>
+      <button type="button" class="skip" onClick={() => goTo({ view: 'time-line' }, 'time-line-filter')}>
+        Skip to the time line
+      </button>
       <div class="bar">
         <h1>
           <span class="logo">
@@ -36,28 +39,52 @@ export function Header({ state }: { state: FeedState }): JSX.Element {
           </span>
           Notification emulator
         </h1>
+        <span class={`connection ${connection}`} role="status">
+          {words[connection]}
+        </span>
         {service !== undefined && (
           <span class="address">
             <code>{shortUrl(service.baseUrl)}</code>
             <CopyButton what="the base address" text={service.baseUrl} />
           </span>
         )}
-        <span class={`connection ${connection}`} role="status">
-          {word}
-        </span>
         <span class="bar-buttons">
-          <ActionButton action="revoke-tokens" body={{}} done="Tokens revoked" icon="key">
+          <button
+            type="button"
+            class="button quiet"
+            aria-pressed={secretsShown}
+            title="For this tab, until it is closed"
+            onClick={() => feed.showSecrets(!secretsShown)}
+          >
+            <Icon name="eye" />
+            Show secrets
+          </button>
+          <ActionButton action="revoke-tokens" body={{}} done="Tokens revoked" icon="key" kind="quiet">
             Revoke tokens
           </ActionButton>
-          <button type="button" class="button" onClick={() => dialog.current?.showModal()}>
+          <button type="button" class="button quiet" onClick={() => dialog.current?.showModal()}>
             <Icon name="plug" />
-            Connect a client
+            Connect
           </button>
         </span>
+        <nav aria-label="Parts of the page">
+          <Tab view="time-line" place={place}>
+            Time line
+          </Tab>
+          <Tab view="subscriptions" place={place}>
+            Subscriptions <Badge number={state.subscriptions.length} />
+          </Tab>
+          <Tab view="send" place={place}>
+            Send
+          </Tab>
+          <Tab view="faults" place={place}>
+            Faults <Badge number={state.faults.length} />
+          </Tab>
+        </nav>
       </div>
-      {sentence !== '' && (
+      {notice !== undefined && (
         <p class="notice" role="alert">
-          {sentence}
+          {notice}
         </p>
       )}
       <dialog ref={dialog} aria-labelledby="connect-heading">
@@ -71,4 +98,21 @@ export function Header({ state }: { state: FeedState }): JSX.Element {
       </dialog>
     </header>
   )
+}
+
+function Tab(props: {
+  view: 'time-line' | 'subscriptions' | 'send' | 'faults'
+  place: Place
+  children: ComponentChildren
+}): JSX.Element {
+  const { view, place, children } = props
+  return (
+    <a class={`tab ${view}`} href={`#${view}`} aria-current={place.view === view ? 'page' : undefined}>
+      {children}
+    </a>
+  )
+}
+
+function Badge({ number }: { number: number }): JSX.Element | undefined {
+  return number === 0 ? undefined : <span class="badge">{number.toLocaleString('en')}</span>
 }

@@ -1,11 +1,10 @@
 /** Finds entries and subscriptions by what is typed into a filter. */
-import type { EntryView, SubscriptionView } from '../protocol.js'
-import { isFailure, reasonInWords } from './format.js'
-
-export type EntryKind = 'all' | 'request' | 'callback' | 'failure'
+import { endReasons } from '../../words.js'
+import type { EntryView, SubscriptionView } from '../views.js'
+import { isFailure, subscriptionOf } from './format.js'
 
 export interface EntryFilter {
-  readonly kind: EntryKind
+  readonly kind: 'all' | 'request' | 'callback' | 'failure'
   readonly text: string
 }
 
@@ -21,10 +20,10 @@ export function filterEntries(
   })
 }
 
-export function filterSubscriptions(
-  subscriptions: readonly SubscriptionView[],
+export function filterSubscriptions<Item extends SubscriptionView>(
+  subscriptions: readonly Item[],
   text: string,
-): readonly SubscriptionView[] {
+): readonly Item[] {
   const matches = matcher(text)
   if (matches === undefined) return subscriptions
   return subscriptions.filter((subscription) => matches(textOfSubscription(subscription)))
@@ -39,44 +38,29 @@ function matcher(text: string): ((haystack: string) => boolean) | undefined {
 }
 
 const entryTexts = new WeakMap<EntryView, string>()
-const subscriptionTexts = new WeakMap<SubscriptionView, string>()
 
 function textOfEntry(entry: EntryView): string {
-  return remember(entryTexts, entry, () => {
-    if (entry.kind === 'note') {
-      return entry.note === 'ended'
-        ? `ended subscription #${entry.subscriptionId} ${reasonInWords(entry.reason)}`
-        : 'access tokens revoked'
-    }
-    const { status, error, fault, body } = entry
-    const common = [status, error, fault, decoded(body)]
-    return entry.kind === 'request'
-      ? [entry.operation, entry.method, decoded(entry.path), pathId(entry.path), ...common].join(' ')
-      : [`#${entry.subscriptionId}`, entry.type, entry.username, entry.callbackUrl, ...common].join(' ')
-  })
-}
-
-function textOfSubscription(subscription: SubscriptionView): string {
-  return remember(subscriptionTexts, subscription, () => {
-    const { subscriptionId, usernames, notificationTypes, callbackUrl, ended } = subscription
-    const reason = ended === undefined ? '' : reasonInWords(ended.reason)
-    return [`#${subscriptionId}`, ...usernames, ...notificationTypes, callbackUrl, reason].join(' ')
-  })
-}
-
-function remember<Key extends object>(texts: WeakMap<Key, string>, key: Key, make: () => string): string {
-  let text = texts.get(key)
-  if (text === undefined) {
-    // The space at the end lets `#3 ` be found there, too.
-    text = `${make().toLowerCase()} `
-    texts.set(key, text)
-  }
+  const text = entryTexts.get(entry) ?? `${wordsOf(entry).join(' ').toLowerCase()} `
+  entryTexts.set(entry, text)
   return text
 }
 
-function pathId(path: string): string {
-  const [, id] = /^\/api\/subscriptions\/(\d+)$/.exec(path) ?? []
-  return id === undefined ? '' : `#${id}`
+/** The space after an ID lets `#3 ` be found. */
+function wordsOf(entry: EntryView): unknown[] {
+  if (entry.kind === 'tokens-revoked') return ['access tokens revoked']
+  const id = subscriptionOf(entry)
+  const about = id === undefined ? '' : `#${id} `
+  if (entry.kind === 'ended') return ['ended subscription', about, endReasons[entry.reason]]
+  const { status, error, fault, body, target, answer } = entry
+  const common = [about, status, error, fault, decoded(target), decoded(body), answer?.body]
+  return entry.kind === 'request'
+    ? [entry.operation, entry.method, ...common]
+    : [entry.type, entry.username, entry.notificationId, ...common]
+}
+
+function textOfSubscription(subscription: SubscriptionView): string {
+  const { subscriptionId, usernames, notificationTypes, callbackUrl } = subscription
+  return [`#${subscriptionId}`, ...usernames, ...notificationTypes, callbackUrl, ''].join(' ').toLowerCase()
 }
 
 /** A form's text is searched as it was meant, not as it was encoded. */

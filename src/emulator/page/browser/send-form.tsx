@@ -1,16 +1,17 @@
-/** Sends a notification, beginning with a sample. */
+/** Sends a notification, beginning with a sample; says beforehand which subscriptions get it. */
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { NotifyAnswer, SampleView, SubscriptionView } from '../protocol.js'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { SampleView, SubscriptionView } from '../views.js'
 import { type FeedState, post, problemOf } from './connection.js'
-import { Field, Icon } from './controls.js'
+import { CloseButton, Field, Icon, Problem } from './controls.js'
+import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
+import { hrefOf } from './place.js'
 
 type Category = SampleView['category']
 
-/** What the form is filled with from elsewhere on the page; each has its own revision. */
+/** What the form is filled with from elsewhere on the page. */
 export interface Draft {
-  readonly revision: number
   readonly type?: string
   readonly category?: Category
   readonly username?: string
@@ -19,109 +20,103 @@ export interface Draft {
 
 const categories: readonly Category[] = ['behavioral', 'call-score', 'conversation-ai']
 const firstType = 'lowEnergyAgentOpened'
-const otherType = 'another type'
 const suggestedUsers = 200
 
-type Outcome = { answer: NotifyAnswer; about: string } | { error: string }
+/** A notification that was sent: its callbacks are in the time line. */
+type Outcome = { readonly sentId: string } | { readonly problem: string }
 
-export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): JSX.Element {
+export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () => void }): JSX.Element {
+  const { state, draft, onLeave } = props
   const { samples, subscriptions } = state
-  const [type, setType] = useState(firstType)
-  const [isOther, setIsOther] = useState(false)
-  const [category, setCategory] = useState<Category>('behavioral')
-  const [username, setUsername] = useState('alice')
-  const [payload, setPayload] = useState('')
-  const [isEdited, setIsEdited] = useState(false)
+  const [filled, setFilled] = useState<Draft>({})
+  const [payloadText, setPayloadText] = useState<string>()
   const [outcome, setOutcome] = useState<Outcome>()
   const [isSending, setIsSending] = useState(false)
+
+  useEffect(() => {
+    setFilled(draft)
+    setPayloadText(draft.payload && JSON.stringify(draft.payload, undefined, 2))
+    setOutcome(undefined)
+  }, [draft])
+
+  // The oldest subscription is the one to send to, until something was typed.
+  const oldest = subscriptions.at(-1)
+  const username = filled.username ?? oldest?.usernames[0] ?? 'alice'
+  const type = filled.type ?? typeFor(samples, filled.category ?? oldest?.notificationTypes[0])
+  const sample = samples.find((known) => known.type === type)
+  const category = sample?.category ?? filled.category ?? 'behavioral'
+  const isOther = sample === undefined && samples.length > 0
+  const sampleText = textOf(sample, username)
+  const shownPayload = payloadText ?? sampleText
+  const matching = subscriptions.filter(
+    ({ notificationTypes, usernames }) =>
+      notificationTypes.includes(category) && usernames.includes(username),
+  )
   const users = useMemo(
     () => [
       ...new Set(subscriptions.slice(0, suggestedUsers).flatMap(({ usernames }) => usernames.slice(0, 20))),
     ],
     [subscriptions],
   )
-  const isUntouched = useRef(true)
-  const sampleText = sampleFor(samples, type, username)
-  const payloadText = isEdited ? payload : sampleText
 
-  const [newest] = subscriptions
-  useEffect(() => {
-    // The first subscription that the page sees is the one to send to, unless the form is in use.
-    if (newest !== undefined && isUntouched.current) fill(draftFor(newest))
-  }, [newest === undefined])
-
-  useEffect(() => {
-    if (draft.revision > 0) fill(draft)
-  }, [draft])
-
-  function fill(from: Omit<Draft, 'revision'>): void {
-    isUntouched.current = false
-    const sample = samples.find((known) =>
-      from.type === undefined ? known.category === from.category : known.type === from.type,
-    )
-    const filledType = from.type ?? (from.category === 'behavioral' ? firstType : sample?.type)
-    if (filledType !== undefined) setType(filledType)
-    setIsOther(from.type !== undefined && sample === undefined)
-    if (from.category !== undefined) setCategory(from.category)
-    if (from.username !== undefined) setUsername(from.username)
-    setIsEdited(from.payload !== undefined)
-    if (from.payload !== undefined) setPayload(JSON.stringify(from.payload, undefined, 2))
-    setOutcome(undefined)
-  }
-
-  function pickType(picked: string): void {
-    setIsOther(picked === otherType)
-    setIsEdited(false)
-    setType(picked === otherType ? '' : picked)
-    setCategory(samples.find((sample) => sample.type === picked)?.category ?? category)
+  function fill(change: Draft): void {
+    setFilled({ ...filled, ...change })
   }
 
   async function send(event: Event): Promise<void> {
     event.preventDefault()
-    let parsed: unknown
-    try {
-      parsed = JSON.parse(payloadText)
-    } catch (error) {
-      setOutcome({ error: `The payload is not JSON: ${problemOf(error)}` })
-      return
-    }
     setIsSending(true)
+    const id = crypto.randomUUID()
     try {
-      const answer = await post<NotifyAnswer>('notify', { type, category, username, payload: parsed })
-      setOutcome({ answer, about: `${category} of ${username}` })
+      const payload: unknown = parsed(shownPayload)
+      setOutcome({ sentId: id })
+      await post('notify', { id, type, category, username, payload })
     } catch (error) {
-      setOutcome({ error: problemOf(error) })
+      setOutcome({ problem: problemOf(error) })
     }
     setIsSending(false)
   }
 
   return (
-    <form
-      class="form"
-      aria-label="Send a notification"
-      onSubmit={send}
-      onInput={() => {
-        isUntouched.current = false
-      }}
-    >
+    <form class="form" aria-label="Send a notification" onSubmit={send}>
+      <CloseButton onClick={onLeave} />
+      <h2>Send a notification</h2>
+      <Field htmlFor="send-user" label="User">
+        <input
+          id="send-user"
+          list="send-users"
+          required
+          autocomplete="off"
+          value={username}
+          onInput={({ currentTarget }) => fill({ username: currentTarget.value })}
+        />
+        <datalist id="send-users">
+          {users.map((user) => (
+            <option key={user} value={user} />
+          ))}
+        </datalist>
+      </Field>
       <Field htmlFor="send-type" label="Type">
         <select
           id="send-type"
-          value={isOther ? otherType : type}
-          onChange={({ currentTarget }) => pickType(currentTarget.value)}
+          value={isOther ? '' : type}
+          onChange={({ currentTarget }) => {
+            fill({ type: currentTarget.value, category })
+            setPayloadText(undefined)
+          }}
         >
           {categories.map((group) => (
             <optgroup key={group} label={group}>
               {samples
-                .filter((sample) => sample.category === group)
-                .map((sample) => (
-                  <option key={sample.type} value={sample.type}>
-                    {sample.type}
+                .filter((known) => known.category === group)
+                .map((known) => (
+                  <option key={known.type} value={known.type}>
+                    {known.type}
                   </option>
                 ))}
             </optgroup>
           ))}
-          <option value={otherType}>Another type…</option>
+          <option value="">Another type…</option>
         </select>
       </Field>
       {isOther && (
@@ -132,7 +127,7 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
               required
               autocomplete="off"
               value={type}
-              onInput={({ currentTarget }) => setType(currentTarget.value)}
+              onInput={({ currentTarget }) => fill({ type: currentTarget.value })}
             />
           </Field>
           <Field htmlFor="send-category" label="Counts as">
@@ -141,7 +136,7 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
               value={category}
               onChange={({ currentTarget }) => {
                 const picked = categories.find((known) => known === currentTarget.value)
-                if (picked !== undefined) setCategory(picked)
+                if (picked !== undefined) fill({ category: picked })
               }}
             >
               {categories.map((known) => (
@@ -151,120 +146,100 @@ export function SendForm({ state, draft }: { state: FeedState; draft: Draft }): 
           </Field>
         </>
       )}
-      <Field htmlFor="send-user" label="User">
-        <input
-          id="send-user"
-          list="send-users"
-          required
-          autocomplete="off"
-          value={username}
-          onInput={({ currentTarget }) => setUsername(currentTarget.value)}
-        />
-        <datalist id="send-users">
-          {users.map((user) => (
-            <option key={user} value={user} />
-          ))}
-        </datalist>
-      </Field>
       <Field
         htmlFor="send-payload"
         label="Payload"
-        {...(sampleText === '{}' && {
-          hint: 'The payload of this type is not documented: any object will do.',
-        })}
+        {...(sampleText === '{}' && { hint: 'Not documented for this type: any object will do.' })}
       >
         <textarea
           id="send-payload"
-          class="mono"
-          rows={Math.min(14, Math.max(4, payloadText.split('\n').length))}
+          rows={Math.min(14, Math.max(4, shownPayload.split('\n').length))}
           spellcheck={false}
-          value={payloadText}
-          onInput={({ currentTarget }) => {
-            setPayload(currentTarget.value)
-            setIsEdited(true)
-          }}
+          value={shownPayload}
+          onInput={({ currentTarget }) => setPayloadText(currentTarget.value)}
         />
       </Field>
+      <Recipients matching={matching} about={`${category} of ${username}`} subscriptions={subscriptions} />
       <div class="buttons">
         <button type="submit" class="button primary" disabled={isSending}>
           <Icon name="send" />
-          {isSending ? 'Sending…' : 'Send'}
+          Send
         </button>
-        {isEdited && (
-          <button type="button" class="button quiet" onClick={() => setIsEdited(false)}>
+        {payloadText !== undefined && (
+          <button type="button" class="button quiet" onClick={() => setPayloadText(undefined)}>
             Back to the sample
           </button>
         )}
       </div>
-      <div role="status" class="send-outcome">
-        {outcome !== undefined && <SendOutcome outcome={outcome} />}
-      </div>
+      <div role="status">{outcome !== undefined && <Sent outcome={outcome} state={state} />}</div>
     </form>
   )
 }
 
-function SendOutcome({ outcome }: { outcome: Outcome }): JSX.Element {
-  if ('error' in outcome) return <p class="error">{outcome.error}</p>
-  const { results } = outcome.answer
-  if (results.length === 0) {
-    return <NothingSent answer={outcome.answer} about={outcome.about} />
+/** Which subscriptions get the notification. */
+function Recipients(props: {
+  matching: readonly SubscriptionView[]
+  about: string
+  subscriptions: readonly SubscriptionView[]
+}): JSX.Element {
+  const { matching, about, subscriptions } = props
+  if (matching.length > 0) {
+    return (
+      <p class="recipients">
+        {count(matching.length, 'subscription gets', 'subscriptions get')} {about}:{' '}
+        {matching.slice(0, 10).map(({ subscriptionId: id }) => (
+          <a key={id} href={hrefOf({ view: 'subscription', id })}>
+            #{id}{' '}
+          </a>
+        ))}
+        {matching.length > 10 && '…'}
+      </p>
+    )
   }
   return (
-    <>
-      <p>{count(results.length, 'callback')}:</p>
-      <ul class="results">
-        {results.slice(0, 20).map(({ subscriptionId, status, error, subscriptionEnded }) => (
-          <li key={subscriptionId}>
-            <span class="id">#{subscriptionId}</span>
-            <span class={error === undefined ? 'status good' : 'status bad'}>{status ?? 'no answer'}</span>
-            <span class="muted">
-              {error}
-              {subscriptionEnded && ' The subscription has ended.'}
-            </span>
-          </li>
-        ))}
-      </ul>
-      {results.length > 20 && <p class="muted">The time line has the others.</p>}
-    </>
+    <div class="recipients warning">
+      <p>No active subscription is for {about}.</p>
+      {subscriptions.slice(0, 3).map(({ subscriptionId, usernames, notificationTypes }) => (
+        <p key={subscriptionId} class="muted">
+          #{subscriptionId} is for {notificationTypes.join(', ')} of {nameList(usernames)}.
+        </p>
+      ))}
+    </div>
   )
 }
 
-function NothingSent({ answer, about }: { answer: NotifyAnswer; about: string }): JSX.Element {
-  const { subscribed = [], subscribedCount = 0 } = answer
+function Sent({ outcome, state }: { outcome: Outcome; state: FeedState }): JSX.Element {
+  if ('problem' in outcome) return <Problem text={outcome.problem} />
+  const callbacks = state.entries.filter(
+    (entry) => entry.kind === 'callback' && entry.notificationId === outcome.sentId,
+  )
+  if (callbacks.length === 0) return <p class="muted">Nothing was sent.</p>
   return (
     <>
-      <p class="warning">Nothing was sent: no active subscription is for {about}.</p>
-      {subscribed.length > 0 && (
-        <>
-          <p class="muted">Subscribed are:</p>
-          <ul class="results">
-            {subscribed.map(({ subscriptionId, notificationTypes, usernames }) => (
-              <li key={subscriptionId}>
-                <span class="id">#{subscriptionId}</span>
-                <span>
-                  {nameList(usernames)}: {notificationTypes.join(', ')}
-                </span>
-              </li>
-            ))}
-          </ul>
-          {subscribedCount > subscribed.length && (
-            <p class="muted">and {(subscribedCount - subscribed.length).toLocaleString('en')} more</p>
-          )}
-        </>
-      )}
+      <p>Sent {count(callbacks.length, 'callback')}:</p>
+      <EntryLinks entries={callbacks.slice(0, 20)} />
+      {callbacks.length > 20 && <p class="muted">The time line has the others.</p>}
     </>
   )
 }
 
-function draftFor({ usernames, notificationTypes }: SubscriptionView): Omit<Draft, 'revision'> {
-  const [username] = usernames
-  const [category] = notificationTypes
-  return { ...(username !== undefined && { username }), ...(category !== undefined && { category }) }
+function parsed(payload: string): unknown {
+  try {
+    return JSON.parse(payload)
+  } catch (error) {
+    throw new Error(`The payload is not JSON: ${problemOf(error)}`)
+  }
+}
+
+/** The type that the form begins with for a category. */
+function typeFor(samples: readonly SampleView[], category: Category | undefined): string {
+  if (category === undefined || category === 'behavioral') return firstType
+  return samples.find((sample) => sample.category === category)?.type ?? firstType
 }
 
 /** The documented payload, about the user of the form. */
-function sampleFor(samples: readonly SampleView[], type: string, username: string): string {
-  const payload = samples.find((sample) => sample.type === type)?.payload ?? {}
+function textOf(sample: SampleView | undefined, username: string): string {
+  const payload = sample?.payload ?? {}
   const about = 'username' in payload && username !== '' ? { ...payload, username } : payload
   return JSON.stringify(about, undefined, 2)
 }

@@ -1,35 +1,41 @@
 /** The subscriptions: active ones with their failures in a row, ended ones with the reason. */
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { SubscriptionView } from '../protocol.js'
+import { clock, endReasons } from '../../words.js'
+import type { NoteView, SubscriptionView } from '../views.js'
 import type { FeedState } from './connection.js'
 import { FilterField, Segmented } from './controls.js'
-import { clock, count, nameList, reasonInWords, shortUrl } from './format.js'
-import { Pips } from './marks.js'
+import { Pips } from './entry.js'
+import { count, nameList, shortUrl } from './format.js'
+import { List, Row } from './list.js'
+import type { Place } from './place.js'
 import { filterSubscriptions } from './search.js'
-import { VirtualList } from './virtual-list.js'
-
-const rowHeight = 60
 
 type Shown = 'active' | 'failing' | 'ended'
 
-export interface SubscriptionsProps {
-  readonly state: FeedState
-  readonly selectedId: number | undefined
-  readonly onMove: (id: number) => void
-  readonly onOpen: (id: number, by: 'pointer' | 'keyboard') => void
-}
+/** What ended has its end with it. */
+type Listed = SubscriptionView & { readonly end?: Extract<NoteView, { kind: 'ended' }> }
 
-export function Subscriptions({ state, selectedId, onMove, onOpen }: SubscriptionsProps): JSX.Element {
+/** The filter finds the others. */
+const shownRows = 1_000
+
+export function Subscriptions({ state, place }: { state: FeedState; place: Place }): JSX.Element {
   const [shown, setShown] = useState<Shown>('active')
   const [text, setText] = useState('')
-  const { subscriptions, ended, endedCount } = state
-  const failing = useMemo(
-    () => subscriptions.filter(({ consecutiveFailures }) => consecutiveFailures > 0),
-    [subscriptions],
+  const { subscriptions, entries } = state
+  const lists: Readonly<Record<Shown, readonly Listed[]>> = useMemo(
+    () => ({
+      active: subscriptions,
+      failing: subscriptions.filter(({ consecutiveFailures }) => consecutiveFailures > 0),
+      ended: entries.flatMap((end) => (end.kind === 'ended' ? [{ ...end.subscription, end }] : [])),
+    }),
+    [subscriptions, entries],
   )
-  const all = { active: subscriptions, failing, ended }[shown]
+  const all = lists[shown]
   const items = useMemo(() => filterSubscriptions(all, text), [all, text])
+  const selectedId = place.view === 'subscription' ? place.id : undefined
+  const tabStop = items.find(({ subscriptionId }) => subscriptionId === selectedId) ?? items[0]
+  const label = (name: string, kind: Shown) => `${name} ${lists[kind].length.toLocaleString('en')}`
   return (
     <>
       <div class="pane-head">
@@ -40,15 +46,15 @@ export function Subscriptions({ state, selectedId, onMove, onOpen }: Subscriptio
           value={shown}
           onChange={setShown}
           options={[
-            { value: 'active', label: `Active ${subscriptions.length.toLocaleString('en')}` },
-            { value: 'failing', label: `Failing ${failing.length.toLocaleString('en')}` },
-            { value: 'ended', label: `Ended ${endedCount.toLocaleString('en')}` },
+            { value: 'active', label: label('Active', 'active') },
+            { value: 'failing', label: label('Failing', 'failing') },
+            { value: 'ended', label: label('Ended', 'ended') },
           ]}
         />
         {(all.length > 0 || text !== '') && (
           <FilterField
             id="subscriptions-filter"
-            label="Filter by user, type, URL, #id"
+            label="User, type, URL, #id"
             value={text}
             onChange={setText}
           />
@@ -57,44 +63,54 @@ export function Subscriptions({ state, selectedId, onMove, onOpen }: Subscriptio
       {items.length === 0 ? (
         <Nothing state={state} shown={shown} text={text} hasAny={all.length > 0} />
       ) : (
-        <VirtualList
+        <List
+          key={`${shown} ${text}`}
           id="subscriptions-list"
           label={`Subscriptions, ${shown}`}
-          items={items}
-          rowHeight={rowHeight}
-          keyOf={({ subscriptionId }) => subscriptionId}
-          selectedKey={selectedId}
-          onMove={({ subscriptionId }) => onMove(subscriptionId)}
-          onOpen={({ subscriptionId }, by) => onOpen(subscriptionId, by)}
-          renderRow={(subscription) => <Row subscription={subscription} />}
-          classOf={({ ended, consecutiveFailures }) =>
-            ended === undefined && consecutiveFailures > 0 ? 'subscription failing' : 'subscription'
+          isFollowed={selectedId !== undefined}
+          footer={
+            items.length > shownRows ? (
+              <p class="forgotten">
+                {count(items.length - shownRows, 'more', 'more')}: the filter finds them.
+              </p>
+            ) : undefined
           }
-          footer={<Forgotten shown={shown} number={endedCount - ended.length} />}
-          resetKey={`${shown} ${text}`}
-        />
+        >
+          {items.slice(0, shownRows).map((item) => (
+            <li key={item.subscriptionId}>
+              <Row
+                place={{ view: 'subscription', id: item.subscriptionId }}
+                isSelected={item.subscriptionId === selectedId}
+                isTabStop={item === tabStop}
+                class="subscription"
+                item={item.end ?? item}
+                render={() => <Line subscription={item} />}
+              />
+            </li>
+          ))}
+        </List>
       )}
     </>
   )
 }
 
-function Row({ subscription }: { subscription: SubscriptionView }): JSX.Element {
-  const { subscriptionId, usernames, notificationTypes, callbackUrl, ended } = subscription
+function Line({ subscription }: { subscription: Listed }): JSX.Element {
+  const { subscriptionId, usernames, notificationTypes, callbackUrl, end } = subscription
   return (
     <>
       <span class="row-line">
-        <span class="row-title">{nameList(usernames)}</span>
+        <span class="row-title ellipsis">{nameList(usernames)}</span>
         <span class="id">#{subscriptionId}</span>
-        {ended === undefined && <Pips failures={subscription.consecutiveFailures} />}
+        {end === undefined && <Pips failures={subscription.consecutiveFailures} />}
       </span>
       <span class="row-line muted">
-        {ended === undefined ? (
+        {end === undefined ? (
           <span class="ellipsis">
             {notificationTypes.join(', ')} → {shortUrl(callbackUrl)}
           </span>
         ) : (
           <span class="ellipsis">
-            <span class="mono">{clock(ended.at)}</span> {reasonInWords(ended.reason)}
+            {clock(end.at).slice(0, 8)} {endReasons[end.reason]}
           </span>
         )}
       </span>
@@ -112,9 +128,4 @@ function Nothing(props: { state: FeedState; shown: Shown; text: string; hasAny: 
     ended: 'No subscription has ended. Ended subscriptions are listed here, with the reason.',
   }
   return <p class="empty">{sentences[shown]}</p>
-}
-
-function Forgotten({ shown, number }: { shown: Shown; number: number }): JSX.Element | undefined {
-  if (shown !== 'ended' || number <= 0) return undefined
-  return <p class="forgotten">{count(number, 'earlier one')} forgotten: the last 1,000 are kept.</p>
 }

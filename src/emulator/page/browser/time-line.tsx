@@ -1,79 +1,53 @@
-/** What happened, the newest first: requests that came in, callbacks that went out. */
+/** What happened, the newest first: requests that came in, callbacks that went out, those of one notification together. */
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { CallbackView, EntryView, NoteView, RequestView } from '../protocol.js'
+import { clock, endReasons, toneOf } from '../../words.js'
+import type { CallbackView, EntryView, NoteView, RequestView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { FeedState } from './connection.js'
 import { FilterField, Icon, Segmented } from './controls.js'
-import { clock, count, formFields, isFailure, nameList, reasonInWords, shortUrl } from './format.js'
-import { FaultMark, Outcome } from './marks.js'
+import { FaultMark, Outcome, titleOf } from './entry.js'
+import { count, formFields, isFailure, nameList, shortUrl } from './format.js'
+import { List, Row } from './list.js'
+import type { Place } from './place.js'
 import { type EntryFilter, filterEntries } from './search.js'
-import { VirtualList } from './virtual-list.js'
 
-/** The entries that the time line shows, unless its filter leaves them out. */
-export interface ShownEntries {
-  readonly entries: readonly EntryView[]
-  /** How many were cleared and are still kept. */
-  readonly clearedCount: number
-  readonly isPaused: boolean
-  /** How many arrived during the pause. */
-  readonly arrivedCount: number
-  /** An entry that is kept, whether it is shown or not. */
-  readonly find: (id: number) => EntryView | undefined
-  /** Hides everything that is known now. */
-  readonly clear: () => void
-  readonly showCleared: () => void
-  readonly togglePause: () => void
-}
+/** The filter finds the others. */
+const shownEntries = 1_000
 
 /** The address of the page has a part that is new at each start of an emulator. */
 const clearedKey = `cleared ${location.pathname}`
 
-/** Lets a reader clear and pause the time line. What was cleared stays cleared after a reload. */
-export function useTimeLine(known: readonly EntryView[]): ShownEntries {
+export interface TimeLineProps {
+  readonly state: FeedState
+  readonly place: Place
+  readonly filter: EntryFilter
+  readonly onFilter: (filter: EntryFilter) => void
+  readonly onCompose: () => void
+}
+
+export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLineProps): JSX.Element {
+  const known = state.entries
   const [clearedUpTo, setClearedUpTo] = useState(() => Number(sessionStorage.getItem(clearedKey)))
   const [paused, setPaused] = useState<readonly EntryView[]>()
-  const frozen = paused ?? known
-  const entries = useMemo(
-    () => (clearedUpTo === 0 ? frozen : frozen.filter(({ id }) => id > clearedUpTo)),
-    [frozen, clearedUpTo],
-  )
+  const kept = paused ?? known
+  const entries = useMemo(() => kept.filter(({ id }) => id > clearedUpTo), [kept, clearedUpTo])
+  const items = useMemo(() => filterEntries(entries, filter), [entries, filter])
   const newest = known[0]?.id ?? 0
+  const clearedCount = kept.length - entries.length
 
+  /** What was cleared stays cleared after a reload. */
   function clearUpTo(id: number): void {
     sessionStorage.setItem(clearedKey, String(id))
     setClearedUpTo(id)
   }
 
-  return {
-    entries,
-    clearedCount: frozen.length - entries.length,
-    isPaused: paused !== undefined,
-    arrivedCount: paused === undefined ? 0 : newest - (paused[0]?.id ?? 0),
-    find: (id) => [...known, ...frozen].find((entry) => entry.id === id),
-    clear: () => clearUpTo(newest),
-    showCleared: () => clearUpTo(0),
-    togglePause: () => setPaused(paused === undefined ? known : undefined),
-  }
-}
-
-const rowHeight = 54
-
-export interface TimeLineProps {
-  readonly state: FeedState
-  readonly shown: ShownEntries
-  readonly filter: EntryFilter
-  readonly onFilter: (filter: EntryFilter) => void
-  readonly selectedId: number | undefined
-  readonly onMove: (id: number) => void
-  readonly onOpen: (id: number, by: 'pointer' | 'keyboard') => void
-  readonly onCompose: () => void
-}
-
-export function TimeLine(props: TimeLineProps): JSX.Element {
-  const { shown, filter, onFilter, selectedId } = props
-  const { entries } = shown
-  const items = useMemo(() => filterEntries(entries, filter), [entries, filter])
+  const showCleared = (
+    <button type="button" class="button small" onClick={() => clearUpTo(0)}>
+      Show {count(clearedCount, 'cleared entry', 'cleared entries')}
+    </button>
+  )
+  const forgotten = newest - known.length + Math.max(0, items.length - shownEntries)
   return (
     <>
       <div class="pane-head time-line-head">
@@ -90,16 +64,44 @@ export function TimeLine(props: TimeLineProps): JSX.Element {
             { value: 'failure', label: 'Failures' },
           ]}
         />
-        <TimeLineButtons shown={shown} />
         <FilterField
           id="time-line-filter"
-          label="Filter by user, type, status, #id, text"
+          label="User, type, status, #id, text"
           value={filter.text}
           onChange={(text) => onFilter({ ...filter, text })}
         />
+        <span class="buttons">
+          <button
+            type="button"
+            class="button quiet small"
+            aria-pressed={paused !== undefined}
+            title={paused === undefined ? 'Stop adding new entries' : 'Show what arrived meanwhile'}
+            onClick={() => setPaused(paused === undefined ? known : undefined)}
+          >
+            <Icon name={paused === undefined ? 'pause' : 'resume'} />
+            Pause
+            {paused !== undefined && (
+              <span class="badge">{(newest - (paused[0]?.id ?? 0)).toLocaleString('en')} new</span>
+            )}
+          </button>
+          <button
+            type="button"
+            class="button quiet small"
+            title="Hide all entries until now"
+            onClick={() => clearUpTo(newest)}
+          >
+            <Icon name="clear" />
+            Clear
+          </button>
+        </span>
       </div>
-      {entries.length === 0 &&
-        (shown.clearedCount > 0 ? <Cleared shown={shown} /> : <Beginning {...props} />)}
+      {entries.length === 0 && clearedCount > 0 && (
+        <div class="empty">
+          <p>The time line is cleared. New requests and callbacks appear here.</p>
+          {showCleared}
+        </div>
+      )}
+      {kept.length === 0 && <Beginning state={state} onCompose={onCompose} />}
       {entries.length > 0 && items.length === 0 && (
         <div class="empty">
           <p>None of {count(entries.length, 'entry', 'entries')} matches this filter.</p>
@@ -109,66 +111,147 @@ export function TimeLine(props: TimeLineProps): JSX.Element {
         </div>
       )}
       {items.length > 0 && (
-        <VirtualList
-          id="time-line-list"
-          label="Time line, the newest first"
-          items={items}
-          rowHeight={rowHeight}
-          keyOf={({ id }) => id}
-          selectedKey={selectedId}
-          onMove={({ id }) => props.onMove(id)}
-          onOpen={({ id }, by) => props.onOpen(id, by)}
-          renderRow={(entry) => <Row entry={entry} />}
-          classOf={(entry) => `entry ${entry.kind}${isFailure(entry) ? ' failed' : ''}`}
-          footer={<Footer {...props} />}
-          resetKey={`${filter.kind} ${filter.text}`}
+        <Entries
+          key={`${filter.kind} ${filter.text}`}
+          entries={items.slice(0, shownEntries)}
+          selectedId={place.view === 'entry' ? place.id : undefined}
+          footer={
+            <div class="forgotten">
+              {clearedCount > 0 && showCleared}
+              {clearedCount === 0 &&
+                forgotten > 0 &&
+                `${count(forgotten, 'older entry is', 'older entries are')} not shown: the newest 1,000 are.`}
+            </div>
+          }
         />
       )}
     </>
   )
 }
 
-function Row({ entry }: { entry: EntryView }): JSX.Element {
+function Entries(props: {
+  entries: readonly EntryView[]
+  selectedId: number | undefined
+  footer: JSX.Element
+}): JSX.Element {
+  const { entries, selectedId, footer } = props
+  const stop = entries.find(({ id }) => id === selectedId) ?? entries[0]
+  const row = (entry: EntryView, isOfSeveral = false) => (
+    <li key={entry.id}>
+      <Row
+        place={{ view: 'entry', id: entry.id }}
+        isSelected={entry.id === selectedId}
+        isTabStop={entry === stop}
+        class={`${isOfSeveral ? 'member' : 'entry'} ${isFailure(entry) ? 'failed' : ''}`}
+        item={entry}
+        render={() =>
+          isOfSeveral && entry.kind === 'callback' ? <Member entry={entry} /> : <Line entry={entry} />
+        }
+      />
+    </li>
+  )
+  return (
+    <List
+      id="time-line-list"
+      label="Time line, the newest first"
+      isFollowed={selectedId !== undefined}
+      footer={footer}
+    >
+      {grouped(entries).map((group) => {
+        const [newest] = group
+        return group.length === 1 || newest.kind !== 'callback' ? (
+          row(newest)
+        ) : (
+          <li key={`group ${newest.notificationId}`} class="group">
+            <GroupHead newest={newest} group={group} />
+            <ol class="members" aria-label={`Callbacks of this ${newest.type}`}>
+              {group.map((entry) => row(entry, true))}
+            </ol>
+          </li>
+        )
+      })}
+    </List>
+  )
+}
+
+/** The callbacks of one notification together, at the place of the newest. */
+function grouped(entries: readonly EntryView[]): [EntryView, ...EntryView[]][] {
+  const groups = new Map<string | number, [EntryView, ...EntryView[]]>()
+  for (const entry of entries) {
+    const key = entry.kind === 'callback' ? entry.notificationId : entry.id
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [entry])
+    else group.push(entry)
+  }
+  return [...groups.values()]
+}
+
+function GroupHead({ newest, group }: { newest: CallbackView; group: readonly EntryView[] }): JSX.Element {
+  const failures = group.filter(isFailure).length
+  return (
+    <div class="entry group-head">
+      <Glyph kind="out" />
+      <span class="row-line">
+        <span class="row-title ellipsis">{newest.type}</span>
+        <span class="outcome">
+          {count(group.length, 'callback')}
+          {failures > 0 && <span class="error">{count(failures, 'failure')}</span>}
+        </span>
+      </span>
+      <span class="row-line muted">
+        <Clock at={newest.at} />
+        <span class="ellipsis">for {newest.username}</span>
+      </span>
+    </div>
+  )
+}
+
+/** One of several callbacks of a notification. */
+function Member({ entry }: { entry: CallbackView }): JSX.Element {
+  return (
+    <span class="row-line">
+      <span class="id">#{entry.subscriptionId}</span>
+      <span class="muted ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
+      <Outcome entry={entry} />
+    </span>
+  )
+}
+
+function Line({ entry }: { entry: EntryView }): JSX.Element {
   switch (entry.kind) {
     case 'request':
-      return <RequestRow entry={entry} />
+      return <RequestLine entry={entry} />
     case 'callback':
-      return <CallbackRow entry={entry} />
-    case 'note':
-      return <NoteRow entry={entry} />
+      return <CallbackLine entry={entry} />
+    default:
+      return <NoteLine entry={entry} />
   }
 }
 
-function RequestRow({ entry }: { entry: RequestView }): JSX.Element {
+function RequestLine({ entry }: { entry: RequestView }): JSX.Element {
+  const { operation, subscriptionId } = entry
   return (
     <>
-      <span class="glyph in" title="A request that came in">
-        <Icon name="in" />
-      </span>
+      <Glyph kind="in" />
       <span class="row-line">
         <span class="visually-hidden">Request </span>
-        <span class="row-title">{entry.operation === 'unknown' ? 'unknown request' : entry.operation}</span>
-        <span class="muted mono ellipsis wide-only">
-          {entry.method} {entry.path}
-        </span>
+        <span class="row-title ellipsis">{titleOf(entry)}</span>
+        {operation !== 'token' && subscriptionId !== undefined && <span class="id">#{subscriptionId}</span>}
         <Outcome entry={entry} />
       </span>
       <span class="row-line muted">
         <Clock at={entry.at} />
         <FaultMark fault={entry.fault} />
-        <span class="row-rest ellipsis">{entry.error ?? aboutRequest(entry)}</span>
+        <span class="ellipsis">{reasonOf(entry) ?? aboutRequest(entry)}</span>
       </span>
     </>
   )
 }
 
-function CallbackRow({ entry }: { entry: CallbackView }): JSX.Element {
-  const { username, callbackUrl } = entry
+function CallbackLine({ entry }: { entry: CallbackView }): JSX.Element {
   return (
     <>
-      <span class="glyph out" title="A callback that went out">
-        <Icon name="out" />
-      </span>
+      <Glyph kind="out" />
       <span class="row-line">
         <span class="visually-hidden">Callback </span>
         <span class="row-title ellipsis">{entry.type}</span>
@@ -177,28 +260,22 @@ function CallbackRow({ entry }: { entry: CallbackView }): JSX.Element {
       </span>
       <span class="row-line muted">
         <Clock at={entry.at} />
-        <span class="about-user ellipsis">for {username}</span>
+        <span class="about-user ellipsis">for {entry.username}</span>
         <FaultMark fault={entry.fault} />
-        <span class="row-rest ellipsis">
-          {entry.status === undefined && entry.error !== undefined ? entry.error : shortUrl(callbackUrl)}
-        </span>
+        <span class="ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
       </span>
     </>
   )
 }
 
-function NoteRow({ entry }: { entry: NoteView }): JSX.Element {
-  const [icon, title, text] =
-    entry.note === 'ended'
-      ? (['ended', `Subscription #${entry.subscriptionId} ended`, reasonInWords(entry.reason)] as const)
-      : (['key', 'Access tokens revoked', 'every token issued until then is refused with 401'] as const)
+function NoteLine({ entry }: { entry: NoteView }): JSX.Element {
+  const text =
+    entry.kind === 'ended' ? endReasons[entry.reason] : 'every token issued until then is refused with 401'
   return (
     <>
-      <span class="glyph note">
-        <Icon name={icon} />
-      </span>
+      <Glyph kind={entry.kind === 'ended' ? 'ended' : 'key'} />
       <span class="row-line">
-        <span class="row-title">{title}</span>
+        <span class="row-title">{titleOf(entry)}</span>
       </span>
       <span class="row-line muted">
         <Clock at={entry.at} />
@@ -208,7 +285,16 @@ function NoteRow({ entry }: { entry: NoteView }): JSX.Element {
   )
 }
 
-/** A small pane leaves out the milliseconds. */
+const glyphTitles = { in: 'A request that came in', out: 'A callback that went out', ended: '', key: '' }
+
+function Glyph({ kind }: { kind: keyof typeof glyphTitles }): JSX.Element {
+  return (
+    <span class={`glyph ${kind}`} title={glyphTitles[kind]}>
+      <Icon name={kind} />
+    </span>
+  )
+}
+
 function Clock({ at }: { at: number }): JSX.Element {
   const [seconds = '', milliseconds = ''] = clock(at).split('.')
   return (
@@ -219,8 +305,18 @@ function Clock({ at }: { at: number }): JSX.Element {
   )
 }
 
+/** Why it failed, where the status says nothing of it. */
+function reasonOf(entry: RequestView | CallbackView): string | undefined {
+  if (toneOf(entry) !== 'bad') return undefined
+  return entry.kind === 'request'
+    ? (entry.refusal?.message ?? entry.error)
+    : entry.status === undefined
+      ? entry.error
+      : undefined
+}
+
 /** What a request wanted, in few words. */
-function aboutRequest({ operation, method, path, body }: RequestView): string {
+function aboutRequest({ operation, method, target, body }: RequestView): string {
   const fields = new Map(formFields(body))
   switch (operation) {
     case 'create': {
@@ -228,88 +324,15 @@ function aboutRequest({ operation, method, path, body }: RequestView): string {
       return `${users} · ${fields.get('notification_type') ?? ''} → ${shortUrl(fields.get('callback_url') ?? '')}`
     }
     case 'token':
-      return fields.get('grant_type') ?? path
+      return fields.get('grant_type') ?? target
     case 'update':
-      return `#${path.split('/').at(-1)} · ${[...fields.keys()].join(', ')}`
-    case 'unsubscribe':
-      return `#${path.split('/').at(-1)}`
+      return [...fields.keys()].join(', ')
     default:
-      return `${method} ${path}`
+      return `${method} ${target}`
   }
 }
 
-function TimeLineButtons({ shown }: { shown: ShownEntries }): JSX.Element {
-  const { isPaused, arrivedCount, togglePause, clear } = shown
-  return (
-    <span class="pane-buttons">
-      <button
-        type="button"
-        class="button small"
-        aria-label="Pause"
-        aria-pressed={isPaused}
-        title={isPaused ? 'Show what arrived meanwhile' : 'Stop adding new entries'}
-        onClick={togglePause}
-      >
-        <Icon name={isPaused ? 'resume' : 'pause'} />
-        <span class="label">Pause</span>
-        {isPaused && (
-          <span class="badge">
-            {arrivedCount.toLocaleString('en')}
-            <span class="label"> new</span>
-          </span>
-        )}
-      </button>
-      <button
-        type="button"
-        class="button small"
-        aria-label="Clear"
-        title="Hide all entries until now"
-        onClick={clear}
-      >
-        <Icon name="clear" />
-        <span class="label">Clear</span>
-      </button>
-    </span>
-  )
-}
-
-function Cleared({ shown }: { shown: ShownEntries }): JSX.Element {
-  return (
-    <div class="empty">
-      <p>The time line is cleared. New requests and callbacks appear here.</p>
-      <ShowCleared shown={shown} />
-    </div>
-  )
-}
-
-function ShowCleared({ shown: { clearedCount, showCleared } }: { shown: ShownEntries }): JSX.Element {
-  return (
-    <button type="button" class="button small" onClick={showCleared}>
-      Show {count(clearedCount, 'cleared entry', 'cleared entries')}
-    </button>
-  )
-}
-
-/** Says below the last row what is not shown. */
-function Footer({ state, shown }: TimeLineProps): JSX.Element | undefined {
-  if (shown.clearedCount > 0) {
-    return (
-      <div class="forgotten">
-        <ShowCleared shown={shown} />
-      </div>
-    )
-  }
-  // IDs count from 1 without a gap.
-  const forgotten = (state.entries.at(-1)?.id ?? 1) - 1
-  if (forgotten === 0) return undefined
-  return (
-    <p class="forgotten">
-      {count(forgotten, 'older entry is', 'older entries are')} gone: the emulator keeps the last 1,000.
-    </p>
-  )
-}
-
-function Beginning({ state, onCompose }: TimeLineProps): JSX.Element {
+function Beginning({ state, onCompose }: Pick<TimeLineProps, 'state' | 'onCompose'>): JSX.Element {
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   const hasSubscriptions = state.subscriptions.length > 0
   return (

@@ -1,0 +1,83 @@
+/** An entry of the time line in one line, and the marks that lists and details share. */
+import type { JSX } from 'preact'
+import { clock, durationInWords, toneOf } from '../../words.js'
+import type { CallbackView, EntryView, RequestView } from '../views.js'
+import { Icon } from './controls.js'
+import { count, isFailure } from './format.js'
+import { hrefOf } from './place.js'
+
+/** Failures in a row that end a subscription (docs/service.md, Delivery). */
+const failuresToTheEnd = 3
+
+/** The status, or that there is none yet, or none at all. */
+export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+  const { status, durationMs } = entry
+  return (
+    <span class="outcome">
+      {durationMs !== undefined && <span class="duration">{durationInWords(durationMs)}</span>}
+      <span class={`status ${toneOf(entry)}`}>
+        {status ?? (durationMs === undefined ? 'waiting' : 'no answer')}
+      </span>
+    </span>
+  )
+}
+
+/** The planned fault that a message met. */
+export function FaultMark({ fault }: { fault: string | undefined }): JSX.Element | undefined {
+  if (fault === undefined) return undefined
+  return (
+    <span class="fault-mark" title={`A planned fault: ${fault}`}>
+      <Icon name="bolt" />
+      <span class="ellipsis">fault: {fault}</span>
+    </span>
+  )
+}
+
+/** A pip for each failure in a row. */
+export function Pips({ failures }: { failures: number }): JSX.Element {
+  const words =
+    failures === 0
+      ? 'no failure in a row'
+      : `${count(failures, 'failure')} in a row, ${failuresToTheEnd} end it`
+  return (
+    <span class={`pips failures-${failures}`} role="img" aria-label={words} title={words}>
+      {Array.from({ length: failuresToTheEnd }, (_, index) => (
+        <span key={index} class={index < failures ? 'pip failed' : 'pip'} />
+      ))}
+    </span>
+  )
+}
+
+/** What happened, in few words. */
+export function titleOf(entry: EntryView): string {
+  switch (entry.kind) {
+    case 'request':
+      return entry.operation === 'unknown' ? `${entry.method} ${entry.target}` : entry.operation
+    case 'callback':
+      return entry.type
+    case 'ended':
+      return `Subscription #${entry.subscription.subscriptionId} ended`
+    case 'tokens-revoked':
+      return 'Access tokens revoked'
+  }
+}
+
+/** Links to entries, one line each. */
+export function EntryLinks({ entries }: { entries: readonly EntryView[] }): JSX.Element {
+  return (
+    <ol class="entry-links">
+      {entries.map((entry) => (
+        <li key={entry.id}>
+          <a class={isFailure(entry) ? 'failed' : undefined} href={hrefOf({ view: 'entry', id: entry.id })}>
+            <span class="mono muted">{clock(entry.at).slice(0, 8)}</span>
+            <span class="ellipsis">
+              {titleOf(entry)}
+              {entry.kind === 'callback' && <span class="id"> #{entry.subscriptionId}</span>}
+            </span>
+            {'target' in entry && <Outcome entry={entry} />}
+          </a>
+        </li>
+      ))}
+    </ol>
+  )
+}

@@ -1,0 +1,154 @@
+/**
+ * Masks secrets. Known harmless text stays and everything else is masked: an associated parameter can have any name, and
+ * carries the receiver's secret (docs/service.md, Resources).
+ */
+
+const dots = '••••••••'
+
+/** Hides the secrets in a text, or nothing: {@link masked}, {@link plain}. */
+export interface Mask {
+  /** A value that is a secret. */
+  value(text: string): string
+  /** An environment variable. */
+  variable(name: string, value: string): string
+  header(name: string, value: string): string
+  url(text: string): string
+  /** The body of a request. */
+  form(contentType: string | undefined, body: string): string
+  /** The body of an answer, which may repeat a secret of the headers that were sent. */
+  answer(body: string, sentHeaders: Readonly<Record<string, string>>): string
+}
+
+/** Shows everything as it is. */
+export const plain: Mask = {
+  value: (text) => text,
+  variable: (_name, value) => value,
+  header: (_name, value) => value,
+  url: (text) => text,
+  form: (_contentType, body) => body,
+  answer: (body) => body,
+}
+
+export const masked: Mask = {
+  value: () => dots,
+  variable: (name, value) => (harmlessVariables.has(name) ? value : dots),
+
+  /** The scheme of `authorization` stays readable. */
+  header(name, value) {
+    const lowerName = name.toLowerCase()
+    if (lowerName === 'location') return masked.url(value)
+    if (harmlessHeaders.has(lowerName)) return value
+    const [, scheme] = /^(basic|bearer) /i.exec(value) ?? []
+    return lowerName === 'authorization' && scheme !== undefined ? `${scheme} ${dots}` : dots
+  },
+
+  /** A password, and what may be a secret in a query: both can be what a receiver checks. */
+  url(text) {
+    const withoutPassword = text.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#@]*@/i, `$1${dots}@`)
+    const [, path = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(withoutPassword) ?? []
+    if (query === undefined) return path + fragment
+    return `${path}?${maskPairs(query, (name, value) => (maySecret(name, value) ? dots : value))}${fragment}`
+  },
+
+  /** A form keeps its names and the values of the documented fields; a body of another kind is masked as a whole. */
+  form(contentType, body) {
+    if (body === '') return ''
+    if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')) return dots
+    return maskPairs(body, (name, value) => {
+      if (name === 'callback_url') return encodeURIComponent(masked.url(decode(value) ?? dots))
+      return harmlessFields.has(name) ? value : dots
+    })
+  },
+
+  answer(body, sentHeaders) {
+    const secrets = Object.entries(sentHeaders)
+      .filter(([name, value]) => masked.header(name, value) !== value)
+      .flatMap(([, value]) => [value, value.replace(/^\S+ /, '')])
+    return secrets
+      .filter((secret) => secret.length >= 4)
+      .reduce((text, secret) => text.replaceAll(secret, dots), body)
+      .replace(/("access_token"\s*:\s*")[^"]*/, `$1${dots}`)
+  },
+}
+
+/** By its name, or because it is as long as a secret and no word. */
+function maySecret(name: string, value: string): boolean {
+  return (
+    /key|token|secret|pass|pwd|auth|sig|code|credential|session|jwt/i.test(name) || /[\w-]{16}/.test(value)
+  )
+}
+
+const harmlessHeaders = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'accept-ranges',
+  'age',
+  'allow',
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'date',
+  'etag',
+  'expect',
+  'expires',
+  'host',
+  'keep-alive',
+  'last-modified',
+  'origin',
+  'pragma',
+  'retry-after',
+  'sec-fetch-mode',
+  'server',
+  'te',
+  'traceparent',
+  'transfer-encoding',
+  'user-agent',
+  'vary',
+  'via',
+  'www-authenticate',
+  'x-powered-by',
+  'x-request-id',
+])
+
+const harmlessVariables = new Set([
+  'NOTIFICATION_BASE_URL',
+  'NOTIFICATION_AUTH_URL',
+  'NOTIFICATION_DOMAIN',
+  'NOTIFICATION_CLIENT_ID',
+  'NOTIFICATION_CA_FILE',
+])
+
+const harmlessFields = new Set([
+  'callback_url',
+  'client_id',
+  'grant_type',
+  'notification_type',
+  'recreateIfExists',
+  'scope',
+  'username',
+])
+
+function maskPairs(pairs: string, maskValue: (name: string, value: string) => string): string {
+  return pairs
+    .split('&')
+    .map((pair) => {
+      const equals = pair.indexOf('=')
+      // A text without a name may be the secret itself.
+      if (equals === -1) return pair === '' ? '' : dots
+      const name = pair.slice(0, equals)
+      return `${name}=${maskValue(decode(name) ?? name, pair.slice(equals + 1))}`
+    })
+    .join('&')
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,80 @@
+/** How the page and the terminal say what happened. */
+import type { RecordedRequest } from './activity.js'
+import type { PlannedFault } from './faults.js'
+import type { EndReason } from './service/subscription-store.js'
+
+export const endReasons: Readonly<Record<EndReason, string>> = {
+  unsubscribed: 'it was unsubscribed',
+  replaced: 'a new one replaced it',
+  'three-failures': 'three callbacks in a row failed',
+  'by-request': 'the page or the program ended it',
+}
+
+/** `neutral`: a 409 to an identical subscription, by which a keeper proves that the subscription exists. */
+export type Tone = 'good' | 'bad' | 'neutral' | 'pending'
+
+export function toneOf(entry: {
+  readonly status?: number | undefined
+  readonly error?: string | undefined
+  readonly durationMs?: number | undefined
+  readonly refusal?: RecordedRequest['refusal'] | undefined
+}): Tone {
+  const { status, error, durationMs, refusal } = entry
+  if (durationMs === undefined) return 'pending'
+  if (refusal?.code === 'duplicate_subscription') return 'neutral'
+  return error === undefined && status !== undefined && status < 400 ? 'good' : 'bad'
+}
+
+/** The fault that an entry met, in few words. */
+export function faultInWords(fault: PlannedFault['fault']): string {
+  if ('status' in fault) return `status ${fault.status}`
+  if ('delayMs' in fault) return `answer ${durationInWords(fault.delayMs)} late`
+  if ('malformedBody' in fault) return 'broken body'
+  return fault.reset === 'before-processing' ? 'connection lost at once' : 'answer lost'
+}
+
+/** A fault that is still to happen, as a sentence. */
+export function plannedInWords(planned: PlannedFault): string {
+  const { operation, fault, remaining } = planned
+  const what = operation === 'callback' ? 'callback' : `${operation} request`
+  const of =
+    'subscriptionId' in planned && planned.subscriptionId !== undefined
+      ? ` of subscription ${planned.subscriptionId}`
+      : ''
+  if (remaining === Number.POSITIVE_INFINITY) {
+    return `Every ${what}${of} ${happening(fault, 's')}, until you lift this.`
+  }
+  if (remaining === 1) return `The next ${what}${of} ${happening(fault, 's')}.`
+  return `The next ${remaining} ${what}s${of} ${happening(fault, '')}.`
+}
+
+/** `s` ends the verb: of one it is `gets`, of several `get`. */
+function happening(fault: PlannedFault['fault'], s: 's' | ''): string {
+  if ('status' in fault) return `get${s} status ${fault.status}`
+  if ('delayMs' in fault) return `get${s} the answer ${durationInWords(fault.delayMs)} late`
+  if ('malformedBody' in fault) return `get${s} a broken body`
+  if (fault.reset === 'before-processing') return `lose${s} the connection before taking effect`
+  return `take${s} effect and lose${s} the answer`
+}
+
+/** From each length on, in milliseconds, a duration is given in this unit. */
+const units = [
+  { from: 2 * 24 * 3_600_000, ms: 24 * 3_600_000, name: ' days' },
+  { from: 2 * 3_600_000, ms: 3_600_000, name: ' hours' },
+  { from: 2 * 60_000, ms: 60_000, name: ' minutes' },
+  { from: 10_000, ms: 1_000, name: ' s' },
+] as const
+
+/** A duration for people: `340 ms`, `1.2 s`, `90 s`, `60 minutes`, `5 hours`. */
+export function durationInWords(durationMs: number): string {
+  const unit = units.find(({ from }) => durationMs >= from)
+  if (unit !== undefined) return `${Math.round(durationMs / unit.ms)}${unit.name}`
+  if (durationMs >= 1_000) return `${Number((durationMs / 1_000).toFixed(1))} s`
+  return `${Math.round(durationMs)} ms`
+}
+
+/** `12:03:04.567`, in the local time zone. */
+export function clock(at: number): string {
+  const date = new Date(at)
+  return `${date.toTimeString().slice(0, 8)}.${String(date.getMilliseconds()).padStart(3, '0')}`
+}

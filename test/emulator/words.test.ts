@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import type { PlannedFault } from '../../src/emulator/faults.js'
+import { durationInWords, plannedInWords, toneOf } from '../../src/emulator/words.js'
+
+test.each([
+  [0, '0 ms'],
+  [340.4, '340 ms'],
+  [1_000, '1 s'],
+  [1_240, '1.2 s'],
+  [9_990, '10 s'],
+  [89_600, '90 s'],
+  [120_000, '2 minutes'],
+  [3_599_000, '60 minutes'],
+  [2 * 3_600_000, '2 hours'],
+  [47 * 3_600_000, '47 hours'],
+  [72 * 3_600_000, '3 days'],
+])('a duration of %i ms is "%s"', (durationMs, words) => {
+  expect(durationInWords(durationMs)).toBe(words)
+})
+
+test.each<[Omit<PlannedFault, 'id'>, string]>([
+  [
+    { operation: 'callback', fault: { status: 503 }, remaining: 2, subscriptionId: 3 } as PlannedFault,
+    'The next 2 callbacks of subscription 3 get status 503.',
+  ],
+  [
+    { operation: 'create', fault: { delayMs: 2_000 }, remaining: Number.POSITIVE_INFINITY },
+    'Every create request gets the answer 2 s late, until you lift this.',
+  ],
+  [
+    { operation: 'token', fault: { reset: 'after-processing' }, remaining: 1 },
+    'The next token request takes effect and loses the answer.',
+  ],
+])('a planned fault is a sentence: %j', (planned, sentence) => {
+  expect(plannedInWords({ id: 1, ...planned } as PlannedFault)).toBe(sentence)
+})
+
+test.each([
+  ['pending', {}],
+  ['good', { status: 204, durationMs: 1 }],
+  ['bad', { status: 500, durationMs: 1 }],
+  ['bad', { status: 204, error: 'broke off', durationMs: 1 }],
+  ['bad', { durationMs: 1 }],
+  ['neutral', { status: 409, durationMs: 1, refusal: { code: 'duplicate_subscription', message: '' } }],
+  ['bad', { status: 409, durationMs: 1, refusal: { code: 'partial_overlap', message: '' } }],
+] as const)('the tone is %s of %j', (tone, entry) => {
+  expect(toneOf(entry)).toBe(tone)
+})
