@@ -39,8 +39,7 @@ const longest = [
   '/test/integration/redis/keeper-lost-redis.',
   '/test/integration/chaos/',
   '/test/spool/spool-store.',
-  '/test/keeper/incidents.',
-  '/test/keeper/members.',
+  '/test/keeper/random-sequences.',
 ]
 
 class LongestFirst extends BaseSequencer {

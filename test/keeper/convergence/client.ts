@@ -18,26 +18,20 @@ import type { KeeperClient } from 'notification-subscriber/keeper'
 import type { ModelService } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 
-/** What becomes of a request. Times count from when it is sent; the effect may come long after the client gave up. */
-export type NetworkOutcome =
-  | { readonly kind: 'answered' }
-  /** The service refuses; 500, 502, 504 and 520 leave open whether the request takes effect. */
-  | {
-      readonly kind: 'status'
-      readonly status: number
-      readonly effectAfterMs?: number | undefined
-      readonly retryAfterMs?: number | undefined
-    }
-  /** The connection breaks before the answer. */
-  | { readonly kind: 'reset'; readonly effectAfterMs?: number | undefined }
-  /** No answer comes in time, or none at all. */
-  | { readonly kind: 'late'; readonly effectAfterMs?: number | undefined; readonly answerAfterMs?: number }
-  /** No connection is made. */
-  | { readonly kind: 'unreachable' }
-  /** The authorization server refuses the credentials. */
-  | { readonly kind: 'no-token' }
-  /** The request takes effect, and the answer cannot be read. */
-  | { readonly kind: 'garbled' }
+/** What becomes of a request. */
+export interface NetworkOutcome {
+  /**
+   * - `status`: the service answers with an error; `garbled`: it does what it is asked, and the answer cannot be read
+   * - `reset`: the connection breaks before the answer; `late`: the answer comes late or never
+   * - `unreachable`: no connection is made; `no-token`: the authorization server refuses the credentials
+   */
+  readonly kind: 'answered' | 'status' | 'garbled' | 'reset' | 'late' | 'unreachable' | 'no-token'
+  readonly status?: number
+  readonly retryAfterMs?: number | undefined
+  /** When the request takes effect, perhaps long after the client gave up; `undefined`: never. */
+  readonly effectAfterMs?: number | undefined
+  readonly answerAfterMs?: number | undefined
+}
 
 /** Less than the two minutes after which another process takes over a claim. */
 export const latestEffectMs = 105_000
@@ -166,11 +160,7 @@ export class ModelClient implements KeeperClient {
       const outcome = this.#network.send(request)
       const latencyMs = this.#network.latencyMs()
       const isPerformed = outcome.kind === 'answered' || outcome.kind === 'garbled'
-      const effectAfterMs = isPerformed
-        ? latencyMs / 2
-        : 'effectAfterMs' in outcome
-          ? outcome.effectAfterMs
-          : undefined
+      const effectAfterMs = isPerformed ? latencyMs / 2 : outcome.effectAfterMs
       let answer: Answer = { status: 0 }
       if (effectAfterMs !== undefined) {
         process.time.schedule(effectAfterMs, () => {
@@ -192,7 +182,7 @@ export class ModelClient implements KeeperClient {
         }
         cancel = process.setTimer(timeoutMs, () => {
           const error = new TimeoutError(`No answer in ${timeoutMs} ms.`, { timeoutMs, phase: 'answer' })
-          finish({ error, isOutcomeUnknown: true })
+          finish(failed(error, true))
         })
         if (answerMs < timeoutMs) process.receive(answerMs, () => finish(resultOf(outcome, answer)))
       })
@@ -208,20 +198,18 @@ function resultOf(outcome: NetworkOutcome, answer: Answer): Result {
     case 'garbled':
       return answer.status === 201 ? { status: 201 } : answer
     case 'status':
-      return outcome
-    case 'reset': {
-      const error = new ConnectionError('The connection broke.', { requestSent: true })
-      return { error, isOutcomeUnknown: true }
-    }
-    case 'unreachable': {
-      const error = new ConnectionError('No connection.', { requestSent: false })
-      return { error, isOutcomeUnknown: false }
-    }
-    case 'no-token': {
-      const error = new TokenRequestError('Refused.', { status: 401, error: 'invalid_client' })
-      return { error, isOutcomeUnknown: false }
-    }
+      return { status: outcome.status ?? 0, retryAfterMs: outcome.retryAfterMs }
+    case 'reset':
+      return failed(new ConnectionError('The connection broke.', { requestSent: true }), true)
+    case 'unreachable':
+      return failed(new ConnectionError('No connection.', { requestSent: false }), false)
+    case 'no-token':
+      return failed(new TokenRequestError('Refused.', { status: 401, error: 'invalid_client' }), false)
   }
+}
+
+function failed(error: NotificationError, isOutcomeUnknown: boolean): Result {
+  return { error, isOutcomeUnknown }
 }
 
 /** A 201 without an id, too, leaves open what was created. */

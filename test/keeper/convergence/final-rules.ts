@@ -1,4 +1,5 @@
 /** What is so once the faults have ended: each function lists what is not. */
+import type { SentRequest } from './client.js'
 import { type ModelSubscription, sameSet } from './service.js'
 import type { Node, World } from './world.js'
 
@@ -31,7 +32,7 @@ function differences(
   const wrong = [...names].filter((name) => parameters[name] !== values[name] && !isNameLost(name))
   // Only the store knew that a subscription has a parameter that the configuration no longer names.
   function isNameLost(name: string) {
-    return values[name] === undefined && (world.store.hasLost() || process.env.SKETCH !== undefined)
+    return values[name] === undefined && world.store.hasLost()
   }
   return [
     ...(isAsConfigured(world, subscription) ? [] : [`${id} has other types or another URL`]),
@@ -86,8 +87,11 @@ export function wrongWithWrongRoutes(world: World): string[] {
     const all = world.subscriptionsOf(username)
     return all.length !== 1 || !all.every((each) => isAsConfigured(world, each))
   })
+  // A call did not find what lives until now.
+  const isShownWrong = ({ status, isAnswered, subscriptionId = 0 }: SentRequest) =>
+    status === 404 && isAnswered && world.service.find(subscriptionId) !== undefined
   const silent = world.nodes.filter(({ process, keeper }) => {
-    const isMet = world.requests.some((each) => each.process === process && each.status === 404)
+    const isMet = world.requests.some((each) => each.process === process && isShownWrong(each))
     return isMet && process.run(() => keeper.status().problems).every(({ code }) => code !== 'ROUTES')
   })
   return [

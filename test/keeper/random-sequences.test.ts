@@ -35,5 +35,6 @@ test('whatever happens, the wanted subscriptions exist in the end, and every gap
     { numRuns: sequences, ...(RANDOM_PATH !== undefined && { path: RANDOM_PATH, endOnFailure: true }) },
   )
   // Only a long run surely comes to all of them.
-  if (sequences >= 1_000 && RANDOM_PATH === undefined) expect([...reached]).toEqual(expect.arrayContaining(mustReach))
+  if (sequences >= 1_000 && RANDOM_PATH === undefined)
+    expect([...reached]).toEqual(expect.arrayContaining(mustReach))
 })
