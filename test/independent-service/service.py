@@ -51,11 +51,12 @@ DEFAULTS = {
     "idStep": 1,
     "idAsText": [],  # where the id is sent as text: "answer", "callback"
     "created": 201,
+    "formFirst": False,  # whether a create's form is looked at before its credentials
     "gzip": "never",  # of answers with a body: never, accepted (if the request allows it), always
     "chunked": False,
     "close": False,  # after each answer
     "http": "1.1",
-    "busy": None,  # {"status": 429, "retryAfter": "seconds" | "date"}: to each request, until it comes again
+    "busy": None,  # {"status": 429, "retryAfter": "seconds" | "date"}: about every other request, each one once
     "permittedHeaders": [],  # request headers that callbacks repeat
 }
 
@@ -100,6 +101,7 @@ class Service:
         self.tokens = {}
         self.signing_key = secrets.token_bytes(32)
         self.refused = set()
+        self.was_refused = False
         self.requests = []
         authority = settings["callbackAuthority"]
         self.callback_tls = ssl.create_default_context(cafile=authority)
@@ -133,7 +135,8 @@ class Service:
 
     # --- interface, 3 and 4.2
 
-    def create(self, request):
+    def wanted(self, request):
+        """What a create asks for: types, users, callback URL, whether to recreate, and the associated values."""
         form = request.form()
         types = names_in(form, "notification_type")
         users = names_in(form, "username")
@@ -145,14 +148,17 @@ class Service:
         recreate = form.pop("recreateIfExists", "false").lower()
         if recreate not in ("true", "false"):
             raise Refused(400, "recreateIfExists must be true or false")
-        values = {**self.permitted(request), **form}
+        return types, users, callback_url, recreate == "true", {**self.permitted(request), **form}
+
+    def create(self, request):
+        types, users, callback_url, recreate, values = self.wanted(request)
         with self.lock:
             for existing in list(self.subscriptions.values()):
                 shared = existing.types & types and existing.users & users
                 if not shared or existing.callback_url != callback_url:
                     continue
                 is_same = existing.types == types and existing.users == users
-                if not (is_same and recreate == "true"):
+                if not (is_same and recreate):
                     raise Refused(409, "a subscription of these users, types and this callback URL exists")
                 del self.subscriptions[existing.number]
             number = self.next_id
@@ -251,15 +257,16 @@ class Service:
         return Refused(unknown["status"], f"nothing is at {request.path}", headers)
 
     def be_busy(self, request):
-        """Refuses a request as busy if the settings say so, and answers it when it comes again."""
+        """Refuses a request as busy if the settings say so: none twice, and no two in a row."""
         busy = self.settings["busy"]
         if busy is None:
             return
-        key = request.command, request.path, request.body
         with self.lock:
-            is_first = key not in self.refused
-            (self.refused.add if is_first else self.refused.remove)(key)
-        if is_first:
+            key = request.command, request.path, request.body
+            is_refused = not self.was_refused and key not in self.refused
+            self.was_refused = is_refused
+            (self.refused.add if is_refused else self.refused.discard)(key)
+        if is_refused:
             soon = formatdate(time.time() + 1, usegmt=True) if busy["retryAfter"] == "date" else "1"
             raise Refused(busy["status"], "too many requests", {"Retry-After": soon})
 
@@ -376,6 +383,8 @@ class SubscriptionHandler(Handler):
         try:
             operation, carry_out = self.service.operation(self)
             self.service.be_busy(self)
+            if operation == "create" and self.service.settings["formFirst"]:
+                self.service.wanted(self)
             self.service.authorize(self)
             status, content = carry_out()
             return status, content

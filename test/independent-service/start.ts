@@ -28,6 +28,7 @@ export interface ServiceRoute {
 export interface ServiceSettings {
   readonly prefix?: string
   readonly tokenType?: string
+  readonly expiresIn?: number
   readonly unsubscribe?: ServiceRoute | null
   readonly update?: ServiceRoute | null
   readonly missing?: number
@@ -37,6 +38,7 @@ export interface ServiceSettings {
   readonly idStep?: number
   readonly idAsText?: readonly ('answer' | 'callback')[]
   readonly created?: number
+  readonly formFirst?: boolean
   readonly gzip?: 'never' | 'accepted' | 'always'
   readonly chunked?: boolean
   readonly close?: boolean

@@ -14,7 +14,9 @@ export interface Variant {
   readonly wrongRoutes?: { readonly code: 'SUBSCRIPTION_NOT_FOUND' | 'API'; readonly status: number }
   /** The service refuses every other request as busy. */
   readonly isBusy?: boolean
-  /** Steps of `check --lifecycle` that differ from what is documented. */
+  /** No answer of the service can be read. */
+  readonly isUnreadable?: boolean
+  /** Steps of `check --lifecycle` that must not be ticked. */
   readonly differs?: readonly string[]
 }
 
@@ -29,7 +31,7 @@ const elsewhere = {
 } as const
 
 const notFound = { code: 'SUBSCRIPTION_NOT_FOUND', status: 404 } as const
-const onRoutes = ['Unsubscribe the replaced one', 'Update', 'Unsubscribe'] as const
+const onRoutes = ['Update', 'Unsubscribe', 'Unsubscribe the replaced one', 'Clean-up']
 
 const routes: readonly Variant[] = [
   { name: 'routes of the public developer pages', service: {} },
@@ -89,7 +91,7 @@ const routes: readonly Variant[] = [
   { name: '410 for what does not exist', service: { missing: 410 } },
 ]
 
-const wrongRoutes: readonly Variant[] = [
+const elsewhereOrNowhere: readonly Variant[] = [
   { name: 'routes elsewhere, 404', service: elsewhere, wrongRoutes: notFound },
   {
     name: 'routes elsewhere, 404 in HTML',
@@ -117,7 +119,9 @@ const wrongRoutes: readonly Variant[] = [
     service: { unsubscribe: null, update: null, unknown: { status: 302, location: '/login' } },
     wrongRoutes: { code: 'API', status: 302 },
   },
-].map((variant) => ({ ...variant, differs: onRoutes }) as Variant)
+]
+
+const wrongRoutes = elsewhereOrNowhere.map((variant) => ({ ...variant, differs: onRoutes }))
 
 const errorBodies: readonly Variant[] = (['html', 'problem', 'empty'] as const).map((errors) => ({
   name: `error bodies: ${errors}`,
@@ -135,11 +139,14 @@ const ids: readonly Variant[] = [
 const transfer: readonly Variant[] = [
   { name: '200 for 201', service: { created: 200 }, differs: ['Create', 'Recreate'] },
   { name: 'gzip where it is accepted', service: { gzip: 'accepted' } },
+  { name: 'gzip where it is not accepted', service: { gzip: 'always' }, isUnreadable: true },
   { name: 'chunked answers', service: { chunked: true } },
   { name: 'a connection for each request', service: { close: true } },
   { name: 'HTTP/1.0', service: { http: '1.0' } },
   { name: 'all below a prefix', service: { prefix: '/notifications/v2' } },
   { name: 'a token type in capitals', service: { tokenType: 'BEARER' } },
+  { name: 'tokens that live for two seconds', service: { expiresIn: 2 } },
+  { name: 'the form is looked at before the credentials', service: { formFirst: true } },
   { name: 'permitted headers', service: { permittedHeaders: ['X-Tenant'] } },
   { name: 'user name and password', service: {}, isBasic: true },
 ]

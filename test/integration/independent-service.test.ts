@@ -9,11 +9,16 @@ import { NotificationClient, type NotificationClientOptions } from 'notification
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { DeliveryReceiver, type InvalidDeliveryError, toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkCommand } from '../../src/cli/check/check.js'
+import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
 import { eventually } from '../support/eventually.js'
-import { startHttps } from './https-server.js'
+import { refusingPort } from '../support/listen.js'
+import { type HttpsServer, startHttps } from './https-server.js'
 
+/** Callbacks to this address fail. */
+const nowhere = `https://127.0.0.1:${refusingPort}`
 const token = 'secret-of-the-receiver'
 const tenant = 'tenant-of-the-receiver'
 const domain = 'acme'
@@ -27,8 +32,8 @@ function clientOptions(service: IndependentService, { isBasic, routes }: Variant
   return { baseUrl, auth, ca, routes, logger: false }
 }
 
-/** Subscribes one user to one type; callbacks go to an address that nothing listens at, unless given. */
-function wanted(username: string, callbackUrl = 'https://127.0.0.1:1/notifications') {
+/** Subscribes one user to one type. */
+function wanted(username: string, callbackUrl = `${nowhere}/notifications`) {
   return {
     notificationTypes: ['behavioral' as const],
     usernames: [username],
@@ -53,8 +58,51 @@ async function startReceiver({ tls }: IndependentService, options: ReceiverOptio
   }
 }
 
+interface PrintedStep {
+  readonly event: string
+  readonly name: string
+  readonly outcome: string
+  readonly message: string
+}
+
+/** Runs `check --json`. */
+async function check(service: IndependentService, { environment, isBasic }: Variant, ...flags: string[]) {
+  const credentials = isBasic
+    ? { NOTIFICATION_USERNAME: basic.username, NOTIFICATION_PASSWORD: basic.password }
+    : {
+        NOTIFICATION_AUTH_URL: service.authUrl,
+        NOTIFICATION_DOMAIN: domain,
+        NOTIFICATION_CLIENT_ID: clientId,
+        NOTIFICATION_CLIENT_SECRET: clientSecret,
+      }
+  const { code, stdout } = await call(checkCommand, ['--json', ...flags], {
+    NOTIFICATION_BASE_URL: service.baseUrl,
+    NOTIFICATION_CA_FILE: service.caFile,
+    ...credentials,
+    ...environment,
+  })
+  const lines: PrintedStep[] = stdout.split('\n').map((line) => JSON.parse(line))
+  return { code, steps: lines.filter(({ event }) => event === 'step') }
+}
+
+/** The steps of `check --lifecycle`. */
+const lifecycle = [
+  'Create',
+  'Duplicate',
+  'Overlap with recreateIfExists',
+  'Recreate',
+  'Update',
+  'Unsubscribe',
+  'Unsubscribe the replaced one',
+  'Clean-up',
+]
+
+function outcomesIn(steps: readonly PrintedStep[]): Partial<Record<string, string>> {
+  return Object.fromEntries(steps.map(({ name, outcome }) => [name, outcome]))
+}
+
 describe.concurrent.each(variants)('$name', (variant) => {
-  const { wrongRoutes } = variant
+  const { wrongRoutes, isBusy = false, isUnreadable = false } = variant
   let service: IndependentService
   let client: NotificationClient
   beforeAll(async () => {
@@ -66,101 +114,175 @@ describe.concurrent.each(variants)('$name', (variant) => {
     await service[Symbol.asyncDispose]()
   })
 
-  test('a create, its duplicate, a partial overlap and a recreate', async () => {
-    const input = wanted('dora')
-    const { subscriptionId } = await client.createSubscription(input)
-    await expect(client.createSubscription(input)).rejects.toMatchObject({ code: 'SUBSCRIPTION_CONFLICT' })
-    const overlapping = { ...input, usernames: ['dora', 'emil'], recreateIfExists: true }
-    await expect(client.createSubscription(overlapping)).rejects.toMatchObject({ reason: 'partial-overlap' })
-    const recreated = await client.createSubscription({ ...input, recreateIfExists: true })
-    expect(recreated.subscriptionId).not.toBe(subscriptionId)
-    const ids = (await service.subscriptions()).map(({ id }) => id)
-    expect(ids).toContain(recreated.subscriptionId)
-    expect(ids).not.toContain(subscriptionId)
-  })
-
-  test('a callback reaches the handler, with parameters and permitted headers', async () => {
-    const permitted = variant.service.permittedHeaders !== undefined
-    const secrets = permitted ? { token, 'x-tenant': tenant } : { token }
-    const invalid: unknown[] = []
-    const onInvalid = (error: unknown) => invalid.push(error)
-    await using receiving = await startReceiver(service, { secrets, onInvalid })
-    const handled: unknown[] = []
-    receiving.receiver.on('lowEnergyAgentOpened', ({ id }, delivery) => {
-      handled.push([delivery.subscriptionId, id])
+  if (isUnreadable) {
+    test('an answer that cannot be read is no success', async () => {
+      const unreadable = { code: 'RESPONSE_VALIDATION', status: 200 }
+      await expect(client.createSubscription(wanted('dora'))).rejects.toMatchObject(unreadable)
+      expect(await service.requests()).toEqual([])
     })
-    const headers = { 'x-tenant': tenant }
-    const { subscriptionId } = await client.createSubscription({ ...wanted('fred', receiving.url), headers })
-    const [{ notificationId, ...callback } = { notificationId: '' }] = await service.notify('fred')
-    await receiving.receiver.drain()
-    expect(invalid).toEqual([])
-    expect(callback).toEqual({ id: subscriptionId, status: 204, ended: false })
-    expect(handled).toEqual([[subscriptionId, notificationId]])
-  })
+    return
+  }
 
-  test('the spool keeps a delivery and hands it over', async () => {
-    const path = await mkdtemp(join(tmpdir(), 'notification-subscriber-spool-'))
-    try {
-      const delivered: string[] = []
-      const deliver = ({ notification }: { notification: { id: string } }) =>
-        void delivered.push(notification.id)
-      await using spool = await DeliverySpool.open({ path, deliver, logger: false })
-      await using receiving = await startReceiver(service, { onInvalid: spool.keepInvalid })
-      receiving.receiver.onAny(spool.keep)
-      await client.createSubscription(wanted('gina', receiving.url))
-      const [callback] = await service.notify('gina')
-      expect(callback).toMatchObject({ status: 204 })
-      await eventually(() => expect(delivered).toEqual([callback?.notificationId]))
-    } finally {
-      await rm(path, { recursive: true })
+  describe.sequential('client, receiver and spool', () => {
+    test('a create, its duplicate, a partial overlap and a recreate', async () => {
+      const input = wanted('dora')
+      const { subscriptionId } = await client.createSubscription(input)
+      await expect(client.createSubscription(input)).rejects.toMatchObject({ code: 'SUBSCRIPTION_CONFLICT' })
+      const overlapping = { ...input, usernames: ['dora', 'emil'], recreateIfExists: true }
+      await expect(client.createSubscription(overlapping)).rejects.toMatchObject({
+        reason: 'partial-overlap',
+      })
+      const recreated = await client.createSubscription({ ...input, recreateIfExists: true })
+      expect(recreated.subscriptionId).not.toBe(subscriptionId)
+      const ids = (await service.subscriptions()).map(({ id }) => id)
+      expect(ids).toContain(recreated.subscriptionId)
+      expect(ids).not.toContain(subscriptionId)
+    })
+
+    test('a callback reaches the handler, with parameters and permitted headers', async () => {
+      const permitted = variant.service.permittedHeaders !== undefined
+      const secrets = permitted ? { token, 'x-tenant': tenant } : { token }
+      const invalid: unknown[] = []
+      const onInvalid = (error: unknown) => invalid.push(error)
+      await using receiving = await startReceiver(service, { secrets, onInvalid })
+      const handled: unknown[] = []
+      receiving.receiver.on('lowEnergyAgentOpened', ({ id }, delivery) => {
+        handled.push([delivery.subscriptionId, id])
+      })
+      const headers = { 'x-tenant': tenant }
+      const { subscriptionId } = await client.createSubscription({
+        ...wanted('fred', receiving.url),
+        headers,
+      })
+      const [{ notificationId, ...callback } = { notificationId: '' }] = await service.notify('fred')
+      await receiving.receiver.drain()
+      expect(invalid).toEqual([])
+      expect(callback).toEqual({ id: subscriptionId, status: 204, ended: false })
+      expect(handled).toEqual([[subscriptionId, notificationId]])
+    })
+
+    test('the spool keeps a delivery and hands it over', async () => {
+      const path = await mkdtemp(join(tmpdir(), 'notification-subscriber-spool-'))
+      try {
+        const delivered: string[] = []
+        const deliver = ({ notification }: { notification: { id: string } }) =>
+          void delivered.push(notification.id)
+        await using spool = await DeliverySpool.open({ path, deliver, logger: false })
+        await using receiving = await startReceiver(service, { onInvalid: spool.keepInvalid })
+        receiving.receiver.onAny(spool.keep)
+        await client.createSubscription(wanted('gina', receiving.url))
+        const [callback] = await service.notify('gina')
+        expect(callback).toMatchObject({ status: 204 })
+        await eventually(() => expect(delivered).toEqual([callback?.notificationId]))
+      } finally {
+        await rm(path, { recursive: true })
+      }
+    })
+
+    if (wrongRoutes === undefined) {
+      test('an update changes what callbacks carry', async () => {
+        const { subscriptionId } = await client.createSubscription(wanted('hanna'))
+        const parameters = { token: 'the-next-secret-of-it' }
+        await client.updateSubscriptionParameters(subscriptionId, { parameters })
+        const subscriptions = await service.subscriptions()
+        expect(subscriptions.find(({ id }) => id === subscriptionId)?.values).toEqual(parameters)
+      })
+
+      test('an unsubscribe ends; what has ended is not found', async () => {
+        const { subscriptionId } = await client.createSubscription(wanted('ivan'))
+        await client.unsubscribe(subscriptionId)
+        expect((await service.subscriptions()).map(({ id }) => id)).not.toContain(subscriptionId)
+        const notFound = { code: 'SUBSCRIPTION_NOT_FOUND', subscriptionId }
+        await expect(client.unsubscribe(subscriptionId)).rejects.toMatchObject(notFound)
+        const changes = { parameters: { token } }
+        await expect(client.updateSubscriptionParameters(subscriptionId, changes)).rejects.toMatchObject(
+          notFound,
+        )
+      })
+
+      test('three failed callbacks in a row end a subscription, and an update shows it', async () => {
+        const { subscriptionId } = await client.createSubscription(wanted('jane'))
+        const callbacks = [
+          await service.notify('jane'),
+          await service.notify('jane'),
+          await service.notify('jane'),
+        ]
+        expect(callbacks.flat().map(({ ended }) => ended)).toEqual([false, false, true])
+        const changes = { parameters: { token } }
+        await expect(client.updateSubscriptionParameters(subscriptionId, changes)).rejects.toMatchObject({
+          code: 'SUBSCRIPTION_NOT_FOUND',
+        })
+      })
+    } else {
+      test('update and unsubscribe fail with a sentence about `routes`, and change nothing', async () => {
+        const { subscriptionId } = await client.createSubscription(wanted('kate'))
+        const failure = { ...wrongRoutes, message: expect.stringMatching(/`?routes/) }
+        const changes = { parameters: { token: 'the-next-secret-of-it' } }
+        await expect(client.unsubscribe(subscriptionId)).rejects.toMatchObject(failure)
+        await expect(client.updateSubscriptionParameters(subscriptionId, changes)).rejects.toMatchObject(
+          failure,
+        )
+        const subscriptions = await service.subscriptions()
+        expect(subscriptions.find(({ id }) => id === subscriptionId)?.values).toEqual({ token })
+      })
     }
   })
 
-  if (wrongRoutes === undefined) {
-    test('an update changes what callbacks carry', async () => {
-      const { subscriptionId } = await client.createSubscription(wanted('hanna'))
-      const parameters = { token: 'the-next-secret-of-it' }
-      await client.updateSubscriptionParameters(subscriptionId, { parameters })
-      const subscriptions = await service.subscriptions()
-      expect(subscriptions.find(({ id }) => id === subscriptionId)?.values).toEqual(parameters)
+  describe.sequential('check', () => {
+    test('ticks what an answer proves, and sends nothing that ends or changes a subscription', async () => {
+      const { formFirst = false } = variant.service
+      const [requests, subscriptions] = [await service.requests(), await service.subscriptions()]
+      const { code, steps } = await check(service, variant)
+      const outcomes = outcomesIn(steps)
+      if (isBusy) expect(outcomes).toMatchObject({ Token: 'failed', Authorization: 'skipped' })
+      else
+        expect(outcomes).toMatchObject({ Authorization: formFirst ? 'unknown' : 'passed', Routes: 'unknown' })
+      expect(code).toBe(isBusy ? 1 : 0)
+      const sent = (await service.requests()).slice(requests.length)
+      expect(sent.filter(({ operation, status }) => operation !== 'create' || status < 400)).toEqual([])
+      expect(await service.subscriptions()).toEqual(subscriptions)
     })
 
-    test('an unsubscribe ends; what has ended is not found', async () => {
-      const { subscriptionId } = await client.createSubscription(wanted('ivan'))
-      await client.unsubscribe(subscriptionId)
-      expect((await service.subscriptions()).map(({ id }) => id)).not.toContain(subscriptionId)
-      const notFound = { code: 'SUBSCRIPTION_NOT_FOUND', subscriptionId }
-      await expect(client.unsubscribe(subscriptionId)).rejects.toMatchObject(notFound)
-      const changes = { parameters: { token } }
-      await expect(client.updateSubscriptionParameters(subscriptionId, changes)).rejects.toMatchObject(
-        notFound,
-      )
+    // The first answer of each call is what the lifecycle shows: a busy service shows nothing.
+    if (isBusy) return
+    test('--lifecycle has no false tick, and ends or names what it made', async () => {
+      const flags = ['--lifecycle', '--username', 'lena', '--callback-url', `${nowhere}/check`]
+      const { steps } = await check(service, variant, ...flags)
+      const isLeft = wrongRoutes !== undefined
+      const ticked = steps.filter(({ outcome }) => outcome === 'passed').map(({ name }) => name)
+      const { differs = [] } = variant
+      expect(lifecycle.filter((name) => !ticked.includes(name))).toEqual(differs)
+      const left = (await service.subscriptions()).filter(({ users }) => users.includes('lena'))
+      expect(left).toHaveLength(isLeft ? 1 : 0)
+      const cleanUp = steps.at(-1)
+      expect(cleanUp).toMatchObject({ name: 'Clean-up', outcome: isLeft ? 'failed' : 'passed' })
+      for (const { id } of left) expect(cleanUp?.message).toContain(String(id))
     })
+  })
+})
 
-    test('three failed callbacks in a row end a subscription, and an update shows it', async () => {
-      const { subscriptionId } = await client.createSubscription(wanted('jane'))
-      const callbacks = [
-        await service.notify('jane'),
-        await service.notify('jane'),
-        await service.notify('jane'),
-      ]
-      expect(callbacks.flat().map(({ ended }) => ended)).toEqual([false, false, true])
-      const changes = { parameters: { token } }
-      await expect(client.updateSubscriptionParameters(subscriptionId, changes)).rejects.toMatchObject({
-        code: 'SUBSCRIPTION_NOT_FOUND',
-      })
+describe('check on an address that is no notification service', () => {
+  let service: IndependentService
+  let pages: HttpsServer
+  beforeAll(async () => {
+    service = await startIndependentService({ errors: 'html' })
+    pages = await startHttps(service.tls, () => (_request, response) => {
+      response.writeHead(404, { 'content-type': 'text/html' }).end('<!DOCTYPE html><h1>Not Found</h1>')
     })
-  } else {
-    test('update and unsubscribe fail with a sentence about `routes`, and change nothing', async () => {
-      const { subscriptionId } = await client.createSubscription(wanted('kate'))
-      const failure = { ...wrongRoutes, message: expect.stringMatching(/`?routes/) }
-      const changes = { parameters: { token: 'the-next-secret-of-it' } }
-      await expect(client.unsubscribe(subscriptionId)).rejects.toMatchObject(failure)
-      await expect(client.updateSubscriptionParameters(subscriptionId, changes)).rejects.toMatchObject(
-        failure,
-      )
-      const subscriptions = await service.subscriptions()
-      expect(subscriptions.find(({ id }) => id === subscriptionId)?.values).toEqual({ token })
-    })
-  }
+  })
+  afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
+    await service[Symbol.asyncDispose]()
+  })
+
+  test.each([
+    { name: 'a server that answers every request 404', baseUrl: () => pages.origin },
+    { name: 'the right host with a wrong path', baseUrl: () => `${service.baseUrl}/v7` },
+    { name: 'the authorization server', baseUrl: () => service.authUrl },
+  ])('$name: the token is ticked, the service is not', async ({ name, baseUrl }) => {
+    const environment = { NOTIFICATION_BASE_URL: baseUrl() }
+    const { steps } = await check(service, { name, service: {}, environment })
+    const { Token, Authorization } = outcomesIn(steps)
+    expect([Token, Authorization]).toEqual(['passed', 'failed'])
+  })
 })
