@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+import { type KeeperGap, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { DeliveryReceiver, type InvalidDeliveryError, toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -100,6 +101,49 @@ const lifecycle = [
 function outcomesIn(steps: readonly PrintedStep[]): Partial<Record<string, string>> {
   return Object.fromEntries(steps.map(({ name, outcome }) => [name, outcome]))
 }
+
+/** The users of the keeper's tests; each test has a callback URL of its own. */
+const usernames = ['alice', 'bob', 'carol']
+
+/** Processes of one keeper, one after the other. */
+class Keepers {
+  readonly gaps: KeeperGap[] = []
+  readonly #store = new Map()
+  readonly #service: IndependentService
+  readonly #client: NotificationClient
+  readonly #callbackUrl: string
+
+  constructor(service: IndependentService, client: NotificationClient, path: string) {
+    this.#service = service
+    this.#client = client
+    this.#callbackUrl = `${nowhere}/${path}`
+  }
+
+  start(): SubscriptionKeeper {
+    return new SubscriptionKeeper({
+      ...{ client: this.#client, store: this.#store, usernames, name: 'team' },
+      notificationTypes: ['behavioral'],
+      callbackUrl: this.#callbackUrl,
+      parameters: { token },
+      onGap: (gap) => this.gaps.push(gap),
+      onProblem: () => {},
+      logger: false,
+    })
+  }
+
+  /** What the service has of this keeper. */
+  async subscriptions() {
+    const all = await this.#service.subscriptions()
+    return all.filter(({ callbackUrl }) => callbackUrl === this.#callbackUrl)
+  }
+}
+
+const routesProblem = expect.objectContaining({
+  code: 'ROUTES',
+  message: expect.stringMatching(
+    /routes\.update[\s\S]*routes\.unsubscribe|routes\.unsubscribe[\s\S]*routes\.update/,
+  ),
+})
 
 describe.concurrent.each(variants)('$name', (variant) => {
   const { wrongRoutes, isBusy = false, isUnreadable = false } = variant
@@ -226,6 +270,76 @@ describe.concurrent.each(variants)('$name', (variant) => {
         expect(subscriptions.find(({ id }) => id === subscriptionId)?.values).toEqual({ token })
       })
     }
+  })
+
+  describe.sequential('keeper', () => {
+    test('subscribes, and restores what has ended', async () => {
+      const keepers = new Keepers(service, client, 'restores')
+      await using keeper = keepers.start()
+      expect(await keeper.sweep()).toMatchObject({ created: 3, active: 3, failed: [] })
+      const [ended, ...others] = await keepers.subscriptions()
+      await service.end(ended?.id ?? Number.NaN)
+      expect(await keeper.sweep()).toMatchObject({ restored: 1, active: 3, failed: [] })
+      expect(keepers.gaps).toEqual([expect.objectContaining({ cause: 'ended', username: ended?.users[0] })])
+      const now = await keepers.subscriptions()
+      expect(now).toHaveLength(3)
+      expect(now).toEqual(expect.arrayContaining(others))
+    })
+
+    test('replaces nothing after a restart', async () => {
+      const keepers = new Keepers(service, client, 'restart')
+      await using first = keepers.start()
+      await first.sweep()
+      await first.stop()
+      const before = await keepers.subscriptions()
+      await using second = keepers.start()
+      const report = await second.sweep()
+      expect(report).toMatchObject({ created: 0, restored: 0, active: 3, failed: [] })
+      expect(await keepers.subscriptions()).toEqual(before)
+      expect(keepers.gaps).toEqual([])
+      expect(report.problems).toEqual(wrongRoutes === undefined ? [] : [routesProblem])
+    })
+
+    test('rotates a parameter, or says who is pending', async () => {
+      const keepers = new Keepers(service, client, 'rotates')
+      await using keeper = keepers.start()
+      await keeper.sweep()
+      const before = await keepers.subscriptions()
+      const parameters = { token: 'the-next-secret-of-it' }
+      const { confirmed, pending } = await keeper.rotateParameters({ parameters })
+      const isRight = wrongRoutes === undefined
+      expect([[...confirmed].sort(), [...pending].sort()]).toEqual(
+        isRight ? [usernames, []] : [[], usernames],
+      )
+      const values = isRight ? parameters : { token }
+      expect(await keepers.subscriptions()).toEqual(before.map((each) => ({ ...each, values })))
+    })
+
+    test('unsubscribes all, or counts nothing as removed', async () => {
+      const keepers = new Keepers(service, client, 'all')
+      await using keeper = keepers.start()
+      await keeper.sweep()
+      const before = await keepers.subscriptions()
+      const report = await keeper.unsubscribeAll()
+      const isRight = wrongRoutes === undefined
+      expect([report.removed, report.failed.length]).toEqual(isRight ? [3, 0] : [0, 3])
+      expect(await keepers.subscriptions()).toEqual(isRight ? [] : before)
+    })
+
+    test('where all had ended, unsubscribing all removes all for a handful of requests', async () => {
+      const keepers = new Keepers(service, client, 'ended')
+      await using first = keepers.start()
+      await first.sweep()
+      await first.stop()
+      for (const { id } of await keepers.subscriptions()) await service.end(id)
+      await using second = keepers.start()
+      const report = await second.unsubscribeAll()
+      // With wrong routes a subscription that the proof made cannot be ended either.
+      if (wrongRoutes === undefined) expect(report).toMatchObject({ removed: 3, failed: [] })
+      else expect(report.removed).toBe(0)
+      const { length } = await keepers.subscriptions()
+      expect(length).toBeLessThanOrEqual(wrongRoutes === undefined ? 0 : 1)
+    })
   })
 
   describe.sequential('check', () => {
