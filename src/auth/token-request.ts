@@ -1,13 +1,12 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
 import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
+import { type Answer, readJson } from '../http/answer.js'
 import { redactTokens } from '../http/redact.js'
 import {
-  type Answer,
   Call,
   type MissingToken,
   type RetryPolicy,
-  readJson,
   type SendOptions,
   type UnauthorizedRequest,
 } from '../http/send.js'

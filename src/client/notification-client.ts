@@ -2,9 +2,9 @@
 import { authorizerFor } from '../auth/authorizer.js'
 import type { TokenAuthorizer } from '../auth/token-source.js'
 import { ClosedError } from '../errors.js'
+import type { Answer } from '../http/answer.js'
 import { fetchTransport } from '../http/fetch.js'
 import {
-  type Answer,
   Call,
   defaultRetryPolicy,
   type RetryPolicy,

@@ -110,18 +110,10 @@ export const callOptionsSchema = z.lazy(() =>
 
 type OptionsSchema = ReturnType<typeof makeSchema>
 
-/** Schemas by the kind of `auth` and by `allowInsecureLoopback`: ten at most, and making one takes a millisecond. */
-const schemas = new Map<string, OptionsSchema>()
-
 /** @param options - what the caller gave, which may be anything: the schema depends on what kind of `auth` it has */
 function optionsSchema(options: unknown): OptionsSchema {
   const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
-  const kind = authKind(auth)
-  const allowsLoopback = allowInsecureLoopback === true
-  const key = `${kind} ${allowsLoopback}`
-  const schema = schemas.get(key) ?? makeSchema(kind, allowsLoopback)
-  schemas.set(key, schema)
-  return schema
+  return makeSchema(authKind(auth), allowInsecureLoopback === true)
 }
 
 function makeSchema(kind: AuthKind, allowsLoopback: boolean) {

@@ -12,6 +12,16 @@ const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
 const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
 const dispatcherClosed = 'the dispatcher was closed. Make a new one.'
 
+/** What a proxy answered in place of a tunnel, and codes of failures to reach it. */
+const proxyFailures: Readonly<Record<string, string>> = {
+  407: 'it asks for credentials. Put them into its address, as in `http://user:password@proxy:3128`.',
+  403: 'it does not let this machine reach the host. Ask its administrator, or list the host in NO_PROXY.',
+  ECONNREFUSED: 'the connection was refused. Is the address of the proxy right, and is it running?',
+  ENOTFOUND: 'its host name does not exist. Check the variable for a typing error.',
+  UND_ERR_CONNECT_TIMEOUT:
+    'no connection to it could be made in time. Is the address of the proxy right, and is it running?',
+}
+
 /** Codes of temporary failures without a connection: the server cannot have seen the request. */
 const transientFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused. Is the address right, and is the service running?',
@@ -57,14 +67,12 @@ export function toConnectionError(
   { host, secrets }: { readonly host: string; readonly secrets: readonly string[] },
   requestSent: boolean,
 ): ConnectionError {
-  const failure = innermost(error)
-  if (failure instanceof ProxyFailure) return proxyError(failure, host, secrets)
+  const found = innermost(error)
+  const proxy = found instanceof ProxyFailure ? found : undefined
+  const failure = proxy === undefined ? found : innermost(proxy.cause)
   const cause = copyWithout(secrets, failure)
   const { message } = cause
-  // Read from the original error: in the copy, redacting a short secret may have blanked the code.
-  const network = networkErrorOf(failure)
-  const explanation = network.code === undefined ? undefined : explanations[network.code]
-  if (requestSent) {
+  if (requestSent && proxy === undefined) {
     return new ConnectionError(
       `The connection to ${host} broke before the whole answer had arrived (${cause.code ?? message}). ` +
         'The server may have seen the request.',
@@ -72,13 +80,14 @@ export function toConnectionError(
       { cause },
     )
   }
-  const reason = explanation ?? otherReason(network)
-  const notSent = new ConnectionError(
-    `Could not reach ${host}: ${reason} (${message})`,
-    { requestSent },
-    { cause },
-  )
-  if (isPermanent(network)) permanentErrors.add(notSent)
+  // Read from the original error: in the copy, redacting a short secret may have blanked the code.
+  const code = stringProperty(failure, 'code') ?? ''
+  const words =
+    proxy === undefined
+      ? `Could not reach ${host}: ${explanations[code] ?? otherReason(code, failure)}`
+      : `Could not get through the proxy ${proxy.proxy}: ${proxyFailures[proxy.status ?? code] ?? `it made no tunnel to ${host}. Is it a proxy, and does it work?`}`
+  const notSent = new ConnectionError(`${words} (${message})`, { requestSent: false }, { cause })
+  if (proxy?.isPermanent || isPermanent(code)) permanentErrors.add(notSent)
   return notSent
 }
 
@@ -87,8 +96,7 @@ export function toConnectionError(
  * was not found, no connection was made in time, or TLS ended at the certificate.
  */
 export function provesNoConnection(error: unknown): boolean {
-  const failure = innermost(error)
-  const code = stringProperty(failure, 'code') ?? ''
+  const code = stringProperty(innermost(error), 'code') ?? ''
   return (
     ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code) ||
     Object.hasOwn(permanentFailures, code)
@@ -102,8 +110,7 @@ export function provesNothingSent(error: unknown): boolean {
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true
   // There was a connection: after it, EHOSTUNREACH and the like mean that the route was lost.
   if (syscall === 'read' || syscall === 'write') return false
-  const { [stringProperty(failure, 'code') ?? '']: explanation } = explanations
-  return explanation !== undefined || isBeforeTls(failure)
+  return Object.hasOwn(explanations, stringProperty(failure, 'code') ?? '') || isBeforeTls(failure)
 }
 
 /** Whether a mock reset a connection that never existed: ECONNRESET without a `syscall`. */
@@ -123,32 +130,22 @@ export function isTransient(error: ConnectionError): boolean {
   return !error.requestSent && !permanentErrors.has(error)
 }
 
-function proxyError(failure: ProxyFailure, host: string, secrets: readonly string[]): ConnectionError {
-  const inner = innermost(failure.cause)
-  const cause = copyWithout(secrets, inner)
-  const network = networkErrorOf(inner)
-  const reason = failure.explain(host, network.code)
-  const error = new ConnectionError(
-    `Could not get through the proxy ${failure.proxy}: ${reason} (${cause.message})`,
-    { requestSent: false },
-    { cause },
-  )
-  if (failure.isPermanent || isPermanent(network)) permanentErrors.add(error)
-  return error
-}
-
 /** Certificates, and ports that do not speak TLS, do not change between two attempts. */
-function isPermanent({ code = '' }: Pick<NetworkError, 'code'>): boolean {
+function isPermanent(code: string): boolean {
   // A server that is starting sends the TLS alert `internal error`: temporary.
   if (code.includes('INTERNAL_ERROR')) return false
-  return Object.hasOwn(permanentFailures, code) || code.startsWith('ERR_SSL_') || code === 'EPROTO'
+  return Object.hasOwn(permanentFailures, code) || isOfTls(code)
+}
+
+function isOfTls(code: string): boolean {
+  return code.startsWith('ERR_SSL_') || code === 'EPROTO'
 }
 
 /** What to say of a failure without a connection whose code proves nothing by itself. */
-function otherReason({ code, message }: Pick<NetworkError, 'code' | 'message'>): string {
+function otherReason(code: string, failure: unknown): string {
   // The same as UND_ERR_CLOSED a moment later. It also ends requests that were sent.
   if (code === 'UND_ERR_DESTROYED') return dispatcherClosed
-  const isAboutTls = code?.startsWith('ERR_SSL_') || code === 'EPROTO' || message.includes('TLS')
+  const isAboutTls = isOfTls(code) || stringProperty(failure, 'message')?.includes('TLS') === true
   return isAboutTls ? tlsFailed : connectionFailed
 }
 
@@ -159,7 +156,6 @@ const maxLayers = 10
 function innermost(error: unknown): unknown {
   let found = error
   for (let layer = 0; layer < maxLayers; layer++) {
-    if (typeof found !== 'object' || found === null || found instanceof ProxyFailure) return found
     const inner = innerOf(found)
     if (inner === undefined) return found
     found = inner
@@ -167,31 +163,22 @@ function innermost(error: unknown): unknown {
   return found
 }
 
-function innerOf(error: object): unknown {
+function innerOf(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null || error instanceof ProxyFailure) return undefined
   if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return error.errors[0]
   const code = stringProperty(error, 'code')
   const isWrapper = code === undefined || code === 'UND_ERR_PRX_TLS'
   return isWrapper && 'cause' in error ? error.cause : undefined
 }
 
-function networkErrorOf(failure: unknown): Pick<NetworkError, 'code' | 'message'> {
-  const code = stringProperty(failure, 'code')
-  return { message: stringProperty(failure, 'message') ?? '', ...(code !== undefined && { code }) }
-}
-
-interface NetworkError extends Error {
-  code?: string
-}
-
 /** A copy of message, stack and code only: other properties may be bytes or headers with a secret. */
-function copyWithout(secrets: readonly string[], failure: unknown): NetworkError {
+function copyWithout(secrets: readonly string[], failure: unknown): Error & { code?: string } {
   const copied = (name: string) => {
     const text = stringProperty(failure, name)
     return text === undefined ? undefined : redact(text, secrets)
   }
   // OpenSSL's messages end with a line break.
-  const message = excerpt(redact(wholeMessageOf(failure), secrets), 300).trim()
-  const copy: NetworkError = new Error(message)
+  const copy = new Error(excerpt(redact(wholeMessageOf(failure), secrets), 300).trim())
   const stack = copied('stack')
   if (stack !== undefined) copy.stack = stack
   const code = copied('code')

@@ -45,43 +45,18 @@ function isProxyAddress(address: string): boolean {
 
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */
 export class ProxyFailure extends Error {
-  /** As in {@link HttpProxy}. */
-  readonly proxy: string
-  /** What the proxy answered instead of making a tunnel. */
-  readonly status: number | undefined
-
-  constructor(proxy: string, details: { status: number } | { cause: unknown }) {
+  /** @param status - what the proxy answered instead of making a tunnel */
+  constructor(
+    readonly proxy: string,
+    override readonly cause: unknown,
+    readonly status?: number,
+  ) {
     super('the proxy failed')
-    this.proxy = proxy
-    this.status = 'status' in details ? details.status : undefined
-    this.cause = 'status' in details ? new Error(`it answered ${details.status}`) : details.cause
   }
 
   /** Whether the proxy would refuse another attempt, too. */
   get isPermanent(): boolean {
     return this.status === 403 || this.status === 407
-  }
-
-  /**
-   * What went wrong and what to do, as the rest of a sentence.
-   *
-   * @param code - the code of the network's error, if the network failed
-   */
-  explain(host: string, code: string | undefined): string {
-    switch (this.status ?? code) {
-      case 407:
-        return 'it asks for credentials. Put them into its address, as in `http://user:password@proxy:3128`.'
-      case 403:
-        return `it does not let this machine reach ${host}. Ask its administrator, or list the host in NO_PROXY.`
-      case 'ECONNREFUSED':
-        return 'the connection was refused. Is the address of the proxy right, and is it running?'
-      case 'ENOTFOUND':
-        return 'its host name does not exist. Check the variable for a typing error.'
-      case 'UND_ERR_CONNECT_TIMEOUT':
-        return 'no connection to it could be made in time. Is the address of the proxy right, and is it running?'
-      default:
-        return `it made no tunnel to ${host}. Is it a proxy, and does it work?`
-    }
   }
 }
 
@@ -102,12 +77,12 @@ export function proxyPool(
   return Object.assign(pool, {
     async connect(target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
       const answer = await makeTunnel(target).catch((cause: unknown) => {
-        throw new ProxyFailure(name, { cause })
+        throw new ProxyFailure(name, cause)
       })
       const { socket, statusCode } = answer
       if (statusCode === 200) return answer
       socket.on('error', () => {}).destroy()
-      throw new ProxyFailure(name, { status: statusCode })
+      throw new ProxyFailure(name, new Error(`it answered ${statusCode}`), statusCode)
     },
   })
 }

@@ -1,19 +1,15 @@
 /** Sends one request with retries: token, attempt, one new token after a 401, backoff, all within one deadline. */
-import type * as z from 'zod'
-import { type ConnectionError, type Issue, type NotificationError, TimeoutError } from '../errors.js'
+import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
 import { jitteredBackoffMs } from '../shared/backoff.js'
-import { parseJson } from '../shared/json.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/status.js'
-import { excerpt } from '../shared/text.js'
-import { validate } from '../shared/validation.js'
+import { type Answer, type AnsweredRequest, answerOf } from './answer.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { Deadline } from './deadline.js'
-import { redact, redactTokens } from './redact.js'
 import type { Address, HttpRequest, HttpResponse, NoResponse, Transport } from './transport.js'
 
 /** A request before it has its Authorization header. */
-export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
+export interface UnauthorizedRequest extends AnsweredRequest, Pick<HttpRequest, 'method' | 'body'> {
   /** The media type of the body. Default: a form. */
   readonly contentType?: string | undefined
   /** Further headers that the caller wants sent. */
@@ -22,10 +18,6 @@ export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'addre
   readonly secrets: readonly string[]
   /** Whether the request is safe to repeat after an attempt whose outcome is unknown. */
   readonly isRepeatable: boolean
-  /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
-  readonly purpose: string
-  /** Secrets that a body of the answer brings. */
-  readonly secretsIn?: ((body: string) => readonly string[]) | undefined
 }
 
 export interface Authorization {
@@ -88,20 +80,6 @@ export interface SendOptions {
   readonly transport: Transport
   readonly retry: RetryPolicy
   readonly log: Log
-}
-
-/** The answer to the last attempt, whatever its status. */
-export interface Answer extends Omit<HttpResponse, 'header'> {
-  /** The address that answered, without its query. */
-  readonly url: string
-  readonly retryAfterMs: number | undefined
-  readonly requestId: string | undefined
-  /** The `Content-Encoding`, if there is one: requests ask for none. */
-  readonly encoding: string | undefined
-  /** As in {@link UnauthorizedRequest}. */
-  readonly purpose: string
-  /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
-  redact(text: string): string
 }
 
 /** The headers of every request, but for `content-type`. Not spread: undici is slower with objects made by spreading. */
@@ -296,45 +274,6 @@ function isAnswered(outcome: HttpResponse | NoResponse): outcome is HttpResponse
   return 'status' in outcome
 }
 
-function answerOf(
-  { address, purpose, secretsIn }: UnauthorizedRequest,
-  response: HttpResponse,
-  secrets: () => readonly string[],
-): Answer {
-  const { body, bodyComplete, status } = response
-  const encoding = response.header('content-encoding')
-  return {
-    url: address.shown,
-    status,
-    body,
-    bodyComplete,
-    retryAfterMs: parseRetryAfterMs(response.header('retry-after')),
-    requestId: requestIdOf(response, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
-    encoding: encoding === undefined ? undefined : excerpt(encoding, 50),
-    purpose,
-    redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
-  }
-}
-
-/**
- * The JSON body of an answer.
- *
- * @param refuse - makes the error for a body that cannot be used
- */
-export function readJson<Output>(
-  { body, bodyComplete, encoding }: Answer,
-  schema: z.ZodType<Output>,
-  refuse: (issues: readonly Issue[]) => NotificationError,
-): Output {
-  const problem = (message: string) => refuse([{ path: [], message }])
-  if (!bodyComplete) throw problem('is incomplete or too long')
-  const json = parseJson(body)
-  if (json !== undefined) return validate(schema, json, refuse)
-  throw problem(
-    encoding === undefined ? 'is not JSON' : `is encoded as ${encoding}, which the request did not ask for`,
-  )
-}
-
 /** How long to wait before the request is repeated, or `undefined` if it is not repeated. */
 function delayBeforeRepeat(
   outcome: Answer | ConnectionError,
@@ -359,29 +298,4 @@ function isLost(outcome: Answer | ConnectionError): boolean {
 /** Whether another attempt is worth it after one that had no effect. */
 function isWorthAnother(outcome: Answer | ConnectionError): boolean {
   return isAnswer(outcome) ? isTurnedAway(outcome.status) : isTransient(outcome)
-}
-
-/** Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. */
-function parseRetryAfterMs(value: string | undefined): number | undefined {
-  const text = value?.trim()
-  if (text === undefined || text.length > 100) return undefined
-  // More digits would be centuries: such a value is ignored.
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000
-  // An HTTP date begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
-  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
-}
-
-/** Headers in which services, load balancers and networks name a request. */
-const requestIdHeaders = ['x-request-id', 'x-correlation-id', 'x-amzn-trace-id', 'cf-ray']
-
-/** The first of the {@link requestIdHeaders} that can be shown: visible ASCII, at most 200 characters. */
-function requestIdOf(response: HttpResponse, secrets: () => readonly string[]): string | undefined {
-  const canBeShown = (id: string) => id.length <= 200 && /^[\x21-\x7e]+$/.test(id)
-  const id = requestIdHeaders
-    .map((name) => response.header(name))
-    .find((value) => value !== undefined && canBeShown(value))
-  // A server may send back anything, even a secret.
-  return id === undefined || redactTokens(redact(id, secrets())) !== id ? undefined : id
 }

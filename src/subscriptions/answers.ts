@@ -10,7 +10,8 @@ import {
   SubscriptionNotFoundError,
   type SubscriptionRequestSummary,
 } from '../errors.js'
-import { type Answer, type Call, readJson } from '../http/send.js'
+import { type Answer, readJson } from '../http/answer.js'
+import type { Call } from '../http/send.js'
 import { withoutQuery } from '../shared/http-syntax.js'
 import type { Operation } from '../shared/routes.js'
 import { isSuccess, isTurnedAway } from '../shared/status.js'

@@ -100,7 +100,7 @@ test.each([
   ['ENOTFOUND', 'its host name does not exist. Check the variable for a typing error.'],
   ['UND_ERR_CONNECT_TIMEOUT', 'no connection to it could be made in time.'],
 ])('a proxy that fails with %s says what to check', async (code, words) => {
-  const failure = new ProxyFailure('proxy.example:3128', { cause: networkError({ code }) })
+  const failure = new ProxyFailure('proxy.example:3128', networkError({ code }))
   const error = await errorAfter(failure)
   expect(error).toMatchObject({ requestSent: false, cause: { code } })
   expect(error.message).toContain(`Could not get through the proxy proxy.example:3128: ${words}`)

@@ -92,7 +92,7 @@ describe('a proxy that fails', () => {
   const withPassword = (url: string) => url.replace('//', `//user:${password}@`)
 
   test.each([
-    [403, 1, `it does not let this machine reach ${host}.`],
+    [403, 1, 'it does not let this machine reach the host.'],
     [407, 1, 'it asks for credentials.'],
     [404, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
     [502, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
