@@ -176,12 +176,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @returns how many deliveries are left for the next process
    * @throws `ConfigurationError` if `timeoutMs` is no time that can be waited for: then the spool stays open
    */
-  close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    try {
-      validateCloseOptions(options)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+    validateCloseOptions(options)
     this.#closing ??= this.#close(options.timeoutMs ?? 10_000)
     return this.#closing
   }

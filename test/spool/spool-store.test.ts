@@ -63,26 +63,6 @@ function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: as the test says`), { code })
 }
 
-/** Measures the longest turn of the event loop, in milliseconds of the processor. */
-function longestTurn(): { stop(): number } {
-  let longest = 0
-  let isStopped = false
-  let before = process.cpuUsage()
-  const measure = () => {
-    const { user, system } = process.cpuUsage(before)
-    longest = Math.max(longest, (user + system) / 1_000)
-    before = process.cpuUsage()
-    if (!isStopped) setImmediate(measure)
-  }
-  setImmediate(measure)
-  return {
-    stop() {
-      isStopped = true
-      return longest
-    },
-  }
-}
-
 /** The name of a file of deliveries, unless the fields say otherwise. */
 function fileName(fields: Partial<FileFields> & { readonly id: number }): string {
   return nameOf({ kind: 'batch', dueAt: 0, attempts: 0, reportedAt: 0, count: 1, bytes: 9, ...fields })
@@ -100,54 +80,27 @@ function diskThatKeepsFiles() {
   return disk
 }
 
-describe('the process has short turns', () => {
-  test('while hundreds of files are opened, written to and drained', async () => {
-    await using folder = await spoolFolder()
-    await fs.mkdir(folder.path, { mode: 0o700 })
-    let id = 1
-    const add = async (count: number) => {
-      const texts = Array.from({ length: count }, (_, index) =>
-        JSON.stringify(numbered(id + index, { text: 'x'.repeat(800) })),
-      )
-      const { name, content } = fileOf('batch', id, texts)
-      await writeFile(join(folder.path, name), content)
-      id += count
-    }
-    for (let file = 0; file < 800; file += 1) await add(1)
-    for (let file = 0; file < 5; file += 1) await add(1_000)
-    const files = filesWith({ before: (operation) => (operation === 'sync' ? realTime(50) : undefined) })
-    const turns = longestTurn()
-    const { deliver, delivered } = recorder()
-    await using spool = await openSpoolOn({ path: folder.path, deliver }, files)
-    await Promise.all(Array.from({ length: 500 }, (_, index) => keep(spool, numbered(`new${index}`))))
-    await until(() => spool.size === 0)
-    expect(delivered).toHaveLength(6_300)
-    // In time of the processor: on a busy machine a turn takes longer than its work.
-    expect(turns.stop()).toBeLessThan(150)
-  })
-
-  test('while a folder of very many names is opened', async () => {
-    await using folder = await spoolFolder()
-    let turns = 0
-    let isCounting = false
-    const count = () => {
-      turns += 1
-      if (isCounting) setImmediate(count)
-    }
-    const real = filesWith({})
-    const names = Array.from({ length: 20_000 }, (_, id) => fileName({ id, kind: 'stuck' }))
-    const files: SpoolFiles = {
-      ...real,
-      readdir: (async () => {
-        isCounting = true
-        count()
-        return names.map((name) => ({ name, isFile: () => true }))
-      }) as unknown as typeof fs.readdir,
-    }
-    await using _spool = await openSpoolOn({ path: folder.path, deliver: never }, files)
-    isCounting = false
-    expect(turns).toBeGreaterThan(15)
-  })
+test('the process does other work while a folder of very many names is opened', async () => {
+  await using folder = await spoolFolder()
+  let turns = 0
+  let isCounting = false
+  const count = () => {
+    turns += 1
+    if (isCounting) setImmediate(count)
+  }
+  const real = filesWith({})
+  const names = Array.from({ length: 20_000 }, (_, id) => fileName({ id, kind: 'stuck' }))
+  const files: SpoolFiles = {
+    ...real,
+    readdir: (async () => {
+      isCounting = true
+      count()
+      return names.map((name) => ({ name, isFile: () => true }))
+    }) as unknown as typeof fs.readdir,
+  }
+  await using _spool = await openSpoolOn({ path: folder.path, deliver: never }, files)
+  isCounting = false
+  expect(turns).toBeGreaterThan(15)
 })
 
 test('many small files are read at a time', async () => {
@@ -251,14 +204,12 @@ describe.concurrent('a disk that is slow', () => {
       ackTimeoutMs: 50,
       logger: false,
     }).onAny(spool.keep)
-    const startedAt = performance.now()
     const answer = await receiver.handle({
       method: 'POST',
       headers: { token: 'a-secret-of-tests' },
       body: JSON.stringify(numbered(1)),
     })
     expect(answer.status).toBe(204)
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
     const large = numbered(2, { text: 'x'.repeat(2 ** 20) })
     const results = Array.from({ length: 70 }, () => keep(spool, large))
     await expect(results.at(-1)).rejects.toMatchObject({
