@@ -1,6 +1,6 @@
 /** A list of links: one tab stop, arrows between them. The browser skips what is out of sight and keeps the place. */
 import { Component, type JSX, type TargetedKeyboardEvent } from 'preact'
-import { focusSoon, hrefOf, type Place } from './place.js'
+import { goTo, hrefOf, type Place } from './place.js'
 
 export interface RowProps {
   readonly place: Place
@@ -32,9 +32,11 @@ export class Row extends Component<RowProps> {
         href={hrefOf(place)}
         tabIndex={isTabStop ? 0 : -1}
         aria-current={isSelected ? 'true' : undefined}
-        onClick={({ detail }) => {
+        onClick={(event) => {
           // 0 for a click by the keyboard, whose user goes on in the details.
-          if (detail === 0) focusSoon('details-heading')
+          if (event.detail !== 0) return
+          event.preventDefault()
+          goTo(place, 'details-heading')
         }}
       >
         {render()}

@@ -1,16 +1,15 @@
 /** Where the page is: in its address, so that a reload, a link and the buttons of the browser lead there. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 
 export type Place =
   | { readonly view: 'time-line' | 'subscriptions' | 'send' | 'faults' }
   | { readonly view: 'entry' | 'subscription'; readonly id: number }
 
-const start: Place = { view: 'time-line' }
-
 export function hrefOf(place: Place): string {
   return 'id' in place ? `#${place.view}-${place.id}` : `#${place.view}`
 }
 
+/** Where the page is. Used once, by the component that renders all: then what has to get the focus is there. */
 export function usePlace(): Place {
   const [place, setPlace] = useState(placeNow)
   useEffect(() => {
@@ -18,19 +17,23 @@ export function usePlace(): Place {
     addEventListener('hashchange', update)
     return () => removeEventListener('hashchange', update)
   }, [])
+  useLayoutEffect(() => {
+    if (focusedNext !== undefined) document.getElementById(focusedNext)?.focus()
+    focusedNext = undefined
+  }, [place])
   return place
 }
 
+let focusedNext: string | undefined
+
 /** Goes there, and moves the focus to the element with this ID. */
 export function goTo(place: Place, focused: string): void {
+  if (location.hash === hrefOf(place)) {
+    document.getElementById(focused)?.focus()
+    return
+  }
+  focusedNext = focused
   location.hash = hrefOf(place)
-  focusSoon(focused)
-}
-
-/** Moves the focus to what the next rendering shows. */
-export function focusSoon(id: string): void {
-  // Preact renders before the browser paints, so the element is there in the frame after that.
-  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()))
 }
 
 function placeNow(): Place {
@@ -39,12 +42,12 @@ function placeNow(): Place {
   switch (view) {
     case 'entry':
     case 'subscription':
-      return id === undefined ? start : { view, id: Number(id) }
+      return id === undefined ? { view: 'time-line' } : { view, id: Number(id) }
     case 'subscriptions':
     case 'send':
     case 'faults':
       return { view }
     default:
-      return start
+      return { view: 'time-line' }
   }
 }
