@@ -1,6 +1,7 @@
 /** The notification service and its callbacks as an OpenAPI 3.1 document. */
 import { reservedHeaders } from '../../src/emulator/service/subscription-endpoints.js'
 import { notificationTypes } from '../../src/notification-types.js'
+import { endpoints } from '../../src/shared/routes.js'
 import {
   accessTokenJsonSchema,
   createdSubscriptionJsonSchema,
@@ -38,12 +39,13 @@ export function openApiDocument(version: string) {
       { name: 'callbacks', description: "Notifications at the subscriber's own URL." },
     ],
     paths: {
-      '/auth/realms/{domain}/protocol/openid-connect/token': tokenPath,
-      '/api/subscriptions': { post: createSubscription },
-      '/api/subscriptions/{subscriptionId}': {
+      [endpoints.token.path]: tokenPath,
+      [endpoints.create.path]: at(endpoints.create, createSubscription),
+      // Update and unsubscribe have the same path.
+      [endpoints.update.path]: {
         parameters: [{ $ref: '#/components/parameters/subscriptionId' }],
-        put: updateSubscription,
-        delete: unsubscribe,
+        ...at(endpoints.update, updateSubscription),
+        ...at(endpoints.unsubscribe, unsubscribe),
       },
     },
     webhooks: { notification: { post: notificationCallback } },
@@ -95,6 +97,13 @@ export function openApiDocument(version: string) {
   }
 }
 
+function at<Description>(
+  { method }: { method: string },
+  description: Description,
+): Record<string, Description> {
+  return { [method.toLowerCase()]: description }
+}
+
 const formOf = (schema: string) => ({
   required: true,
   content: { 'application/x-www-form-urlencoded': { schema: { $ref: `#/components/schemas/${schema}` } } },
@@ -128,7 +137,7 @@ const tokenPath = {
       schema: { type: 'string', minLength: 1 },
     },
   ],
-  post: {
+  ...at(endpoints.token, {
     operationId: 'getAccessToken',
     tags: ['tokens'],
     summary: 'Get an access token (OAuth 2.0 client credentials grant).',
@@ -146,7 +155,7 @@ const tokenPath = {
       },
       default: other,
     },
-  },
+  }),
 }
 
 const createSubscription = {

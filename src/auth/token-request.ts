@@ -12,6 +12,7 @@ import {
 } from '../http/send.js'
 import { type Address, addressBelow } from '../http/transport.js'
 import { parseJson } from '../shared/json.js'
+import { endpoints } from '../shared/routes.js'
 import { excerpt } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues } from '../shared/validation.js'
@@ -81,7 +82,7 @@ export class TokenEndpoint {
     { gateway, ...options }: Pick<SendOptions, 'transport' | 'log'> & { gateway: Gateway | undefined },
   ) {
     const { clientId, clientSecret, credentialsEncoding = 'raw', domain, authUrl, scope } = credentials
-    const path = `/auth/realms/${encodeURIComponent(domain)}/protocol/openid-connect/token`
+    const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
     const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
     const authorization = { header: `Basic ${basic}`, secrets: [clientSecret, basic] }

@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/http-syntax.js'
-import { type Operation, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
+import { endpoints, type Operation, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
@@ -185,19 +185,17 @@ export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOption
 
 /** A request must show which operation it asks for. */
 function refuseAmbiguity(routes: Routes, context: z.RefinementCtx): void {
-  const spelled = (operation: Operation) => {
-    const { method, path } = resolvedRoute(operation, routes[operation])
-    return `${method} ${path}`
-  }
-  const update = spelled('update')
-  const unsubscribe = spelled('unsubscribe')
+  const spelled = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
+  const create = spelled(endpoints.create)
+  const update = spelled(resolvedRoute('update', routes.update))
+  const unsubscribe = spelled(resolvedRoute('unsubscribe', routes.unsubscribe))
   const refuse = (operation: Operation, other: string) => {
     const message = `has the method and path of ${other}: the emulator could not tell them apart`
     context.addIssue({ code: 'custom', path: [operation], message })
   }
   if (update === unsubscribe) refuse('update', 'unsubscribe')
-  if (update === 'POST /api/subscriptions') refuse('update', 'create')
-  if (unsubscribe === 'POST /api/subscriptions') refuse('unsubscribe', 'create')
+  if (update === create) refuse('update', 'create')
+  if (unsubscribe === create) refuse('unsubscribe', 'create')
 }
 
 /** An IPv6 address with a zone, such as `fe80::1%eth0`, cannot be in a URL. */

@@ -4,6 +4,14 @@ import * as z from 'zod'
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const formats = ['form', 'json'] as const
 
+/** Every endpoint of the service, with the place of a variable in braces (docs/service.md, Endpoints). */
+export const endpoints = {
+  token: { method: 'POST', path: '/auth/realms/{domain}/protocol/openid-connect/token' },
+  create: { method: 'POST', path: '/api/subscriptions' },
+  update: { method: 'PUT', path: '/api/subscriptions/{subscriptionId}' },
+  unsubscribe: { method: 'DELETE', path: '/api/subscriptions/{subscriptionId}' },
+} as const
+
 /** How one operation is called. The subscription's id stands in `path`, or in the body under `idField`. */
 export interface Route {
   /** The HTTP method. Default: see {@link Routes}. */
@@ -46,8 +54,8 @@ export const idPlace = '{subscriptionId}'
 export function resolvedRoute(operation: Operation, route: Route = {}): ResolvedRoute {
   const { format, idField, method, path } = route
   return {
-    method: method ?? (operation === 'unsubscribe' ? 'DELETE' : 'PUT'),
-    path: path ?? `/api/subscriptions/${idPlace}`,
+    method: method ?? endpoints[operation].method,
+    path: path ?? endpoints[operation].path,
     idField,
     format: format ?? 'form',
   }

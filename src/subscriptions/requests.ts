@@ -2,7 +2,7 @@
 import { InvalidRequestError } from '../errors.js'
 import type { UnauthorizedRequest } from '../http/send.js'
 import { type Address, addressBelow } from '../http/transport.js'
-import { idPlace, type ResolvedRoute, type Routes, resolvedRoute } from '../shared/routes.js'
+import { endpoints, idPlace, type ResolvedRoute, type Routes, resolvedRoute } from '../shared/routes.js'
 import { formatIssues } from '../shared/validation.js'
 import type {
   AssociatedValues,
@@ -30,7 +30,7 @@ export class SubscriptionRequests {
 
   constructor({ baseUrl, headers, routes }: RequestsOptions) {
     this.#baseUrl = baseUrl
-    this.#createAddress = addressBelow(baseUrl, '/api/subscriptions')
+    this.#createAddress = addressBelow(baseUrl, endpoints.create.path)
     this.#unsubscribeRoute = resolvedRoute('unsubscribe', routes?.unsubscribe)
     this.#updateRoute = resolvedRoute('update', routes?.update)
     // A copy, because the caller may change its own object.

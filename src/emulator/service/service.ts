@@ -1,6 +1,6 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { idPlace, type Routes, resolvedRoute } from '../../shared/routes.js'
+import { endpoints, idPlace, type Routes, resolvedRoute } from '../../shared/routes.js'
 import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf } from '../activity.js'
 import { ConnectionReset, delay, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
@@ -168,8 +168,7 @@ function endpointsOf({ domain, routes, subscriptionEndpoints, tokenEndpoint }: S
   return [
     {
       operation: 'token',
-      method: 'POST',
-      path: '/auth/realms/{domain}/protocol/openid-connect/token',
+      ...endpoints.token,
       answer: async (headers, body, realm = '') => {
         if (decodePathSegment(realm) === domain) return tokenEndpoint.issue(headers, body)
         throw new Refusal(404, 'not_found', 'There is no such domain')
@@ -177,8 +176,7 @@ function endpointsOf({ domain, routes, subscriptionEndpoints, tokenEndpoint }: S
     },
     {
       operation: 'create',
-      method: 'POST',
-      path: '/api/subscriptions',
+      ...endpoints.create,
       answer: (headers, body) => subscriptionEndpoints.create(headers, body),
     },
     {
