@@ -135,7 +135,7 @@ function routeOf(operation: Operation, env: Environment, problems: Issue[]): Rou
   const variable = routeVariable(operation)
   const text = env[variable]
   if (!text) return undefined
-  const result = routeSchema(operation).safeParse(partsOfRoute(text), ownMessages)
+  const result = routeSchema(operation).safeParse(partsOfRoute(String(text)), ownMessages)
   if (result.success) return result.data
   const message = `must be written ${routeSpelling}: ${formatIssues(issuesOf(result.error))}`
   problems.push({ path: [variable], message })

@@ -20,14 +20,9 @@ export interface CallbackCheck {
   readonly ca: string | undefined
 }
 
-/** The answer without its body, which is never printed. */
+/** The answer without its body, which is never printed; `location` is where a redirect leads, or empty. */
 type Answer =
-  | {
-      readonly status: number
-      /** Where a redirect leads; empty without one. */
-      readonly location: string
-      readonly durationMs: number
-    }
+  | { readonly status: number; readonly location: string; readonly durationMs: number }
   | { readonly problem: string; readonly next: string }
 
 const lookIntoLog = "Look into your app's log"
@@ -37,12 +32,10 @@ export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Step>
   const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: await trustedWith(check.ca) } })
   try {
     const refused = await post(agent, check, {})
-    yield stepWithoutSecret(names[0], refused)
-    if ('problem' in refused) {
-      yield skipped(names[1], 'not tried, because the first one was not answered')
-      return
-    }
-    yield stepWithSecret(names[1], await post(agent, check, check.secrets), Object.keys(check.secrets))
+    yield stepOf(names[0], refused, 'refused', check)
+    yield 'problem' in refused
+      ? skipped(names[1], 'not tried, because the first one was not answered')
+      : stepOf(names[1], await post(agent, check, check.secrets), 'accepted', check)
   } finally {
     await agent.destroy()
   }
@@ -94,62 +87,42 @@ async function post(
   }
 }
 
-function stepWithoutSecret(name: string, answer: Answer): Step {
+function stepOf(
+  name: string,
+  answer: Answer,
+  expected: 'refused' | 'accepted',
+  { secrets }: CallbackCheck,
+): Step {
   if ('problem' in answer) return failed(name, answer.problem, answer.next)
-  const { status, durationMs } = answer
-  if (status === 401 || status === 403)
-    return passed(name, `refused with ${status} in ${durationInWords(durationMs)}`)
-  if (isSuccess(status)) {
+  const { status, location, durationMs } = answer
+  const outcome = isSuccess(status) ? 'accepted' : status === 401 || status === 403 ? 'refused' : undefined
+  if (outcome === expected) return passed(name, `${outcome} with ${status} in ${durationInWords(durationMs)}`)
+  if (outcome === 'accepted') {
     return failed(
       name,
       `accepted with ${status}: anyone who knows this address can send notifications`,
       'Check the secret in the route: give it to DeliveryReceiver as `secrets`, or call verifySecrets',
     )
   }
-  return unexpected(name, answer)
-}
-
-function stepWithSecret(name: string, answer: Answer, headerNames: readonly string[]): Step {
-  if ('problem' in answer) return failed(name, answer.problem, answer.next)
-  const { status, durationMs } = answer
-  if (isSuccess(status)) return passed(name, `accepted with ${status} in ${durationInWords(durationMs)}`)
-  if (status === 401 || status === 403) {
-    return failed(
-      name,
-      `refused with ${status}`,
-      `Does the receiver expect the header ${headerNames.join(', ')} with the value that the file holds?`,
-    )
+  if (outcome === 'refused') {
+    const next = `Does the receiver expect the header ${Object.keys(secrets).join(', ')} with the value that the file holds?`
+    return failed(name, `refused with ${status}`, next)
   }
-  return unexpected(name, answer)
-}
-
-function unexpected(name: string, { status, location }: Extract<Answer, { status: number }>): Step {
   if (status >= 300 && status <= 399) {
+    const to = location && ` to ${location}`
+    const message = `redirected with ${status}${to}: to the service that is a failed callback`
+    return failed(name, message, 'Subscribe with the address of the redirect')
+  }
+  if (status === 400 || status === 413 || status === 415) {
     return failed(
       name,
-      `redirected with ${status}${location && ` to ${location}`}: to the service that is a failed callback`,
-      'Subscribe with the address of the redirect',
+      `answered ${status}: something in front of the receiver, such as a body parser, refused the delivery`,
+      'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
     )
   }
-  switch (status) {
-    case 400:
-    case 413:
-    case 415:
-      return failed(
-        name,
-        `answered ${status}: something in front of the receiver, such as a body parser, refused the delivery`,
-        'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
-      )
-    case 404:
-    case 405:
-      return failed(
-        name,
-        `answered ${status}: there is no route for POST`,
-        'Check path and method of the route',
-      )
-    default:
-      return failed(name, `answered ${status}`, lookIntoLog)
-  }
+  return status === 404 || status === 405
+    ? failed(name, `answered ${status}: there is no route for POST`, 'Check path and method of the route')
+    : failed(name, `answered ${status}`, lookIntoLog)
 }
 
 /** The address of a redirect, without the query, which may hold a secret. */

@@ -9,7 +9,7 @@ import { readPrivateFile, writePrivateFile } from '../private-file.js'
 import { type Interruption, onInterruption } from '../signals.js'
 import type { Terminal } from '../terminal.js'
 import { type CallbackCheck, checkCallback } from './callback.js'
-import { Lifecycle } from './lifecycle.js'
+import { Lifecycle, type LifecycleOptions } from './lifecycle.js'
 import { callOptions, checkService, routesStep } from './service.js'
 import { type Environment, type Step, skipped } from './step.js'
 
@@ -61,7 +61,7 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   const missing = missingFrom(env)
   const isServiceReached = missing.length === 0 && steps.every(({ outcome }) => outcome !== 'failed')
   if (plan === undefined && isServiceReached) show(routesStep(env))
-  if (callback !== undefined && hasSecrets(callback)) {
+  if (callback !== undefined && flags.secret !== undefined) {
     for await (const step of checkCallback(callback)) show(step)
   }
   let interruption: Interruption | undefined
@@ -171,16 +171,7 @@ function timeoutOf(text: string | undefined): number {
   throw new UsageError('--callback-timeout-ms must be a number of milliseconds, at least 1')
 }
 
-function hasSecrets({ secrets }: CallbackCheck): boolean {
-  return Object.keys(secrets).length > 0
-}
-
-interface LifecyclePlan {
-  readonly username: string
-  readonly callbackUrl: string
-  readonly parameters: Readonly<Record<string, string>>
-  readonly report: string | undefined
-}
+type LifecyclePlan = Omit<LifecycleOptions, 'client' | 'isInterrupted'> & { report: string | undefined }
 
 function lifecycleOf(
   { lifecycle = false, username, report, 'callback-url': callbackUrl }: Flags,
@@ -209,21 +200,33 @@ async function runLifecycle(
 ): Promise<Interruption | undefined> {
   let interruption: Interruption | undefined
   await using client = NotificationClient.fromEnv({ ...callOptions, allowInsecureLoopback: true }, env)
-  const isInterrupted = () => interruption !== undefined
-  const lifecycle = new Lifecycle({ ...plan, client, isInterrupted })
+  const lifecycle = new Lifecycle({ ...plan, client, isInterrupted: () => interruption !== undefined })
   const steps: Step[] = []
+  // The report names the service, and neither user, callback URL, client nor any text of an answer.
+  const writeReport = async () => {
+    if (report === undefined) return
+    const content = {
+      writtenAt: new Date().toISOString(),
+      service: new URL(env.NOTIFICATION_BASE_URL ?? '').origin,
+      isInterrupted: interruption !== undefined,
+      steps: steps.map(({ name, outcome, details }) => ({ name, outcome, ...details })),
+      subscriptionsLeft: lifecycle.leftBehind,
+    }
+    // Refuses what is no regular file.
+    await readPrivateFile(report)
+    await writePrivateFile(report, `${JSON.stringify(content, null, 2)}\n`)
+  }
   const record = async (step: Step) => {
     show(step)
     steps.push(step)
-    await writeReport(report, { env, steps, lifecycle, isInterrupted: interruption !== undefined })
+    await writeReport()
   }
   // Written before anything is sent: a report that cannot be written is known early.
-  await writeReport(report, { env, steps, lifecycle, isInterrupted: false })
+  await writeReport()
   const stopListening = onInterruption((interrupted) => {
     interruption = interrupted
-    terminal.line(
-      `${interrupted.by}: ending the subscriptions of this check. A second ${interrupted.by} leaves them behind.`,
-    )
+    const { by } = interrupted
+    terminal.line(`${by}: ending the subscriptions of this check. A second ${by} leaves them behind.`)
   })
   try {
     for await (const step of lifecycle.run()) await record(step)
@@ -232,29 +235,6 @@ async function runLifecycle(
     stopListening()
   }
   return interruption
-}
-
-interface ReportContent {
-  readonly env: Environment
-  readonly steps: readonly Step[]
-  readonly lifecycle: Lifecycle
-  readonly isInterrupted: boolean
-}
-
-/** The report names the service, and neither user, callback URL, client nor any text of an answer. */
-async function writeReport(file: string | undefined, content: ReportContent): Promise<void> {
-  if (file === undefined) return
-  const { env, steps, lifecycle, isInterrupted } = content
-  const report = {
-    writtenAt: new Date().toISOString(),
-    service: new URL(env.NOTIFICATION_BASE_URL ?? '').origin,
-    isInterrupted,
-    steps: steps.map(({ name, outcome, details }) => ({ name, outcome, ...details })),
-    subscriptionsLeft: lifecycle.leftBehind,
-  }
-  // Refuses what is no regular file.
-  await readPrivateFile(file)
-  await writePrivateFile(file, `${JSON.stringify(report, null, 2)}\n`)
 }
 
 const marks = {

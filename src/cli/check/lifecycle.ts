@@ -48,16 +48,18 @@ interface Answer {
 interface Behaviour {
   readonly name: string
   readonly documented: string
-  readonly source: 'interface document' | 'public developer pages'
+  /** Default: the interface document. */
+  readonly source?: typeof developerPages
   /** Which route may be wrong if the answer differs. */
   readonly operation?: Operation
-  /** Returns `undefined` if the call makes no sense after what happened before. */
+  /** `undefined` if the call makes no sense after what happened before. */
   readonly call: () => Promise<Observation> | undefined
   readonly holds: (answer: Answer) => boolean
   /** Whether the next calls make sense after this answer. Default: they do. */
   readonly canGoOn?: (answer: Answer) => boolean
 }
 
+const developerPages = 'public developer pages'
 const wanted: readonly NotificationType[] = ['behavioral']
 const overlapping: readonly NotificationType[] = ['behavioral', 'call-score']
 
@@ -103,66 +105,54 @@ export class Lifecycle {
   }
 
   #behaviours(): readonly Behaviour[] {
+    const isConflict = ({ status }: Answer) => status === 409
+    const isDone = ({ status }: Answer) => isSuccess(status)
     return [
       {
         name: 'Create',
         documented: '201 with the subscription ID',
-        source: 'interface document',
         call: () => this.#create(wanted, false),
         holds: ({ status }) => status === 201,
         canGoOn: () => this.#current !== undefined,
       },
-      {
-        name: 'Duplicate',
-        documented: '409',
-        source: 'interface document',
-        call: () => this.#create(wanted, false),
-        holds: ({ status }) => status === 409,
-      },
+      { name: 'Duplicate', documented: '409', call: () => this.#create(wanted, false), holds: isConflict },
       {
         name: 'Overlap with recreateIfExists',
         documented: '409',
-        source: 'interface document',
         call: () => this.#create(overlapping, true),
-        holds: ({ status }) => status === 409,
+        holds: isConflict,
       },
       {
         name: 'Recreate',
         documented: '201 with a new subscription ID',
-        source: 'interface document',
-        call: async () => {
-          const before = this.#current
-          const observation = await this.#create(wanted, true)
-          if (this.#current !== before) this.#replaced = before
-          return observation
-        },
+        call: () => this.#recreate(),
         holds: ({ status }) => status === 201 && this.#replaced !== undefined,
       },
       {
-        name: 'Update',
-        documented: '2xx',
-        source: 'public developer pages',
-        operation: 'update',
+        ...{ name: 'Update', documented: '2xx', source: developerPages, operation: 'update' },
         call: () => this.#updateOnlyCurrent(),
-        holds: ({ status }) => isSuccess(status),
+        holds: isDone,
       },
       {
-        name: 'Unsubscribe',
-        documented: '204 or another 2xx',
-        source: 'public developer pages',
+        ...{ name: 'Unsubscribe', documented: '204 or another 2xx', source: developerPages },
         operation: 'unsubscribe',
         call: () => this.#unsubscribeAndProve(),
-        holds: ({ status }) => isSuccess(status),
+        holds: isDone,
         canGoOn: () => this.#unsubscribing === 'works',
       },
       {
-        name: 'Unsubscribe the replaced one',
-        documented: '404',
-        source: 'public developer pages',
+        ...{ name: 'Unsubscribe the replaced one', documented: '404', source: developerPages },
         call: () => (this.#replaced === undefined ? undefined : this.#unsubscribe(this.#replaced)),
         holds: ({ status }) => isNotFound(status),
       },
     ]
+  }
+
+  async #recreate(): Promise<Observation> {
+    const before = this.#current
+    const observation = await this.#create(wanted, true)
+    if (this.#current !== before) this.#replaced = before
+    return observation
   }
 
   /** Updates the current subscription, and the replaced one: a route that ignores the id would answer both with 2xx. */
@@ -207,24 +197,17 @@ export class Lifecycle {
       mayEnd = await this.#endKnown()
     }
     if (!this.#isAnythingLeft) {
-      return passed(
-        name,
-        wasNeeded ? 'every subscription of this check was unsubscribed' : 'nothing was left to unsubscribe',
-      )
+      const what = wasNeeded ? 'every subscription of this check was' : 'nothing was left to be'
+      return passed(name, `${what} unsubscribed`)
     }
-    const left = [
-      ...[...this.#ids].map((id) => `subscription ${id}`),
-      ...(this.#unanswered.size > 0 ? ['a subscription whose ID is not known'] : []),
-    ]
-    return failed(
-      name,
-      `${left.join(' and ')} may still exist; the callback URL ends with ${this.mark}`,
-      this.#ids.size === 0
-        ? 'Create the subscription again with recreateIfExists when the service answers again, and unsubscribe by its ID'
-        : this.#unsubscribing === 'works'
-          ? 'Unsubscribe by the ID when the service answers again'
-          : `Unsubscribe by the ID on the right route: ${settingOf('unsubscribe')}`,
-    )
+    const left = [...this.#ids].map((id) => `subscription ${id}`)
+    if (this.#unanswered.size > 0) left.push('a subscription whose ID is not known')
+    const message = `${left.join(' and ')} may still exist; the callback URL ends with ${this.mark}`
+    if (this.#ids.size > 0 && this.#unsubscribing !== 'works') {
+      return failed(name, message, `Unsubscribe by the ID on the right route: ${settingOf('unsubscribe')}`)
+    }
+    const how = this.#ids.size > 0 ? '' : 'create the subscription again with recreateIfExists, and '
+    return failed(name, message, `When the service answers again, ${how}unsubscribe by the ID`)
   }
 
   /** The IDs of subscriptions that may still exist. */
@@ -302,8 +285,9 @@ export class Lifecycle {
   }
 }
 
-function stepOf({ name, documented, holds, operation, source }: Behaviour, observation: Observation): Step {
-  const note = source === 'public developer pages' ? ' †' : ''
+function stepOf({ name, holds, operation, ...documentation }: Behaviour, observation: Observation): Step {
+  const { documented, source = 'interface document' } = documentation
+  const note = source === developerPages ? ' †' : ''
   if ('problem' in observation) {
     const next = `Run the check again${operation ? `; if it stays so: ${settingOf(operation)}` : ''}`
     return failed(name, `not known: ${observation.problem}`, next, { documented, source, result: 'unknown' })

@@ -10,6 +10,7 @@ import {
   ResponseValidationError,
   TokenRequestError,
 } from '../../errors.js'
+import { parseJson } from '../../shared/json.js'
 import { type Operation, resolvedRoute } from '../../shared/routes.js'
 import { isOutcomeOpen, isTurnedAway } from '../../shared/status.js'
 import { excerpt } from '../../shared/text.js'
@@ -20,11 +21,7 @@ import { type Environment, failed, passed, type Step, skipped, unknown } from '.
 /** Each step shows the first answer. */
 export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const
 
-const stepNames = {
-  configuration: 'Configuration',
-  token: 'Token',
-  authorization: 'Authorization',
-} as const
+const stepNames = { configuration: 'Configuration', token: 'Token', authorization: 'Authorization' } as const
 
 /** @param ca - what `NOTIFICATION_CA_FILE` names, if it can be read */
 export async function* checkService(env: Environment, ca: string | undefined): AsyncGenerator<Step> {
@@ -106,22 +103,15 @@ async function checkToken(client: NotificationClient): Promise<Step> {
       "Compare this machine's clock with that of the authorization server",
     )
   }
-  return passed(stepNames.token, describeClaims(claims), claims satisfies TokenClaims)
+  return passed(stepNames.token, describeClaims(claims), claims)
 }
 
 /** The error codes of RFC 6749 section 5.2. Another one is not printed: it could be any text. */
-const oauthErrors = [
-  'invalid_request',
-  'invalid_client',
-  'invalid_grant',
-  'unauthorized_client',
-  'unsupported_grant_type',
-  'invalid_scope',
-]
+const oauthError = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/
 
 function tokenProblem(error: unknown): Step {
   if (error instanceof TokenRequestError) {
-    const code = oauthErrors.find((each) => each === error.error)
+    const code = error.error !== undefined && oauthError.test(error.error) ? error.error : undefined
     const message = `the token endpoint answered ${error.status}${code === undefined ? '' : ` (${code})`}`
     return failed(stepNames.token, message, nextAfter(error.status, code))
   }
@@ -162,18 +152,13 @@ async function authorizationStep(
   const answer = await answerTo(own)
   if ('problem' in answer) return failed(name, answer.problem)
   const { status } = answer
-  if (status === 401 || status === 403) {
-    return status === 401
-      ? failed(
-          name,
-          'the service does not accept the credentials (401)',
-          'Do they belong to the same environment as NOTIFICATION_BASE_URL, lab or production?',
-        )
-      : failed(
-          name,
-          'the service accepts the credentials, but not for subscriptions (403)',
-          'Ask your account contact to activate notifications for them',
-        )
+  if (status === 401) {
+    const next = 'Do they belong to the same environment as NOTIFICATION_BASE_URL, lab or production?'
+    return failed(name, 'the service does not accept the credentials (401)', next)
+  }
+  if (status === 403) {
+    const message = 'the service accepts the credentials, but not for subscriptions (403)'
+    return failed(name, message, 'Ask your account contact to activate notifications for them')
   }
   if (isTurnedAway(status) || isOutcomeOpen(status)) {
     return failed(name, `the service answered ${status}`, 'Try again later')
@@ -214,44 +199,34 @@ function messageFor(error: unknown): string {
   throw error
 }
 
-/** What an access token says about itself (RFC 7519). Only the service verifies its signature. */
+/** What an access token says about itself (RFC 7519), texts cut. Only the service verifies its signature. */
 interface TokenClaims {
   /** The issuer. */
-  readonly iss?: string
+  readonly iss?: string | undefined
   /** The client that the token was issued to. */
-  readonly azp?: string
+  readonly azp?: string | undefined
   /** When the token ends, in seconds since 1970. */
-  readonly exp?: number
-  readonly scope?: string
+  readonly exp?: number | undefined
+  readonly scope?: string | undefined
 }
 
-/** The claims of a token, texts cut; nothing if the token is not a JWT. */
+/** The claims of a token; nothing if the token is not a JWT. */
 function claimsOf(token: string): TokenClaims | undefined {
-  try {
-    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
-    const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
-    return {
-      ...(typeof iss === 'string' && { iss: excerpt(iss, 200) }),
-      ...(typeof azp === 'string' && { azp: excerpt(azp, 100) }),
-      ...(typeof exp === 'number' && { exp }),
-      ...(typeof scope === 'string' && { scope: excerpt(scope, 200) }),
-    }
-  } catch {
-    return undefined
+  const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+  if (payload === undefined) return undefined
+  const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
+  const text = (claim: unknown) => (typeof claim === 'string' ? excerpt(claim, 200) : undefined)
+  return {
+    iss: text(iss),
+    azp: text(azp),
+    exp: typeof exp === 'number' ? exp : undefined,
+    scope: text(scope),
   }
 }
 
-function describeClaims({ iss, azp, exp, scope }: TokenClaims): string {
-  return [
-    `iss ${iss ?? 'missing'}`,
-    `azp ${azp ?? 'missing'}`,
-    exp === undefined ? 'exp missing' : expiry(exp * 1000 - Date.now()),
-    `scope ${scope ?? 'none'}`,
-  ].join(', ')
-}
-
-function expiry(remainingMs: number): string {
-  return remainingMs > 0
-    ? `expires in ${durationInWords(remainingMs)}`
-    : `expired ${durationInWords(-remainingMs)} ago`
+function describeClaims({ iss = 'missing', azp = 'missing', exp, scope = 'none' }: TokenClaims): string {
+  const remainingMs = exp === undefined ? 0 : exp * 1000 - Date.now()
+  const inWords = durationInWords(Math.abs(remainingMs))
+  const expiry = remainingMs > 0 ? `expires in ${inWords}` : `expired ${inWords} ago`
+  return `iss ${iss}, azp ${azp}, ${exp === undefined ? 'exp missing' : expiry}, scope ${scope}`
 }
