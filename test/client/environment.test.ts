@@ -131,14 +131,13 @@ describe('fromEnv', () => {
   test('a route among the options comes before its variable, and leaves the other one', async () => {
     const service = fakeService()
     service.onCall = () => new Response(null, { status: 204 })
-    const routes = { unsubscribe: { method: 'POST' } } as const
-    const client = NotificationClient.fromEnv(
-      { fetch: service.fetch, routes },
-      { ...env, NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET', NOTIFICATION_UPDATE_ROUTE: 'PATCH' },
-    )
-    await client.unsubscribe(7)
-    await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
-    expect(service.calls.map(({ method }) => method)).toEqual(['POST', 'PATCH'])
+    const both = { NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET', NOTIFICATION_UPDATE_ROUTE: 'PATCH' }
+    for (const routes of [{ unsubscribe: { method: 'POST' } }, { update: { method: 'POST' } }] as const) {
+      const client = NotificationClient.fromEnv({ fetch: service.fetch, routes }, { ...env, ...both })
+      await client.unsubscribe(7)
+      await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
+    }
+    expect(service.calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'GET', 'POST'])
   })
 
   test.each(['post /end id', 'POST /end', 'POST /end id json x', 'POST /{subscriptionId} json', '/end'])(

@@ -250,6 +250,12 @@ describe('when an answer says nothing', () => {
     },
   )
 
+  test('a service that is busy is asked again at the end', async () => {
+    fixture.emulator.injectFault('unsubscribe', { status: 503 }, { times: 6 })
+    expect((await lifecycle()).at(-1)).toMatchObject({ name: 'Clean-up', outcome: 'passed' })
+    expect(fixture.emulator.subscriptions).toEqual([])
+  })
+
   test('what cannot be ended is named', async () => {
     faultAt(0, { reset: 'after-processing' })
     const stop = fixture.emulator.on('created', () => {
