@@ -26,6 +26,10 @@ export interface SubscriptionRequestSummary {
   readonly recreateIfExists: boolean
 }
 
+/** Fields of an error as its constructor takes them: those that may be undefined may be left out. */
+type Fields<Class, Given extends keyof Class, Optional extends keyof Class = never> = Pick<Class, Given> &
+  Partial<Pick<Class, Optional>>
+
 /** Every error of this package as a union: `switch (error.code)` narrows it. */
 export type AnyNotificationError =
   | ConfigurationError
@@ -65,7 +69,7 @@ export type NotificationErrorCode = AnyNotificationError['code']
  * }
  * ```
  */
-export abstract class NotificationError extends Error {
+export abstract class NotificationError<Details extends object = object> extends Error {
   /** Which error this is: a literal in each class, so that `switch (error.code)` narrows. */
   abstract readonly code:
     | 'CONFIGURATION'
@@ -88,8 +92,10 @@ export abstract class NotificationError extends Error {
    */
   protected static readonly nsErrorName: string = 'NotificationError'
 
-  constructor(message: string, options?: { cause?: unknown }) {
+  /** @param details - the fields of the class */
+  constructor(message: string, details: Details, options?: { cause?: unknown }) {
     super(message, options)
+    Object.assign(this, details)
     // The class's own name rather than the constructor's, which a minifier may rename. Not enumerable.
     Object.defineProperty(this, 'name', {
       value: new.target.nsErrorName,
@@ -123,36 +129,26 @@ function ownName(ctor: unknown): unknown {
  * contradictory, or need what is not there (a file, a free port, a package). `issues` lists every problem; nothing was
  * sent.
  */
-export class ConfigurationError extends NotificationError {
+export class ConfigurationError extends NotificationError<Fields<ConfigurationError, 'issues'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'ConfigurationError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONFIGURATION'
   /** Every problem, with its path in the options or the name of its environment variable. */
-  readonly issues: readonly Issue[]
-
-  constructor(message: string, details: { issues: readonly Issue[] }, options?: { cause?: unknown }) {
-    super(message, options)
-    this.issues = details.issues
-  }
+  declare readonly issues: readonly Issue[]
 }
 
 /**
  * The arguments of a call cannot be sent: `issues` lists every problem with its path. Nothing was sent, not even a
  * token request.
  */
-export class InvalidRequestError extends NotificationError {
+export class InvalidRequestError extends NotificationError<Fields<InvalidRequestError, 'issues'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'InvalidRequestError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_REQUEST'
   /** Every problem, with its path in the argument. */
-  readonly issues: readonly Issue[]
-
-  constructor(message: string, details: { issues: readonly Issue[] }, options?: { cause?: unknown }) {
-    super(message, options)
-    this.issues = details.issues
-  }
+  declare readonly issues: readonly Issue[]
 }
 
 /** The client, or the spool, was closed before the call: nothing was sent or kept. Close it later, or make a new one. */
@@ -161,6 +157,10 @@ export class ClosedError extends NotificationError {
   protected static override readonly nsErrorName = 'ClosedError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CLOSED'
+
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, {}, options)
+  }
 }
 
 /**
@@ -168,44 +168,25 @@ export class ClosedError extends NotificationError {
  * their encoding or the domain is wrong: `error` and `errorDescription` are the server's own words, where it sent any.
  * No subscription call was made.
  */
-export class TokenRequestError extends NotificationError {
+export class TokenRequestError extends NotificationError<
+  Fields<TokenRequestError, 'status', 'url' | 'error' | 'errorDescription' | 'retryAfterMs' | 'requestId'>
+> {
   /** @internal */
   protected static override readonly nsErrorName = 'TokenRequestError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
-  readonly status: number
+  declare readonly status: number
   /** Address of the token endpoint. */
-  readonly url: string | undefined
+  declare readonly url: string | undefined
   /** OAuth error code, e.g. `invalid_client`. */
-  readonly error: string | undefined
+  declare readonly error: string | undefined
   /** What the server says about the refusal, as text for people. */
-  readonly errorDescription: string | undefined
+  declare readonly errorDescription: string | undefined
   /** How long the server asks to wait (`Retry-After`), in milliseconds. */
-  readonly retryAfterMs: number | undefined
+  declare readonly retryAfterMs: number | undefined
   /** The server's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
-  readonly requestId: string | undefined
-
-  constructor(
-    message: string,
-    details: {
-      status: number
-      url?: string | undefined
-      requestId?: string | undefined
-      error?: string | undefined
-      errorDescription?: string | undefined
-      retryAfterMs?: number | undefined
-    },
-    options?: { cause?: unknown },
-  ) {
-    super(message, options)
-    this.status = details.status
-    this.url = details.url
-    this.error = details.error
-    this.errorDescription = details.errorDescription
-    this.retryAfterMs = details.retryAfterMs
-    this.requestId = details.requestId
-  }
+  declare readonly requestId: string | undefined
 }
 
 /**
@@ -215,40 +196,23 @@ export class TokenRequestError extends NotificationError {
  * 401 means that the credentials are not accepted, 403 that they do not permit this, 429 and 503 that the service is
  * busy: `retryAfterMs` says for how long, if the service sent `Retry-After`.
  */
-export class ApiError extends NotificationError {
+export class ApiError<Further extends object = object> extends NotificationError<
+  Fields<ApiError, 'status' | 'body', 'url' | 'retryAfterMs' | 'requestId'> & Further
+> {
   /** @internal */
   protected static override readonly nsErrorName: string = 'ApiError'
   /** `API` in this class itself, another literal in each class that extends it. */
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
   /** HTTP status of the answer. */
-  readonly status: number
+  declare readonly status: number
   /** The address that answered, without its query. */
-  readonly url: string | undefined
+  declare readonly url: string | undefined
   /** The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. */
-  readonly body: string
+  declare readonly body: string
   /** How long the service asks to wait (`Retry-After`), in milliseconds. */
-  readonly retryAfterMs: number | undefined
+  declare readonly retryAfterMs: number | undefined
   /** The service's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
-  readonly requestId: string | undefined
-
-  constructor(
-    message: string,
-    details: {
-      status: number
-      url?: string | undefined
-      body: string
-      retryAfterMs?: number | undefined
-      requestId?: string | undefined
-    },
-    options?: { cause?: unknown },
-  ) {
-    super(message, options)
-    this.status = details.status
-    this.url = details.url
-    this.body = details.body
-    this.retryAfterMs = details.retryAfterMs
-    this.requestId = details.requestId
-  }
+  declare readonly requestId: string | undefined
 }
 
 /**
@@ -256,7 +220,9 @@ export class ApiError extends NotificationError {
  * (docs/service.md, States). Nothing was created or deleted. `reason` says which conflict it may be, and the message what
  * to do next.
  */
-export class SubscriptionConflictError extends ApiError {
+export class SubscriptionConflictError extends ApiError<
+  Fields<SubscriptionConflictError, 'reason' | 'request'>
+> {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionConflictError'
   /** Tells this class from the others in a `switch`. */
@@ -269,22 +235,9 @@ export class SubscriptionConflictError extends ApiError {
    * - `duplicate-or-overlap`: `recreateIfExists` was not set, and without it the service answers 409 to a duplicate
    *   and to a partial overlap alike.
    */
-  readonly reason: 'partial-overlap' | 'duplicate-or-overlap'
+  declare readonly reason: 'partial-overlap' | 'duplicate-or-overlap'
   /** What was asked for, without parameters and headers. */
-  readonly request: SubscriptionRequestSummary
-
-  constructor(
-    message: string,
-    details: ConstructorParameters<typeof ApiError>[1] & {
-      reason: SubscriptionConflictError['reason']
-      request: SubscriptionRequestSummary
-    },
-    options?: { cause?: unknown },
-  ) {
-    super(message, details, options)
-    this.reason = details.reason
-    this.request = details.request
-  }
+  declare readonly request: SubscriptionRequestSummary
 }
 
 /**
@@ -293,40 +246,26 @@ export class SubscriptionConflictError extends ApiError {
  * has another route for this call, which its interface document leaves open: then the subscription is untouched, and the
  * option `routes` names the right route. Once a route has answered 2xx, only the first reading is left.
  */
-export class SubscriptionNotFoundError extends ApiError {
+export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFoundError, 'subscriptionId'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
-  readonly subscriptionId: number
-
-  constructor(
-    message: string,
-    details: ConstructorParameters<typeof ApiError>[1] & { subscriptionId: number },
-    options?: { cause?: unknown },
-  ) {
-    super(message, details, options)
-    this.subscriptionId = details.subscriptionId
-  }
+  declare readonly subscriptionId: number
 }
 
 /**
  * The network failed: no connection was made, or a connection broke. `requestSent` says whether the server may have seen
  * the request; after `false` repeating is safe. `cause` has the message and `code` of the network's error.
  */
-export class ConnectionError extends NotificationError {
+export class ConnectionError extends NotificationError<Fields<ConnectionError, 'requestSent'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'ConnectionError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'CONNECTION'
   /** Whether the server may have seen the request. */
-  readonly requestSent: boolean
-
-  constructor(message: string, details: { requestSent: boolean }, options?: { cause?: unknown }) {
-    super(message, options)
-    this.requestSent = details.requestSent
-  }
+  declare readonly requestSent: boolean
 }
 
 /**
@@ -334,13 +273,13 @@ export class ConnectionError extends NotificationError {
  * call was waiting for, and the message what to do. `cause` is the error of the last failed
  * attempt, if there was one.
  */
-export class TimeoutError extends NotificationError {
+export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeoutMs' | 'phase'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'TimeoutError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
-  readonly timeoutMs: number
+  declare readonly timeoutMs: number
   /**
    * What the call was waiting for when its time ended.
    *
@@ -349,17 +288,7 @@ export class TimeoutError extends NotificationError {
    * - `answer`: the answer to a request that was sent, or may have been.
    * - `backoff`: the next attempt, after one that failed.
    */
-  readonly phase: 'connection' | 'token' | 'answer' | 'backoff'
-
-  constructor(
-    message: string,
-    details: { timeoutMs: number; phase: TimeoutError['phase'] },
-    options?: { cause?: unknown },
-  ) {
-    super(message, options)
-    this.timeoutMs = details.timeoutMs
-    this.phase = details.phase
-  }
+  declare readonly phase: 'connection' | 'token' | 'answer' | 'backoff'
 }
 
 /**
@@ -367,62 +296,36 @@ export class TimeoutError extends NotificationError {
  * `recreateIfExists: true` leaves exactly one subscription and returns its id. `cause` is the error that the
  * call got instead of the answer.
  */
-export class OutcomeUnknownError extends NotificationError {
+export class OutcomeUnknownError extends NotificationError<Fields<OutcomeUnknownError, 'request'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'OutcomeUnknownError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
   /** What was asked for, without parameters and headers: add those to create it again. */
-  readonly request: SubscriptionRequestSummary
-
-  constructor(
-    message: string,
-    details: { request: SubscriptionRequestSummary },
-    options?: { cause?: unknown },
-  ) {
-    super(message, options)
-    this.request = details.request
-  }
+  declare readonly request: SubscriptionRequestSummary
 }
 
 /**
  * A server reported success with a body that cannot be used (docs/service.md, Resources). `body` is that body as text
  * (after a 201 the new id may be in it); `issues` says what is wrong with it.
  */
-export class ResponseValidationError extends NotificationError {
+export class ResponseValidationError extends NotificationError<
+  Fields<ResponseValidationError, 'status' | 'body' | 'issues', 'url' | 'requestId'>
+> {
   /** @internal */
   protected static override readonly nsErrorName = 'ResponseValidationError'
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
-  readonly status: number
+  declare readonly status: number
   /** The address that answered, without its query. */
-  readonly url: string | undefined
+  declare readonly url: string | undefined
   /** The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. */
-  readonly body: string
+  declare readonly body: string
   /** What is wrong with the body. */
-  readonly issues: readonly Issue[]
+  declare readonly issues: readonly Issue[]
   /** The server's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
-  readonly requestId: string | undefined
-
-  constructor(
-    message: string,
-    details: {
-      status: number
-      url?: string | undefined
-      requestId?: string | undefined
-      body: string
-      issues: readonly Issue[]
-    },
-    options?: { cause?: unknown },
-  ) {
-    super(message, options)
-    this.status = details.status
-    this.url = details.url
-    this.body = details.body
-    this.issues = details.issues
-    this.requestId = details.requestId
-  }
+  declare readonly requestId: string | undefined
 }
 
 /**
@@ -435,17 +338,16 @@ export class InvalidDeliveryError extends NotificationError {
   /** Tells this class from the others in a `switch`. */
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */
-  readonly issues: readonly Issue[]
+  declare readonly issues: readonly Issue[]
   /** What was received, unchanged: text, bytes or a parsed value. Not enumerable. */
   declare readonly body: unknown
 
   constructor(
     message: string,
-    details: { issues: readonly Issue[]; body: unknown },
+    details: Fields<InvalidDeliveryError, 'issues' | 'body'>,
     options?: { cause?: unknown },
   ) {
-    super(message, options)
-    this.issues = details.issues
+    super(message, { issues: details.issues }, options)
     Object.defineProperty(this, 'body', { value: details.body })
   }
 
@@ -477,7 +379,7 @@ function jsonTextOf(value: unknown): string {
  * A spool could not keep a delivery or a body: it is lost when this process ends (docs/spool.md, What is promised).
  * `reason` says why; `cause` is the error of the disk.
  */
-export class SpoolError extends NotificationError {
+export class SpoolError extends NotificationError<Fields<SpoolError, 'reason'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'SpoolError'
   /** Tells this class from the others in a `switch`. */
@@ -489,10 +391,5 @@ export class SpoolError extends NotificationError {
    * - `disk`: the disk is full, fails, or is too slow.
    * - `lock`: the spool has stopped, because its lock is gone from the folder and another process may use it.
    */
-  readonly reason: 'full' | 'disk' | 'lock'
-
-  constructor(message: string, details: { reason: SpoolError['reason'] }, options?: { cause?: unknown }) {
-    super(message, options)
-    this.reason = details.reason
-  }
+  declare readonly reason: 'full' | 'disk' | 'lock'
 }

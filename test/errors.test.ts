@@ -97,42 +97,39 @@ describe('one hierarchy', () => {
 
 test('each carries what it was made with, and its cause', () => {
   const cause = new Error('why')
-  const details = {
-    issues: [{ path: ['a'], message: 'is wrong' }],
-    status: 409,
-    error: 'invalid_client',
-    errorDescription: 'Who are you?',
-    retryAfterMs: 5,
-    body: 'raw',
-    reason: 'partial-overlap',
-    subscriptionId: 7,
-    requestSent: true,
-    timeoutMs: 6,
-    phase: 'token',
-    url: 'https://x.example/y',
-    request,
-  } as const
-  const { issues, status, body, retryAfterMs, reason } = details
-  const { error, errorDescription, subscriptionId, requestSent, timeoutMs, phase, url } = details
-  const carried = [
-    [sdk.ConfigurationError, { issues }],
-    [sdk.InvalidRequestError, { issues }],
-    [sdk.TokenRequestError, { status, url, error, errorDescription, retryAfterMs }],
-    [sdk.ApiError, { status, url, body, retryAfterMs }],
-    [sdk.SubscriptionConflictError, { status, url, body, retryAfterMs, reason, request }],
-    [sdk.SubscriptionNotFoundError, { status, url, body, retryAfterMs, subscriptionId }],
-    [sdk.ConnectionError, { requestSent }],
-    [sdk.TimeoutError, { timeoutMs, phase }],
-    [sdk.OutcomeUnknownError, { request }],
-    [sdk.ResponseValidationError, { status, url, body, issues }],
-    [sdk.InvalidDeliveryError, { issues }],
-  ] as const
-  for (const [Class, fields] of carried) {
-    const { code, ...made } = Object.assign({}, new Class('message', details, { cause }))
-    expect(made).toEqual(fields)
+  const issues = [{ path: ['a'], message: 'is wrong' }]
+  const answered = { status: 409, url: 'https://x.example/y', requestId: 'r', body: 'raw', retryAfterMs: 5 }
+  const { body, retryAfterMs, ...place } = answered
+  const carries = <Details extends object>(
+    Class: new (message: string, details: Details, options: { cause: unknown }) => Error,
+    details: Details,
+    shown: object = details,
+  ) => {
+    const error = new Class('message', details, { cause })
+    const { code, ...fields }: Record<string, unknown> = { ...error }
+    expect(fields).toEqual(shown)
     expect(code).toMatch(/^[A-Z_]+$/)
-    expect(new Class('message', details, { cause })).toMatchObject({ message: 'message', cause })
+    expect(error).toMatchObject({ message: 'message', cause })
   }
+  carries(sdk.ConfigurationError, { issues })
+  carries(sdk.InvalidRequestError, { issues })
+  carries(sdk.TokenRequestError, {
+    ...place,
+    error: 'invalid_client',
+    errorDescription: 'Who?',
+    retryAfterMs,
+  })
+  carries(sdk.ApiError, answered)
+  carries(sdk.SubscriptionConflictError, { ...answered, reason: 'partial-overlap', request })
+  carries(sdk.SubscriptionNotFoundError, { ...answered, subscriptionId: 7 })
+  carries(sdk.ConnectionError, { requestSent: true })
+  carries(sdk.TimeoutError, { timeoutMs: 6, phase: 'token' })
+  carries(sdk.OutcomeUnknownError, { request })
+  carries(sdk.ResponseValidationError, { ...place, body, issues })
+  carries(sdk.SpoolError, { reason: 'disk' })
+  // A log of the error has no body.
+  carries(sdk.InvalidDeliveryError, { issues, body }, { issues })
+  expect(new sdk.ClosedError('message', { cause })).toMatchObject({ message: 'message', cause })
 })
 
 test('the name is the own one also where a minifier renamed the class, and can be set like that of any error', () => {
