@@ -1,9 +1,10 @@
-/** Bodies are read up to 1 MiB; a body that breaks off, or does not end, spoils a success only. */
+/** What every transport is given, and what is read of its answers. */
 import { type NotificationClientOptions, ResponseValidationError } from 'notification-subscriber'
 import { Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { failureOf } from '../support/failure.js'
-import { fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 
 const limit = 1024 * 1024
 const auth = { getAccessToken: () => 'token' }
@@ -12,10 +13,13 @@ const hangs = Symbol('hangs')
 
 interface Answer {
   readonly status: number
+  readonly headers?: Record<string, string | string[]>
   /** The pieces of the body. An error breaks it off, and nothing follows after `hangs`. */
   readonly chunks: readonly (Uint8Array | string | Error | typeof hangs)[]
   /** How many pieces were read, the end included, and whether the sender was let go before the end. */
   readonly body: { read: number; isLetGo: boolean }
+  /** Gets what the transport is asked for. */
+  readonly requests?: object[]
 }
 
 function nextOf({ chunks, body }: Answer): Uint8Array | typeof hangs | undefined {
@@ -48,14 +52,16 @@ class Answering extends Dispatcher {
     this.#answer = answer
   }
 
-  override dispatch(_options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const { status, body } = this.#answer
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const { status, body, headers = {}, requests } = this.#answer
+    const { body: sent, headers: sentHeaders, method, origin, path } = options
+    requests?.push({ url: `${origin}${path}`, method, headers: { ...sentHeaders }, body: sent })
     const abort = () => {
       body.isLetGo = true
     }
     const controller = { aborted: false, paused: false, reason: null, abort, pause() {}, resume() {} }
     handler.onRequestStart?.(controller, undefined)
-    handler.onResponseStart?.(controller, status, {})
+    handler.onResponseStart?.(controller, status, headers)
     try {
       for (let chunk = nextOf(this.#answer); chunk !== undefined; chunk = nextOf(this.#answer)) {
         if (chunk === hangs) return true
@@ -72,31 +78,73 @@ class Answering extends Dispatcher {
 
 const transports: Record<string, (answer: Answer) => Partial<NotificationClientOptions>> = {
   fetch: (answer) => ({
-    fetch: async (_url, { signal }) => ({
-      status: answer.status,
-      body: streamOf(answer, signal),
-      text: () => expect.fail('the body is a stream'),
-    }),
+    async fetch(this: unknown, url, { body = null, headers, method, redirect, signal, ...others }) {
+      // A browser's `fetch` refuses any `this` but its window.
+      expect([this, redirect, others]).toEqual([undefined, 'manual', {}])
+      answer.requests?.push({ url, method, headers, body })
+      return {
+        status: answer.status,
+        headers: { get: (name) => [answer.headers?.[name]].flat()[0] ?? null },
+        body: streamOf(answer, signal),
+        text: () => expect.fail('the body is a stream'),
+      }
+    },
   }),
   'a dispatcher of our undici': (answer) => ({ dispatcher: new Answering(answer) }),
   'a dispatcher of another make': (answer) => ({
     dispatcher: {
-      request: async ({ signal }) => ({
-        statusCode: answer.status,
-        headers: {},
-        body: streamOf(answer, signal),
-      }),
+      request: async ({ body, headers, method, origin, path, signal }) => {
+        answer.requests?.push({ url: origin + path, method, headers, body })
+        return {
+          statusCode: answer.status,
+          headers: answer.headers ?? {},
+          body: streamOf(answer, signal),
+        }
+      },
     },
   }),
 }
 
 describe.each(Object.entries(transports))('over %s', (_name, transport) => {
-  /** A client of a service that gives this answer, and what has become of the answer's body. */
-  function clientAnswered(status: number, chunks: Answer['chunks']) {
+  /** A client of a service that gives this answer, what it asks for, and what has become of the answer's body. */
+  function clientAnswered(status: number, chunks: Answer['chunks'], headers: Answer['headers'] = {}) {
     const body = { read: 0, isLetGo: false }
-    const options = transport({ status, chunks, body })
-    return { client: fakeService().client({ auth, fetch: undefined, retry: false, ...options }), body }
+    const requests: object[] = []
+    const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
+    const options = { routes, ...transport({ status, headers, chunks, body, requests }) }
+    const client = fakeService().client({ auth, fetch: undefined, retry: false, ...options })
+    return { client, requests, body }
   }
+
+  test('the request has address, method, headers and body', async () => {
+    const { client, requests } = clientAnswered(204, [])
+    await client.unsubscribe(7)
+    await client.updateSubscriptionParameters(7, { parameters: { token: 'a b' } })
+    const headers = {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      authorization: 'Bearer token',
+      'user-agent': `notification-subscriber/${packageJson.version}`,
+    }
+    expect(requests).toEqual([
+      { url: `${baseUrl}/api/7/end?now=yes`, method: 'DELETE', headers, body: null },
+      {
+        url: `${baseUrl}/api/subscriptions/7`,
+        method: 'PUT',
+        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'token=a+b',
+      },
+    ])
+  })
+
+  test.each([
+    [{ server: 'retry-after', 'retry-after': '7' }, 7_000],
+    [{ 'retry-after': ['7', '8'] }, 7_000],
+    [{}, undefined],
+  ])('of several values of a header the first one is read: %j', async (headers, retryAfterMs) => {
+    const { client } = clientAnswered(429, ['bu', 'sy'], headers as Answer['headers'])
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({ status: 429, body: 'busy', retryAfterMs })
+  })
 
   test('a body of exactly 1 MiB is read whole, to its end', async () => {
     const end = '{"subscription_id":1}'
@@ -205,4 +253,28 @@ describe('a fetch may answer with', () => {
     })
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 199, body: 'what arrived' })
   })
+
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['text', 'created'],
+    ['an object', {}],
+    ['a status that is no number', { status: '201', text: async () => '{"subscription_id":7}' }],
+    ['the status 0 of a redirect that a browser hides', { status: 0, text: async () => '' }],
+  ])('%s, which leaves the outcome of a create unknown', async (_name, answer) => {
+    const client = fakeService().client({ auth, fetch: async () => answer as Response })
+    const error = await failureOf(client.createSubscription(subscription))
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'CONNECTION', requestSent: true } })
+  })
+})
+
+test("a fetch gets a caller's abort, with the caller's reason", async () => {
+  const service = fakeService()
+  const abort = new AbortController()
+  service.onCall = ({ signal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('as fetch does')))
+      abort.abort('enough')
+    })
+  await expect(service.client().unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
+  expect(service.calls[0]?.signal).toMatchObject({ aborted: true, reason: 'enough' })
 })
