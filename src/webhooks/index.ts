@@ -13,6 +13,7 @@ export {
 } from '../notification-types.js'
 export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
+export { type KoaContextLike, toKoaMiddleware } from './koa.js'
 export { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
 export type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
 export {

@@ -100,10 +100,12 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
   return (request, response) => void handleNodeRequest(core, request, response)
 }
 
-async function handleNodeRequest(
+/** @param parsedBody - what a body parser that ran before has left; may throw */
+export async function handleNodeRequest(
   core: AdapterCore,
   request: NodeRequest,
   response: NodeResponse,
+  parsedBody: () => unknown = () => request.body,
 ): Promise<void> {
   const { rawHeaders, httpVersionMajor } = request
   // `headers` has only one of several values that were sent.
@@ -114,8 +116,11 @@ async function handleNodeRequest(
   let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
 
   async function readBody(): Promise<BodyRead> {
-    const left = bodyLeftIn(request)
-    if (left !== undefined) return left
+    const left = bodyLeftIn(request, parsedBody)
+    if (left !== undefined) {
+      core.warnOfParser()
+      return left
+    }
     if (isTooLarge) return { kind: 'too-large' }
     const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
     const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
@@ -163,14 +168,14 @@ function limitRest(request: NodeRequest): void {
 }
 
 /** The body that a middleware has read already; `undefined` if the stream is untouched. */
-function bodyLeftIn(request: NodeRequest): BodyRead | undefined {
+function bodyLeftIn(request: NodeRequest, parsedBody: () => unknown): BodyRead | undefined {
   try {
-    const { body } = request
+    const body = parsedBody()
     const wasRead = request.readableDidRead || request.readableEnded
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (!wasRead && isEmpty(body)) return undefined
     if (body === undefined) {
-      return unreadableBody(`was read before the receiver, and req.body is missing: ${routeAdvice}`, body)
+      return unreadableBody(`was read before the receiver, and nothing is left of it: ${routeAdvice}`, body)
     }
     return { kind: 'body', body }
   } catch (thrown) {

@@ -5,7 +5,7 @@ import { callSafely, inFlight } from '../shared/calls.js'
 import { excerpt } from '../shared/text.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import { formatIssues } from '../shared/validation.js'
-import type { BodyRead } from './body.js'
+import { type BodyRead, routeAdvice } from './body.js'
 import { type DeliveryContext, logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
 import type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
@@ -45,6 +45,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
   readonly #parser: DeliveryParser<Payloads>
   readonly #deliveries = inFlight()
   #handlers: readonly RegisteredHandler<Payloads>[] = []
+  #hasWarnedOfParser = false
 
   /** @param options - valid ones */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
@@ -114,6 +115,14 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
       'Answered before the handlers were done; they continue',
     )
     return { answer: answerWith(204), stillRunning: handled }
+  }
+
+  /** Logs, once, that something has read a body before: it answers what it cannot read by itself. */
+  warnOfParser(): void {
+    if (this.#hasWarnedOfParser) return
+    this.#hasWarnedOfParser = true
+    const message = 'A body parser runs before the receiver, and answers what it cannot read with an error'
+    this.#logLoss('warn', { event: 'callback.parsed-before' }, `${message}: ${routeAdvice}`)
   }
 
   #refusalOf(method: unknown, headers: RequestHeaders): RefusedCallback | undefined {

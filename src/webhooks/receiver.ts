@@ -144,7 +144,10 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 }
 
 /** What an adapter needs of a receiver. */
-export type AdapterCore = Pick<ReceiverCore<PayloadSchemas>, 'maxBodyBytes' | 'log' | 'receive'>
+export type AdapterCore = Pick<
+  ReceiverCore<PayloadSchemas>,
+  'maxBodyBytes' | 'log' | 'receive' | 'warnOfParser'
+>
 
 /** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
 export function coreOf<Payloads extends PayloadSchemas>(receiver: DeliveryReceiver<Payloads>): AdapterCore {

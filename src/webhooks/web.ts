@@ -4,7 +4,7 @@ import { callSafely } from '../shared/calls.js'
 import { type BodyRead, decoded, failedBody, readWebStream, routeAdvice, unreadableBody } from './body.js'
 import { RequestHeaders } from './headers.js'
 import { validateRouteOptions } from './options.js'
-import { coreOf, type DeliveryReceiver } from './receiver.js'
+import { type AdapterCore, coreOf, type DeliveryReceiver } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
 /** Options of {@link toWebHandler}. */
@@ -55,7 +55,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   return async (request, ...rest) => {
     const headers = new RequestHeaders(request.headers)
     const { answer, stillRunning } = await core.receive(request.method, headers, () =>
-      readWebRequest(request, headers, core.maxBodyBytes),
+      readWebRequest(request, headers, core),
     )
     if (stillRunning !== undefined) {
       void callSafely(
@@ -75,11 +75,15 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
 async function readWebRequest(
   request: Request,
   headers: RequestHeaders,
-  maxBytes: number,
+  core: AdapterCore,
 ): Promise<BodyRead> {
   try {
-    if (request.bodyUsed) return unreadableBody(`was read before the receiver: ${routeAdvice}`, undefined)
-    return await decoded(await readWebStream(request.body, maxBytes), headers, maxBytes)
+    if (request.bodyUsed) {
+      core.warnOfParser()
+      return unreadableBody(`was read before the receiver: ${routeAdvice}`, undefined)
+    }
+    const { maxBodyBytes } = core
+    return await decoded(await readWebStream(request.body, maxBodyBytes), headers, maxBodyBytes)
   } catch (thrown) {
     return failedBody(thrown, undefined)
   }

@@ -5,11 +5,13 @@
  * the tests. Types only: nothing of this is ever run.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server as HapiServer } from '@hapi/hapi'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
 import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
+import type Koa from 'koa'
 import type {
   Auth,
   ClientCredentialsAuth,
@@ -66,6 +68,11 @@ export declare const express: Express
 export declare const fastify: FastifyInstance
 export declare const nest: NestExpressApplication
 export declare const hono: Hono
+export declare const koa: Koa
+export declare const hapi: HapiServer
+export declare const Bun: {
+  serve(options: { port: number; routes: Record<string, (request: Request) => Promise<Response>> }): object
+}
 export declare const waitUntil: (promise: Promise<unknown>) => void
 export type Env = Record<string, unknown>
 export interface ExecutionContext {
@@ -114,6 +121,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   'src/webhooks/receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
   'src/webhooks/fastify.ts: toFastifyPlugin': ['receiver', 'fastify'],
   'src/webhooks/handlers.ts: header': ['receiver'],
+  'src/webhooks/koa.ts: toKoaMiddleware': ['receiver', 'koa as app'],
   'src/webhooks/node.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
   'src/webhooks/options.ts: payloads': ['current as currentToken'],
   'src/webhooks/options.ts: secrets': ['current as currentToken', 'next as previousToken'],

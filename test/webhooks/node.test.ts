@@ -278,6 +278,17 @@ describe('after a body parser', () => {
     expect(server.received).toEqual([lowEnergyDelivery()])
   })
 
+  test('the first body that was read before is logged, with where to put the route', async () => {
+    await using server = await serve({}, parsed(JSON.parse))
+    for (let time = 0; time < 2; time += 1) await server.post(delivery)
+    await server.post(delivery, {})
+    expect(server.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { fields: { event: 'callback.parsed-before' } },
+      { fields: { event: 'callback.refused' } },
+    ])
+    expect(server.lines[0]?.message).toContain('put the route before every body parser')
+  })
+
   test('an object of any declared length is taken, because it was read before', async () => {
     await using server = await serve({ maxBodyBytes: 10 }, parsed(JSON.parse))
     expect((await server.post(delivery)).status).toBe(204)
@@ -312,7 +323,7 @@ describe('after a body parser', () => {
   test.each<[unknown, string]>([
     [
       undefined,
-      'the body was read before the receiver, and req.body is missing: put the route before every body parser (docs/receiver.md)',
+      'the body was read before the receiver, and nothing is left of it: put the route before every body parser (docs/receiver.md)',
     ],
     [null, 'expected object, received null'],
     [5, 'expected object, received number'],

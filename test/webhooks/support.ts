@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerOptions } from 'node:http'
 import { connect } from 'node:net'
 import Fastify from 'fastify'
+import Koa from 'koa'
 import {
   type CallbackRequest,
   type DeliveryReceiver,
   type InvalidDeliveryError,
   type Logger,
   toFastifyPlugin,
+  toKoaMiddleware,
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
@@ -137,6 +139,17 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
       'toNodeHandler',
       async (receiver) => {
         const server = await serverOf(toNodeHandler(receiver))
+        return {
+          send: async (method, headers, body) =>
+            answerOf(await fetch(server.url, requestOf(method, headers, body))),
+          [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+        }
+      },
+    ],
+    [
+      'toKoaMiddleware',
+      async (receiver) => {
+        const server = await serverOf(new Koa().use(toKoaMiddleware(receiver)).callback())
         return {
           send: async (method, headers, body) =>
             answerOf(await fetch(server.url, requestOf(method, headers, body))),

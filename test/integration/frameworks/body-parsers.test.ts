@@ -19,6 +19,8 @@ const recipes: [name: string, start: StartServer][] = [
   ['Express 4', pageServers.express4],
   ['Fastify', pageServers.fastify],
   ['NestJS', pageServers.nest],
+  ['Koa', pageServers.koa],
+  ['hapi', pageServers.hapi],
 ]
 
 describe.each(recipes)('%s, as on the page', (_name, start) => {

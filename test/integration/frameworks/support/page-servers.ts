@@ -2,6 +2,7 @@
 import 'reflect-metadata'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
+import { server as hapiServer } from '@hapi/hapi'
 import { createAdaptorServer, getRequestListener } from '@hono/node-server'
 import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -10,6 +11,7 @@ import express from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
 import { Hono } from 'hono'
+import Koa from 'koa'
 import type { StartServer } from './expect-delivery.js'
 import { functionUrl, type LambdaHandler } from './function-url.js'
 import { runBlock } from './page-blocks.js'
@@ -41,6 +43,35 @@ export const pageServers = {
     await runBlock('NestJS', { app, receiver })
     await app.listen(0, '127.0.0.1')
     return { origin: await app.getUrl(), close: () => app.close() }
+  },
+  async koa(receiver, tls) {
+    const app = new Koa()
+    await runBlock('Koa', { app, receiver })
+    return startServer(createServer(tls, app.callback()))
+  },
+  async hapi(receiver, tls) {
+    const app = hapiServer({ host: '127.0.0.1', port: 0, tls })
+    await runBlock('hapi', { app, receiver })
+    await app.start()
+    return { origin: app.info.uri, close: () => app.stop() }
+  },
+  async bun(receiver, tls) {
+    const routes = new Map<string, (request: Request) => Promise<Response>>()
+    const Bun = {
+      serve: (options: { routes: object }) => {
+        for (const [path, handler] of Object.entries(options.routes)) routes.set(path, handler)
+      },
+    }
+    await runBlock('Bun.serve', { Bun, receiver })
+    return startServer(
+      listenerOf(
+        tls,
+        getRequestListener(
+          (request) =>
+            routes.get(new URL(request.url).pathname)?.(request) ?? new Response(null, { status: 404 }),
+        ),
+      ),
+    )
   },
   async hono(receiver, tls) {
     const app = new Hono()

@@ -1,0 +1,41 @@
+/** A callback route for Koa. */
+import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
+import { coreOf, type DeliveryReceiver } from './receiver.js'
+import type { PayloadSchemas } from './schemas.js'
+
+/** The parts of the context of Koa that the middleware uses. */
+export interface KoaContextLike {
+  /** The request of Node.js. */
+  readonly req: NodeRequest
+  /** The response of Node.js. */
+  readonly res: NodeResponse
+  /** The request of Koa. */
+  readonly request: {
+    /** What a body parser that ran before left here. */
+    readonly body?: unknown
+  }
+  /** Whether Koa answers itself. */
+  respond?: boolean | undefined
+}
+
+/**
+ * Makes a middleware for Koa, which answers every request as {@link toNodeHandler} does, and never calls `next`. Put it
+ * before a body parser, on the path of the callbacks.
+ *
+ * @throws `ConfigurationError` for what is no receiver
+ *
+ * @example
+ * ```ts
+ * const handleCallback = toKoaMiddleware(receiver)
+ * app.use((context, next) => (context.path === '/notifications' ? handleCallback(context) : next())) // first
+ * ```
+ */
+export function toKoaMiddleware<Payloads extends PayloadSchemas>(
+  receiver: DeliveryReceiver<Payloads>,
+): (context: KoaContextLike) => Promise<void> {
+  const core = coreOf(receiver)
+  return (context) => {
+    context.respond = false
+    return handleNodeRequest(core, context.req, context.res, () => context.request.body ?? context.req.body)
+  }
+}
