@@ -1,6 +1,7 @@
 /** `notification-subscriber emulator`: runs the emulator until a signal ends it. */
 import { randomBytes } from 'node:crypto'
 import type { Emulator, EmulatorOptions } from '../emulator/index.js'
+import { clientVariables } from '../emulator/words.js'
 import { ConfigurationError } from '../errors.js'
 import { type Command, type CommandContext, contentOf, portOf, readFlags, UsageError } from './command.js'
 import { EnvFile, envLines, type Variables } from './env-file.js'
@@ -56,7 +57,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
       const port = Number(new URL(baseUrl).port)
       await folder.save({ port, clientSecret, password, callbackToken, tls, ca }, state === undefined)
       if (pageUrl !== undefined) await folder.setPageUrl(pageUrl)
-      const variables = variablesOf(emulator, folder.caFile, callbackToken)
+      const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
       await envFile?.write(variables)
       announce(terminal, emulator, variables, envFile)
       printEvents(emulator, terminal)
@@ -140,18 +141,6 @@ function untilInterrupted(): Promise<string> {
     // A reader such as `head` has read enough. Without this the next line would end the process before it has closed.
     process.stdout.on('error', () => resolve('The output was closed'))
   })
-}
-
-function variablesOf(emulator: Emulator, caFile: string, callbackToken: string): Variables {
-  return {
-    NOTIFICATION_BASE_URL: emulator.baseUrl,
-    NOTIFICATION_AUTH_URL: emulator.authUrl,
-    NOTIFICATION_DOMAIN: emulator.domain,
-    NOTIFICATION_CLIENT_ID: emulator.clientId,
-    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-    NOTIFICATION_CA_FILE: caFile,
-    CALLBACK_TOKEN: callbackToken,
-  }
 }
 
 function announce(

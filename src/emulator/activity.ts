@@ -5,42 +5,44 @@ import { callSafely } from '../shared/calls.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
 import type { EndReason, SubscriptionChange, SubscriptionRecord } from './service/subscription-store.js'
 
-/** The answer to a request or a callback. Nothing is redacted. */
-export interface RecordedAnswer {
-  /** The headers, by lower-case name. */
+/** Headers and body of a request, a callback or an answer. Nothing is redacted. */
+export interface RecordedMessage {
+  /** The headers, of what arrived by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /** The body as text, its first 16,384 characters. */
   readonly body: string
-  /** How many characters the whole body has. */
+  /** How many characters the whole body has; of a request over 1 MiB, the part that was read. */
   readonly bodyLength: number
 }
 
-/** A request that arrived. Nothing is redacted: credentials and tokens are there as they were sent. */
-export interface RecordedRequest {
-  /** Counts requests from 1. Older requests than the first of the list were dropped. */
+/** What was sent, and how it ended. Nothing is redacted. */
+export interface RecordedExchange extends RecordedMessage {
+  /** Counts requests, and callbacks, from 1. Older ones than the first of the list were dropped. */
   readonly id: number
-  /** When the request arrived, in milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   readonly startedAt: number
+  /** Status of the answer, if there was one. */
+  readonly status?: number
+  /** The answer, if one came that is whole. */
+  readonly answer?: RecordedMessage
+  /** Why there was no answer, or why a callback failed, as a sentence. */
+  readonly error?: string
+  /** How long the answer took, in milliseconds. Missing while there is none. */
+  readonly durationMs?: number
+}
+
+/** A request that arrived, with credentials and tokens as they were sent. */
+export interface RecordedRequest extends RecordedExchange {
   /** `unknown` for a path or method that the service does not have. */
   readonly operation: EmulatorOperation | 'unknown'
   /** The HTTP method. */
   readonly method: string
   /** Path and query, as sent. */
   readonly path: string
-  /** The headers, by lower-case name. */
-  readonly headers: Readonly<Record<string, string>>
-  /** The body as text, its first 16,384 characters. */
-  readonly body: string
-  /** How many characters the whole body has; of a body over 1 MiB, the part that was read. */
-  readonly bodyLength: number
-  /** The subscription that the request created, updated or ended. */
+  /** The subscription that the request created, or names. */
   readonly subscriptionId?: number
   /** The injected fault of this request. */
   readonly fault?: Fault
-  /** Status of the answer, if there was one. */
-  readonly status?: number
-  /** The emulator's answer, if there was one. */
-  readonly answer?: RecordedAnswer
   /** Why the emulator refused the request: the code and the sentence that its answer has. */
   readonly refusal?: {
     /** One word for the reason, such as `duplicate_subscription`. */
@@ -48,21 +50,13 @@ export interface RecordedRequest {
     /** The reason as a sentence. */
     readonly message: string
   }
-  /** Why there was no answer, as a sentence. */
-  readonly error?: string
-  /** How long the answer took, in milliseconds. Missing while the request is in flight. */
-  readonly durationMs?: number
 }
 
 /**
- * A callback that was sent. Nothing is redacted: the associated values are there as they were sent. `error` is missing if
- * the callback succeeded; everything but a complete answer with 2xx in time is a failure.
+ * A callback that was sent, with the associated values as they were sent. `error` is missing if the callback succeeded;
+ * everything but a complete answer with 2xx in time is a failure.
  */
-export interface RecordedCallback {
-  /** Counts callbacks from 1. Older callbacks than the first of the list were dropped. */
-  readonly id: number
-  /** When the callback was sent, in milliseconds since 1970. */
-  readonly startedAt: number
+export interface RecordedCallback extends RecordedExchange {
   /** The subscription that the callback was for. */
   readonly subscriptionId: number
   /** Where the callback went. */
@@ -73,22 +67,8 @@ export interface RecordedCallback {
   readonly type: string
   /** The user (agent) that the notification is about. */
   readonly username: string
-  /** The headers as sent, the associated values among them. */
-  readonly headers: Readonly<Record<string, string>>
-  /** The body as text, its first 16,384 characters. */
-  readonly body: string
-  /** How many characters the whole body has. */
-  readonly bodyLength: number
   /** The injected fault of this callback. */
   readonly fault?: CallbackFault
-  /** Status of the answer, if there was one. */
-  readonly status?: number
-  /** The receiver's answer, if there was one that is whole. */
-  readonly answer?: RecordedAnswer
-  /** Why the callback failed, as a sentence. */
-  readonly error?: string
-  /** How long the answer took, in milliseconds. Missing while the callback is in flight. */
-  readonly durationMs?: number
 }
 
 /** How many requests of each kind arrived since the start. */
@@ -166,13 +146,11 @@ export class Activity {
       id: ++this.#lastRequestId,
       startedAt: Date.now(),
     }
-    const number = this.#add({ kind: 'request', record: begun })
-    const elapsedMs = stopwatch()
-    return (outcome) => {
-      const record = { ...begun, ...outcome, durationMs: elapsedMs() }
-      this.#replace(number, { kind: 'request', record })
-      this.#emit('request', record)
-    }
+    return this.#follow<RecordedRequest>(
+      begun,
+      (record) => this.#emit('request', record),
+      (record) => ({ kind: 'request', record }),
+    )
   }
 
   /** Records a callback, whose body is cut. The returned function is to be called with the outcome. */
@@ -183,13 +161,11 @@ export class Activity {
       id: ++this.#lastCallbackId,
       startedAt: Date.now(),
     }
-    const number = this.#add({ kind: 'callback', record: begun })
-    const elapsedMs = stopwatch()
-    return (outcome) => {
-      const record = { ...begun, ...outcome, durationMs: elapsedMs() }
-      this.#replace(number, { kind: 'callback', record })
-      this.#emit('callback', record)
-    }
+    return this.#follow<RecordedCallback>(
+      begun,
+      (record) => this.#emit('callback', record),
+      (record) => ({ kind: 'callback', record }),
+    )
   }
 
   /** To be called after each change of a subscription. */
@@ -256,6 +232,20 @@ export class Activity {
     return addTo(this.#listeners[name], listener)
   }
 
+  #follow<Recorded extends RecordedExchange>(
+    begun: Recorded,
+    emit: (record: Recorded) => void,
+    eventOf: (record: Recorded) => HistoryEvent,
+  ): (outcome: Outcome<Recorded>) => void {
+    const number = this.#add(eventOf(begun))
+    const startedSince = performance.now()
+    return (outcome) => {
+      const record = { ...begun, ...outcome, durationMs: Math.round(performance.now() - startedSince) }
+      if (this.#history.has(number)) this.#set(number, eventOf(record))
+      emit(record)
+    }
+  }
+
   #add(event: HistoryEvent): number {
     const number = ++this.#lastNumber
     const numbers = this.#numbers[event.kind]
@@ -263,10 +253,6 @@ export class Activity {
     if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
     this.#set(number, event)
     return number
-  }
-
-  #replace(number: number, event: HistoryEvent): void {
-    if (this.#history.has(number)) this.#set(number, event)
   }
 
   #set(number: number, event: HistoryEvent): void {
@@ -314,11 +300,6 @@ export async function readBeginning(
     bodyLength += text.length
   }
   return { body, bodyLength }
-}
-
-function stopwatch(): () => number {
-  const startedSince = performance.now()
-  return () => Math.round(performance.now() - startedSince)
 }
 
 /** Adds a function in an object of its own: one that is added twice is called twice, and each is stopped on its own. */

@@ -5,7 +5,7 @@ import { Agent } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { isSuccess } from '../shared/status.js'
 import { messageOf } from '../shared/text.js'
-import { type Activity, type RecordedAnswer, type RecordedCallback, readBeginning } from './activity.js'
+import { type Activity, type RecordedCallback, type RecordedMessage, readBeginning } from './activity.js'
 import { type CallbackFault, delay, type FaultPlan } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import type { SubscriptionStore } from './service/subscription-store.js'
@@ -42,7 +42,7 @@ type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notifica
 
 interface Outcome {
   readonly status?: number
-  readonly answer?: RecordedAnswer
+  readonly answer?: RecordedMessage
   readonly error?: Error
 }
 
@@ -142,7 +142,7 @@ export class Callbacks {
     callbackUrl: string,
     { headers, body }: Content,
     fault: CallbackFault | undefined,
-  ): Promise<{ status: number; answer?: RecordedAnswer }> {
+  ): Promise<{ status: number; answer?: RecordedMessage }> {
     if (this.#isClosed) throw closedError()
     if (fault !== undefined && 'status' in fault) return { status: fault.status }
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
@@ -190,7 +190,7 @@ function closedError(): Error {
 }
 
 async function outcomeOf(
-  answered: Promise<{ status: number; answer?: RecordedAnswer }>,
+  answered: Promise<{ status: number; answer?: RecordedMessage }>,
   fault: CallbackFault | undefined,
 ): Promise<Outcome> {
   try {

@@ -78,3 +78,18 @@ export function clock(at: number): string {
   const date = new Date(at)
   return `${date.toTimeString().slice(0, 8)}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }
+
+/** The environment variables by which a client finds an emulator, in the order of `.env`. */
+export function clientVariables(
+  emulator: Readonly<Record<'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret', string>>,
+  caFile: string,
+): Record<string, string> {
+  return {
+    NOTIFICATION_BASE_URL: emulator.baseUrl,
+    NOTIFICATION_AUTH_URL: emulator.authUrl,
+    NOTIFICATION_DOMAIN: emulator.domain,
+    NOTIFICATION_CLIENT_ID: emulator.clientId,
+    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
+    NOTIFICATION_CA_FILE: caFile,
+  }
+}

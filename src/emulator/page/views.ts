@@ -1,10 +1,10 @@
 /** What the page shows of what the emulator records. The page takes its types from here. */
 import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { samplePayload } from '../../webhooks/sample.js'
-import type { HistoryEntry, RecordedAnswer, RecordedCallback, RecordedRequest } from '../activity.js'
+import type { HistoryEntry, RecordedCallback, RecordedMessage, RecordedRequest } from '../activity.js'
 import type { PlannedFault } from '../faults.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
-import { faultInWords, plannedInWords } from '../words.js'
+import { clientVariables, faultInWords, plannedInWords } from '../words.js'
 import type { PageHost } from './host.js'
 import { type Mask, masked } from './mask.js'
 
@@ -47,19 +47,10 @@ export function snapshotOf(host: PageHost, mask: Mask) {
 
 /** How a client finds this emulator, with the variables for its `.env`. */
 export function serviceView({ emulator, environment, allowInsecureLoopback }: PageHost, mask: Mask) {
-  const { baseUrl, authUrl, domain, clientId, clientSecret } = emulator
-  const variables: Record<string, string> = {
-    NOTIFICATION_BASE_URL: baseUrl,
-    NOTIFICATION_AUTH_URL: authUrl,
-    NOTIFICATION_DOMAIN: domain,
-    NOTIFICATION_CLIENT_ID: clientId,
-    NOTIFICATION_CLIENT_SECRET: clientSecret,
-    // The name under which a browser saves the certificate that the page offers.
-    NOTIFICATION_CA_FILE: 'emulator-ca.pem',
-    ...environment,
-  }
+  // The name under which a browser saves the certificate that the page offers.
+  const variables = { ...clientVariables(emulator, 'emulator-ca.pem'), ...environment }
   return {
-    baseUrl,
+    baseUrl: emulator.baseUrl,
     allowInsecureLoopback,
     variables: pairs(variables, (name, value) => mask.variable(name, value)),
   }
@@ -120,7 +111,7 @@ function message(id: number, record: RecordedRequest | RecordedCallback, mask: M
   }
 }
 
-function answerView(answer: RecordedAnswer, sent: RecordedRequest['headers'], mask: Mask) {
+function answerView(answer: RecordedMessage, sent: RecordedRequest['headers'], mask: Mask) {
   return {
     headers: pairs(answer.headers, (name, value) => mask.header(name, value)),
     body: mask.answer(answer.body, sent),
@@ -129,7 +120,7 @@ function answerView(answer: RecordedAnswer, sent: RecordedRequest['headers'], ma
 }
 
 /** How many characters the whole body has, where only its beginning was kept. */
-function cutFrom({ body, bodyLength }: Pick<RecordedAnswer, 'body' | 'bodyLength'>): number | undefined {
+function cutFrom({ body, bodyLength }: Pick<RecordedMessage, 'body' | 'bodyLength'>): number | undefined {
   return bodyLength > body.length ? bodyLength : undefined
 }
 
