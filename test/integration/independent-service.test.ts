@@ -378,19 +378,25 @@ describe.concurrent.each(variants)('$name', (variant) => {
 describe('check on an address that is no notification service', () => {
   let service: IndependentService
   let pages: HttpsServer
+  let redirects: HttpsServer
   beforeAll(async () => {
     service = await startIndependentService({ errors: 'html' })
     pages = await startHttps(service.tls, () => (_request, response) => {
       response.writeHead(404, { 'content-type': 'text/html' }).end('<!DOCTYPE html><h1>Not Found</h1>')
     })
+    redirects = await startHttps(service.tls, () => ({ url }, response) => {
+      response.writeHead(308, { location: `${service.baseUrl}${url}` }).end()
+    })
   })
   afterAll(async () => {
+    await redirects[Symbol.asyncDispose]()
     await pages[Symbol.asyncDispose]()
     await service[Symbol.asyncDispose]()
   })
 
   test.each([
     { name: 'a server that answers every request 404', baseUrl: () => pages.origin },
+    { name: 'a server that redirects to the service', baseUrl: () => redirects.origin },
     { name: 'the right host with a wrong path', baseUrl: () => `${service.baseUrl}/v7` },
     { name: 'the authorization server', baseUrl: () => service.authUrl },
   ])('$name: the token is ticked, the service is not', async ({ name, baseUrl }) => {
@@ -398,5 +404,6 @@ describe('check on an address that is no notification service', () => {
     const { steps } = await check(service, { name, service: {}, environment })
     const { Token, Authorization } = outcomesIn(steps)
     expect([Token, Authorization]).toEqual(['passed', 'failed'])
+    expect(await service.requests()).not.toContainEqual(expect.objectContaining({ operation: 'create' }))
   })
 })
