@@ -1,6 +1,6 @@
 /** A user's project: `npm init -y`, the packed package installed, and the examples copied into it. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -36,8 +36,6 @@ export class InstalledProject implements AsyncDisposable {
     await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball], folder)
     const modules = join(folder, 'node_modules')
     for (const name of linked) await symlink(join(root, 'node_modules', name), join(modules, name))
-    await mkdir(join(modules, '.bin'), { recursive: true })
-    await symlink('../tsx/dist/cli.mjs', join(modules, '.bin/tsx'))
     // From the installed package, where its users find them.
     const examples = join(modules, 'notification-subscriber/examples')
     for (const file of await readdir(examples)) await cp(join(examples, file), join(folder, file))
@@ -52,7 +50,7 @@ export class InstalledProject implements AsyncDisposable {
     return writeFile(join(this.folder, file), text)
   }
 
-  /** `npx tsx FILE` */
+  /** As `npx tsx FILE` does. */
   start(file: string, variables: Readonly<Record<string, string>> = {}): RunningExample {
     return new RunningExample(this.folder, file, variables)
   }
@@ -73,11 +71,12 @@ export class RunningExample implements AsyncDisposable {
 
   constructor(folder: string, file: string, variables: Readonly<Record<string, string>>) {
     const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
-    const child = spawn(join(folder, 'node_modules/.bin/tsx'), [file], {
+    // What `tsx FILE` starts. That command kills a program that does not answer Ctrl-C within 60 ms.
+    const child = spawn(process.execPath, ['--import', 'tsx', file], {
       cwd: folder,
       env: { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, so that the child of tsx can be killed with it.
+      // A group of its own, so that its children can be killed with it.
       detached: true,
     })
     createInterface(child.stdout).on('line', (line) => this.lines.push(line))
