@@ -48,6 +48,7 @@ export class Queue {
   #isStopped = true
   #blockedSince: number | undefined
   #workedSince = never
+  #pausing: Promise<void> | undefined
 
   constructor(parts: QueueParts) {
     this.#parts = parts
@@ -160,10 +161,7 @@ export class Queue {
 
   async #reconcile(user: User, entry: Entry): Promise<void> {
     const { circuit, reconciler } = this.#parts
-    if (now() - this.#workedSince > longestWorkMs) {
-      await delay(0)
-      this.#workedSince = now()
-    }
+    if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     const achieved = { isCreated: false, isRestored: false }
     // In an outage the reconciliation must make a call.
     const provenFrom = circuit.isOpen ? now() : this.#provenFrom
@@ -177,6 +175,15 @@ export class Queue {
       this.#parts.users.remove(user)
       this.#entries.delete(user)
     }
+  }
+
+  /** One pause for all that wait: if each had its own, they would work one after the other without any. */
+  #pause(): Promise<void> {
+    this.#pausing ??= delay(0).then(() => {
+      this.#workedSince = now()
+      this.#pausing = undefined
+    })
+    return this.#pausing
   }
 
   /** How long the user can wait now, in ms. */
@@ -213,6 +220,7 @@ export class Queue {
     const { circuit, configuration, store } = this.#parts
     const isBlocked = store.isFailing || configuration.isSuperseded || circuit.isOpen
     this.#blockedSince = isBlocked ? (this.#blockedSince ?? now()) : undefined
+    if (this.#sweeps.size === 0) return
     const isHopeless = configuration.isSuperseded || now() - (this.#blockedSince ?? now()) >= sweepPatienceMs
     const reason = new Error(configuration.isSuperseded ? supersededMessage : untriedMessage, {
       cause: circuit.error,

@@ -159,7 +159,10 @@ export class Reconciler {
       user
     const wantsRouteProof = !routes.isProven('update')
     return {
-      ...{ spec, names, generation, isWanted },
+      spec,
+      names,
+      generation,
+      isWanted,
       wantsProof: provenSince < provenFrom || now() >= proofDueFrom,
       wantsProofById: metId !== record?.id || proofs % proofsPerId === 0 || wantsRouteProof,
       mayRestore: now() >= user.restorableFrom,

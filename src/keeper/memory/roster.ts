@@ -2,7 +2,7 @@
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/time-limit.js'
 import type { Problems } from '../reporter.js'
-import { rosterTimeoutMs, yieldToEventLoop } from '../timing.js'
+import { rosterTimeoutMs, delay } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import type { IndexOfNames } from './index-of-names.js'
 import type { User, Users } from './users.js'
@@ -57,7 +57,7 @@ export class Roster {
     const known = Array.from(users.all(), ({ username }) => username)
     // A roster that is not believed adds users neither: the next one like it would lack a smaller share.
     for (const username of new Set([...recorded, ...(listed ?? []), ...known])) {
-      if (++count % usersAtOnce === 0) await yieldToEventLoop()
+      if (++count % usersAtOnce === 0) await delay(0)
       const isIndexed = recorded.has(username) || isUnreadable(username)
       const user = this.#update(username, listed)
       users.setIndexed(user, isIndexed)
