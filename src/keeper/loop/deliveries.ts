@@ -39,8 +39,9 @@ export class Deliveries {
       if (isWatching) this.#observeUnknown(id)
       return
     }
-    if (user.restoredSince !== undefined) problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
-    users.noteDelivery(user, id)
+    const wasRestored = user.restoredSince !== undefined
+    if (!users.noteDelivery(user, id)) return
+    if (wasRestored) problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
     const { provenAt = 0, restores = 0 } = user.record ?? {}
     // Others are to know of a proof before theirs is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2

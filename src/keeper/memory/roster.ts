@@ -54,9 +54,8 @@ export class Roster {
     const listed = isBelieved ? asked : undefined
     const missing: string[] = []
     let count = 0
-    const known = Array.from(users.all(), ({ username }) => username)
     // A roster that is not believed adds users neither: the next one like it would lack a smaller share.
-    for (const username of new Set([...recorded, ...(listed ?? []), ...known])) {
+    for (const username of namesOf(recorded, listed, users)) {
       if (++count % usersAtOnce === 0) await delay(0)
       const isIndexed = recorded.has(username) || isUnreadable(username)
       const user = this.#update(username, listed)
@@ -120,6 +119,19 @@ export class Roster {
     const message = listed.size === 0 ? emptyMessage : lackingMessage(lackingCount, kept.length)
     problems.begin('ROSTER', message, { about: 'removals' })
     return false
+  }
+}
+
+/** Each name once, without one more list of all. */
+function* namesOf(
+  recorded: ReadonlySet<string>,
+  listed: ReadonlySet<string> | undefined,
+  users: Users,
+): Generator<string> {
+  yield* recorded
+  for (const name of listed ?? []) if (!recorded.has(name)) yield name
+  for (const { username } of users.all()) {
+    if (!recorded.has(username) && !listed?.has(username)) yield username
   }
 }
 

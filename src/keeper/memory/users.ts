@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto'
 import { absorb, type Delivery, type UserRecord } from '../rules/record.js'
 import { deliveryLagMs, never, now, restoreWaitMs } from '../timing.js'
 
+/** Deliveries that come more often than this are not looked at: that keeps each below 100 ns. */
+const aMomentMs = 1_000
+
 interface MutableUser {
   readonly username: string
   /** Of the record in the store. */
@@ -146,11 +149,15 @@ export class Users {
     user.metId = undefined
   }
 
-  noteDelivery(user: MutableUser, id: number): void {
-    user.delivery = { id, at: Date.now() }
+  /** @returns whether the delivery says more than the last one, a moment before */
+  noteDelivery(user: MutableUser, id: number): boolean {
+    const at = Date.now()
+    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
+    user.delivery = { id, at }
     user.restoredSince = undefined
     user.restorableFrom = never
     this.#noteProof(user, now() - deliveryLagMs, 0)
+    return true
   }
 
   /** The record with what the last delivery proves. */
