@@ -41,12 +41,17 @@ const sleptMs = minute
 
 const channel = channelFor('sweep')
 
+type OnProgress = (progress: SweepProgress) => unknown
+
 interface SweepRequest extends RosterRequest {
-  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
   /** A proof that was sent since then is enough; monotonic. Default: when the sweep begins. */
   readonly provenFrom?: number
-  /** Requests of the same name share a sweep that has not begun yet. Default: the sweep is not shared. */
-  readonly sharedAs?: string
+}
+
+/** A sweep that has not begun yet. */
+interface PreparedSweep {
+  readonly report: Promise<SweepReport>
+  readonly listeners: OnProgress[]
 }
 
 /**
@@ -82,11 +87,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
   readonly #circuit: CircuitBreaker
   readonly #queue: Queue
   readonly #deliveries: Deliveries
-  /** Sweeps that have not begun yet, by the name that they are shared as. */
-  readonly #prepared = new Map<
-    string,
-    { report: Promise<SweepReport>; listeners: ((progress: SweepProgress) => unknown)[] }
-  >()
+  /** By what is asked for: equal requests share a sweep that has not begun yet. */
+  readonly #prepared = new Map<string, PreparedSweep>()
   readonly #sweeps = new Set<Promise<unknown>>()
 
   #isWatching = false
@@ -164,8 +166,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateCallOptions('sweep', options)
     const { allowRemovals = false, onProgress, signal } = options
-    const sharedAs = allowRemovals ? 'sweep with removals' : 'sweep'
-    return untilAborted(this.#sweep({ allowRemovals, onProgress, sharedAs }), signal)
+    return untilAborted(this.#sweep({ allowRemovals }, onProgress), signal)
   }
 
   /**
@@ -213,7 +214,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const changes = validateRotation(values, (changed) => configuration.merged(changed))
     configuration.rotate(changes)
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({ onProgress }), signal)
+    const report = await untilAborted(this.#sweep({}, onProgress), signal)
     const confirmed: string[] = []
     const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.get(name))
     for (const user of this.#users.all()) {
@@ -274,7 +275,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({ wantsNone: true, onProgress }), signal)
+    const report = await untilAborted(this.#sweep({ wantsNone: true }, onProgress), signal)
     this.#refuseIfNothingWasDone('unsubscribeAll')
     return report
   }
@@ -297,56 +298,47 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   // Sweeps
 
-  #sweep(request: SweepRequest): Promise<SweepReport> {
-    const { onProgress, sharedAs = '' } = request
-    const shared = this.#prepared.get(sharedAs)
-    if (shared !== undefined) {
-      if (onProgress !== undefined) shared.listeners.push(onProgress)
-      return shared.report
-    }
-    const listeners = onProgress === undefined ? [] : [onProgress]
-    const report = this.#inOwnContext(() => this.#makeSweep(request, listeners))
-    if (sharedAs !== '') this.#prepared.set(sharedAs, { report, listeners })
-    const ended = report.catch(() => {}).finally(() => this.#sweeps.delete(ended))
-    this.#sweeps.add(ended)
+  #sweep(request: SweepRequest, onProgress?: OnProgress): Promise<SweepReport> {
+    const key = JSON.stringify(request)
+    const { report, listeners } = this.#prepared.get(key) ?? this.#prepareSweep(key, request)
+    if (onProgress !== undefined) listeners.push(onProgress)
     return report
   }
 
-  #makeSweep(
-    request: SweepRequest,
-    listeners: readonly ((progress: SweepProgress) => unknown)[],
-  ): Promise<SweepReport> {
-    const { log, problems } = this.#reporter
-    const startedSince = now()
-    return traced<object, SweepReport>(
-      channel,
-      () => ({ name: this.#name }),
-      async (context) => {
-        this.#hold()
-        try {
-          const { active, failed, ...counts } = await this.#runSweep(request, listeners)
-          const counted = { ...counts, failed: failed.length }
-          if (context !== undefined) Object.assign(context, counted)
-          const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
-          log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
-          if (this.#holders === 1) this.#circuit.review(true)
-          return { ...counts, active, failed, problems: problems.list() }
-        } finally {
-          this.#release()
-        }
-      },
-    )
+  #prepareSweep(key: string, request: SweepRequest): PreparedSweep {
+    const listeners: OnProgress[] = []
+    const run = async (): Promise<Omit<SweepReport, 'problems'>> => {
+      const problem = await this.#prepare(request)
+      this.#prepared.delete(key)
+      if (problem !== undefined) return this.#reportOfNothing(request, problem)
+      return this.#queue.sweep(request.provenFrom ?? now(), (progress) => {
+        for (const listener of listeners) this.#reporter.reportProgress(() => listener(progress))
+      })
+    }
+    const prepared = { report: this.#inOwnContext(() => this.#traced(run)), listeners }
+    this.#prepared.set(key, prepared)
+    const ended = prepared.report.catch(() => {}).finally(() => this.#sweeps.delete(ended))
+    this.#sweeps.add(ended)
+    return prepared
   }
 
-  async #runSweep(
-    request: SweepRequest,
-    listeners: readonly ((progress: SweepProgress) => unknown)[],
-  ): Promise<Omit<SweepReport, 'problems'>> {
-    const problem = await this.#prepare(request)
-    this.#prepared.delete(request.sharedAs ?? '')
-    if (problem !== undefined) return this.#reportOfNothing(request, problem)
-    return this.#queue.sweep(request.provenFrom ?? now(), (progress) => {
-      for (const listener of listeners) this.#reporter.reportProgress(() => listener(progress))
+  #traced(run: () => Promise<Omit<SweepReport, 'problems'>>): Promise<SweepReport> {
+    const { log, problems } = this.#reporter
+    const startedSince = now()
+    const contextOf = () => ({ name: this.#name })
+    return traced<object, SweepReport>(channel, contextOf, async (context) => {
+      this.#hold()
+      try {
+        const { active, failed, ...counts } = await run()
+        const counted = { ...counts, failed: failed.length }
+        if (context !== undefined) Object.assign(context, counted)
+        const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
+        log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
+        if (this.#holders === 1) this.#circuit.review(true)
+        return { ...counts, active, failed, problems: problems.list() }
+      } finally {
+        this.#release()
+      }
     })
   }
 
@@ -357,7 +349,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
       try {
         await this.#configuration.look()
         if (!this.#isStopping) await this.#readRoster(request)
-        return this.#isStopping ? new Error(stoppedMessage) : undefined
+        if (this.#isStopping) return new Error(stoppedMessage)
+        // Unless a rotation was called meanwhile.
+        const { generation, isSuperseded } = this.#configuration
+        if (generation !== undefined || isSuperseded) return undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
         if (now() >= patientUntil || this.#isStopping) return new Error(storeMessage, { cause: error })

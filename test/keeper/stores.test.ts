@@ -217,7 +217,7 @@ test.each([1, 'OK', undefined, null])(
       logger: false,
     })
     keeper.start()
-    await vi.waitFor(() => expect(problems).toHaveLength(1))
+    await vi.waitFor(() => expect(problems).toHaveLength(1), { timeout: 30_000 })
     expect(problems).toMatchObject([{ code: 'STORE', resolved: false }])
     expect(problems[0]?.message).toContain('compareAndSet')
     await keeper.stop()

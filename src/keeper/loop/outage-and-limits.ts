@@ -97,17 +97,13 @@ export class CircuitBreaker {
   }
 }
 
-/** At higher rates windows are shorter than a tenth of a second: the ring stays small. */
-const maxRingRate = 10_000
-
 export class Limiter {
   readonly #circuit: CircuitBreaker
-  readonly #windowMs: number
-  /** When the requests of the last window were let through: a ring, in which the oldest is overwritten. */
-  readonly #enteredSince: number[]
+  readonly #spacingMs: number
   readonly #waiting: (() => void)[] = []
-  #next = 0
   #free: number
+  /** When the next request may leave; monotonic. */
+  #nextFrom = 0
 
   constructor(
     circuit: CircuitBreaker,
@@ -115,10 +111,7 @@ export class Limiter {
   ) {
     this.#circuit = circuit
     this.#free = concurrency
-    // Windows of a tenth of a second or less, so that a second does not begin with a burst. Without a limit they take 0 ms.
-    const perWindow = Math.max(1, Math.floor(Math.min(maxRequestsPerSecond, maxRingRate) / 10))
-    this.#windowMs = (perWindow / maxRequestsPerSecond) * 1_000
-    this.#enteredSince = new Array<number>(perWindow).fill(Number.NEGATIVE_INFINITY)
+    this.#spacingMs = 1_000 / maxRequestsPerSecond
   }
 
   /**
@@ -130,14 +123,12 @@ export class Limiter {
     if (this.#circuit.isOpen && !this.#circuit.isTestDue) return false
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    for (let waitMs = this.#waitMs(); waitMs > 0; waitMs = this.#waitMs()) await delay(Math.ceil(waitMs))
-    if (!this.#circuit.enter(username)) {
-      this.leave(username)
-      return false
-    }
-    this.#enteredSince[this.#next] = now()
-    this.#next = (this.#next + 1) % this.#enteredSince.length
-    return true
+    const leavesFrom = Math.max(now(), this.#nextFrom)
+    this.#nextFrom = leavesFrom + this.#spacingMs
+    if (leavesFrom > now()) await delay(Math.ceil(leavesFrom - now()))
+    const mayEnter = this.#circuit.enter(username)
+    if (!mayEnter) this.leave(username)
+    return mayEnter
   }
 
   /** The request was answered, or not sent. */
@@ -146,11 +137,6 @@ export class Limiter {
     const next = this.#waiting.shift()
     if (next === undefined) this.#free++
     else next()
-  }
-
-  #waitMs(): number {
-    const oldest = this.#enteredSince[this.#next]
-    return oldest === undefined ? 0 : Math.max(0, oldest + this.#windowMs - now())
   }
 }
 

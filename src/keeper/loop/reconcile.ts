@@ -187,10 +187,13 @@ export class Reconciler {
       users.noteConflict(user)
     } else if (record !== user.record && user.record !== undefined) await records.write(user, record)
     switch (kind) {
-      case 'done':
-        reporter.problems.removeUser(user.username, ['CONFLICT', 'ROSTER'])
-        this.#reviewRestore(user)
+      case 'done': {
+        // What has lasted since it was restored says that the receiver works again, also without a delivery.
+        const { provenSince, restoredSince = Number.POSITIVE_INFINITY } = user
+        const hasLasted = provenSince - restoredSince >= Math.max(calmAfterEndMs, sweepIntervalMs)
+        reporter.problems.removeUser(user.username, hasLasted ? undefined : ['CONFLICT', 'ROSTER'])
         return { kind, againMs: user.proofDueFrom - now() }
+      }
       case 'wait':
         return { kind: 'waiting', againMs: user.restorableFrom - now(), error: new Error(waitingMessage) }
       case 'conflict':
@@ -201,17 +204,6 @@ export class Reconciler {
         return { kind: 'failed', againMs: Math.min(brokenAnswerMs, sweepIntervalMs), failure }
       }
     }
-  }
-
-  /** A restored subscription that has lasted says that the receiver works again, also without a delivery. */
-  #reviewRestore({ provenSince, restoredSince, username }: User): void {
-    const { reporter, sweepIntervalMs } = this.#parts
-    if (
-      restoredSince === undefined ||
-      provenSince - restoredSince < Math.max(calmAfterEndMs, sweepIntervalMs)
-    )
-      return
-    reporter.problems.removeUser(username, ['RECEIVER_SUSPECTED'])
   }
 
   /** No call may be made. A claim that was left behind is written as what it means. */
@@ -230,11 +222,7 @@ export class Reconciler {
     await index.remove(username)
     users.setIndexed(user, false)
     reporter.problems.removeUser(username)
-    reporter.log(
-      'debug',
-      { event: 'user.removed', username },
-      'Nothing of a user who left the roster is left',
-    )
+    reporter.log('debug', { event: 'user.removed', username }, 'A user who left the roster was removed')
     return { kind: 'removed', againMs: 0 }
   }
 

@@ -58,7 +58,7 @@ export class Records {
   /** @throws StoreFailure, KeyFailure, Collision */
   async write(user: User, record: UserRecord): Promise<void> {
     const { store, users } = this.#parts
-    const next = { ...record, version: record.version + 1 }
+    const next = { ...record, version: Math.max(record.version, user.record?.version ?? 0) + 1 }
     const text = JSON.stringify(next)
     if (!(await store.compareAndSet(user.key, user.text, text))) throw new Collision(collisionMessage)
     users.setWritten(user, text, next)

@@ -2,7 +2,7 @@
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/time-limit.js'
 import type { Problems } from '../reporter.js'
-import { rosterTimeoutMs, delay } from '../timing.js'
+import { delay, rosterTimeoutMs } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import type { IndexOfNames } from './index-of-names.js'
 import type { User, Users } from './users.js'
