@@ -20,14 +20,27 @@ interface Event {
 }
 
 function event<Details extends object>(
-  details: fc.Arbitrary<Details>,
+  details: { [Name in keyof Details]: fc.Arbitrary<Details[Name]> },
   happen: (world: World, details: Details) => void,
 ): Event {
   // A sequence gives each event what its own `details` made.
-  return { details, happen: (world, made) => happen(world, made as Details) }
+  return { details: fc.record(details), happen: (world, made) => happen(world, made as Details) }
 }
 
-const nothing = fc.constant({})
+/** Happens to one of the living processes. */
+function processEvent<Details extends object>(
+  details: { [Name in keyof Details]: fc.Arbitrary<Details[Name]> },
+  happen: (world: World, node: Node, details: Details) => void,
+): Event {
+  return {
+    details: fc.tuple(fc.nat(2), fc.record(details)),
+    happen(world, made) {
+      const [index, rest] = made as [number, Details]
+      const node = world.node(index)
+      if (node !== undefined) happen(world, node, rest)
+    },
+  }
+}
 
 /** Users who can be wanted. */
 export const pool = Array.from({ length: 16 }, (_, index) => `agent${index}`)
@@ -35,8 +48,6 @@ const user = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...pool.slice(0, 4)) },
   { weight: 1, arbitrary: fc.constantFrom(...pool) },
 )
-/** Which of the living processes. */
-const node = fc.nat(2)
 /** How long a fault lasts. */
 const forMs = fc.oneof(
   fc.integer({ min: 100, max: 5_000 }),
@@ -72,13 +83,11 @@ const outcome: fc.Arbitrary<NetworkOutcome> = fc.oneof(
     effectAfterMs: perhapsEffectMs,
   }),
   fc.record({ kind: kind('reset', 'late'), effectAfterMs: perhapsEffectMs }),
-  fc
-    .tuple(effectMs, fc.integer({ min: 0, max: 20_000 }))
-    .map(([effectAfterMs, ms]) => ({
-      kind: 'late' as const,
-      effectAfterMs,
-      answerAfterMs: effectAfterMs + ms,
-    })),
+  fc.tuple(effectMs, fc.integer({ min: 0, max: 20_000 })).map(([effectAfterMs, ms]) => ({
+    kind: 'late' as const,
+    effectAfterMs,
+    answerAfterMs: effectAfterMs + ms,
+  })),
   fc.record({ kind: kind('garbled') }),
 )
 
@@ -96,167 +105,138 @@ const configurations: readonly Configuration[] = [
 ]
 
 const userEvents = {
-  wait: event(nothing, () => {}),
-  want: event(fc.record({ user }), (world, { user }) => world.want(user)),
-  leave: event(fc.record({ user }), (world, { user }) => {
+  wait: event({}, () => {}),
+  want: event({ user }, (world, { user }) => world.want(user)),
+  leave: event({ user }, (world, { user }) => {
     // An empty roster removes no user, so the last user stays.
     if (world.wanted.size > 1) world.wanted.delete(user)
   }),
   /** The service ends subscriptions without a word. */
-  end: event(fc.record({ users: fc.oneof(fc.tuple(user), fc.constant(pool)) }), (world, { users }) =>
-    world.end(users),
-  ),
-  callbacks: event(fc.record({ user, times: fc.integer({ min: 1, max: 3 }) }), (world, { user, times }) => {
+  end: event({ users: fc.oneof(fc.tuple(user), fc.constant(pool)) }, (world, { users }) => world.end(users)),
+  callbacks: event({ user, times: fc.integer({ min: 1, max: 3 }) }, (world, { user, times }) => {
     for (let count = 0; count < times; count++) world.callback(user)
   }),
-  sweep: event(fc.record({ node }), (world, { node }) => {
-    const sweeping = world.node(node)
-    if (sweeping !== undefined) sweep(world, sweeping)
-  }),
+  sweep: processEvent({}, sweep),
 }
 
 const serviceEvents = {
-  outage: event(fc.record({ outage, forMs }), (world, { outage, forMs }) => {
+  outage: event({ outage, forMs }, (world, { outage, forMs }) => {
     world.outage = outage
     world.time.schedule(forMs, () => {
       if (world.outage === outage) world.outage = undefined
     })
   }),
   loseAnswers: event(
-    fc.record({ outcomes: fc.array(outcome, { minLength: 1, maxLength: 4 }) }),
-    (world, { outcomes }) => void world.nextOutcomes.push(...outcomes),
+    { outcomes: fc.array(outcome, { minLength: 1, maxLength: 4 }) },
+    (world, { outcomes }) => {
+      world.nextOutcomes.push(...outcomes)
+    },
   ),
-  refuseUser: event(fc.record({ user, forMs }), (world, { user, forMs }) => {
+  refuseUser: event({ user, forMs }, (world, { user, forMs }) => {
     world.refused.add(user)
     world.time.schedule(forMs, () => world.refused.delete(user))
   }),
-  breakReceiver: event(fc.record({ forMs }), (world, { forMs }) => {
+  breakReceiver: event({ forMs }, (world, { forMs }) => {
     world.isReceiverBroken = true
     world.time.schedule(forMs, () => {
       world.isReceiverBroken = false
     })
   }),
   /** Overlaps what the keeper wants, so that it can never be replaced. */
-  anotherApp: event(fc.record({ user }), (world, { user }) => occupy(world, [user, 'outsider'])),
+  anotherApp: event({ user }, (world, { user }) => occupy(world, [user, 'outsider'])),
   /** Looks like what the keeper wants. */
-  twin: event(fc.record({ user }), (world, { user }) => occupy(world, [user])),
+  twin: event({ user }, (world, { user }) => occupy(world, [user])),
 }
 
+const rosterMode = fc.constantFrom<RosterMode[]>(
+  'slow',
+  'empty',
+  'throwing',
+  'hanging',
+  'unreadable',
+  'halved',
+)
 const rosterEvents = {
-  roster: event(
-    fc.record({
-      mode: fc.constantFrom<RosterMode[]>('slow', 'empty', 'throwing', 'hanging', 'unreadable', 'halved'),
-      forMs,
-    }),
-    (world, { mode, forMs }) => {
-      world.rosterMode = mode
-      world.time.schedule(forMs, () => {
-        world.rosterMode = 'working'
-      })
-    },
-  ),
+  roster: event({ mode: rosterMode, forMs }, (world, { mode, forMs }) => {
+    world.rosterMode = mode
+    world.time.schedule(forMs, () => {
+      world.rosterMode = 'working'
+    })
+  }),
 }
 
+const key = fc.nat()
+const storeMode = fc.constantFrom<StoreMode[]>('failing', 'hanging', 'slow')
 const storeEvents = {
-  storeFails: event(
-    fc.record({ mode: fc.constantFrom<StoreMode[]>('failing', 'hanging', 'slow'), forMs }),
-    (world, { mode, forMs }) => setStoreMode(world, mode, forMs),
-  ),
-  cutOff: event(fc.record({ node, forMs }), (world, { node, forMs }) => {
-    const process = world.node(node)?.process
-    if (process === undefined) return
-    world.store.cutOff(process)
-    world.time.schedule(forMs, () => world.store.reconnect(process))
+  storeFails: event({ mode: storeMode, forMs }, setStoreMode),
+  cutOff: processEvent({ forMs }, ({ store, time }, { process }, { forMs }) => {
+    store.cutOff(process)
+    time.schedule(forMs, () => store.reconnect(process))
   }),
-  breakKey: event(fc.record({ key: fc.nat(), forMs }), (world, { key, forMs }) => {
-    const { keys } = world.store
-    world.store.breakKey(keys[key % keys.length] ?? '')
-    world.time.schedule(forMs, () => world.store.repairKeys())
+  breakKey: event({ key, forMs }, ({ store, time }, { key, forMs }) => {
+    store.breakKey(store.keys[key % store.keys.length] ?? '')
+    time.schedule(forMs, () => store.repairKeys())
   }),
 }
 
+const dumpAgeMs = fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.integer({ min: 1_000, max: 40 * minute }))
 const lossEvents = {
-  forgettingStore: event(fc.record({ forMs }), (world, { forMs }) =>
-    setStoreMode(world, 'forgetting', forMs),
-  ),
-  emptyStore: event(nothing, (world) => world.store.forget()),
-  /** The primary dies; the replica lacks the last writes, or an older dump is restored. */
-  rollBack: event(
-    fc.record({
-      byMs: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.integer({ min: 1_000, max: 40 * minute })),
-    }),
-    (world, { byMs }) => world.store.rollBack(byMs),
-  ),
-  spoilKey: event(
-    fc.record({ key: fc.nat(), text: fc.option(garbage, { nil: undefined }) }),
-    (world, { key, text }) => {
-      const { keys } = world.store
-      world.store.replace(keys[key % keys.length] ?? '', text)
-    },
+  forgettingStore: event({ mode: fc.constant<StoreMode>('forgetting'), forMs }, setStoreMode),
+  emptyStore: event({}, ({ store }) => store.forget()),
+  /** The primary dies and its replica lacks the last writes, or an older dump is restored. */
+  rollBack: event({ dumpAgeMs }, ({ store }, { dumpAgeMs }) => store.rollBack(dumpAgeMs)),
+  spoilKey: event({ key, text: fc.option(garbage, { nil: undefined }) }, ({ store }, { key, text }) =>
+    store.replace(store.keys[key % store.keys.length] ?? '', text),
   ),
 }
 
 const processEvents = {
-  crash: event(fc.record({ node, restartAfterMs }), (world, { node, restartAfterMs }) => {
+  crash: processEvent({ restartAfterMs }, (world, { process }, { restartAfterMs }) => {
     world.isUncertain = true
-    world.node(node)?.process.kill()
+    process.kill()
     replaceMissing(world, restartAfterMs)
   }),
-  crashLater: event(
-    fc.record({ node, ...atOperation, restartAfterMs }),
-    (world, { node, restartAfterMs, ...fuse }) => {
-      const process = world.node(node)?.process
-      world.isUncertain = true
-      process?.setFuse({
-        ...fuse,
-        happen: () => {
-          process.kill()
-          replaceMissing(world, restartAfterMs)
-        },
-      })
-    },
-  ),
-  /** A deployment of the same stops a process and starts the next. */
-  stop: event(fc.record({ node, restartAfterMs }), (world, { node, restartAfterMs }) => {
-    const stopped = world.node(node)
-    if (stopped !== undefined) stop(world, stopped, restartAfterMs)
+  crashLater: processEvent({ ...atOperation, restartAfterMs }, (world, { process }, details) => {
+    world.isUncertain = true
+    const happen = () => {
+      process.kill()
+      replaceMissing(world, details.restartAfterMs)
+    }
+    process.setFuse({ ...details, happen })
   }),
-  startAnother: event(nothing, (world) => {
+  /** A deployment of the same stops a process and starts the next. */
+  stop: processEvent({ restartAfterMs }, (world, node, { restartAfterMs }) =>
+    stop(world, node, restartAfterMs),
+  ),
+  startAnother: event({}, (world) => {
     if (world.options.hasCompareAndSet && world.nodes.length < 3) world.start()
   }),
 }
 
+const how = fc.constantFrom('suspend' as const, 'sleep' as const)
+const clockJumpMs = fc.constantFrom(-86_400_000, -600_000, -30_000, 30_000, 600_000, 86_400_000)
 const clockEvents = {
   /** The process gets no processor time, as after SIGSTOP; or its machine sleeps. */
-  standStill: event(
-    fc.record({ node, ...atOperation, how: fc.constantFrom('suspend' as const, 'sleep' as const), forMs }),
-    (world, { node, how, forMs, ...fuse }) => {
-      const process = world.node(node)?.process
-      world.isUncertain = true
-      const happen = () => {
-        process?.[how]()
-        world.time.schedule(forMs, () => process?.resume())
-      }
-      process?.setFuse({ ...fuse, happen })
-    },
-  ),
-  jumpClock: event(
-    fc.record({ node, byMs: fc.constantFrom(-86_400_000, -600_000, -30_000, 30_000, 600_000, 86_400_000) }),
-    (world, { node, byMs }) => {
-      const process = world.node(node)?.process
-      if (process === undefined) return
-      process.wallSkewMs += byMs
-      world.haveClocksJumped = true
-    },
-  ),
+  standStill: processEvent({ ...atOperation, how, forMs }, (world, { process }, { how, forMs, ...fuse }) => {
+    world.isUncertain = true
+    const happen = () => {
+      process[how]()
+      world.time.schedule(forMs, () => process.resume())
+    }
+    process.setFuse({ ...fuse, happen })
+  }),
+  jumpClock: processEvent({ clockJumpMs }, (world, { process }, { clockJumpMs }) => {
+    process.wallSkewMs += clockJumpMs
+    world.haveClocksJumped = true
+  }),
 }
 
 const configurationEvents = {
-  rotate: event(nothing, (world) => rotate(world)),
-  deploy: event(fc.record({ configuration: fc.nat(configurations.length - 1) }), (world, { configuration }) =>
-    deploy(world, configurations[configuration] as Configuration),
+  rotate: event({}, rotate),
+  deploy: event({ configuration: fc.constantFrom(...configurations) }, (world, { configuration }) =>
+    deploy(world, configuration),
   ),
-  newerRelease: event(fc.record({ forMs }), (world, { forMs }) => startNewerRelease(world, forMs)),
+  newerRelease: event({ forMs }, (world, { forMs }) => startNewerRelease(world, forMs)),
 }
 
 export const events = {
@@ -291,10 +271,10 @@ export const themes: Readonly<Record<string, readonly EventName[]>> = {
   everything: names(events),
 }
 
-function setStoreMode(world: World, mode: StoreMode, forMs: number): void {
-  world.store.mode = mode
-  world.time.schedule(forMs, () => {
-    if (world.store.mode === mode) world.store.mode = 'working'
+function setStoreMode({ store, time }: World, { mode, forMs }: { mode: StoreMode; forMs: number }): void {
+  store.mode = mode
+  time.schedule(forMs, () => {
+    if (store.mode === mode) store.mode = 'working'
   })
 }
 
