@@ -123,7 +123,7 @@ function transportOn(
         const answer = exchange(request, controller)
         return await deadline.waitFor(answer, 'answer', () => controller.abort(deadline.reason))
       } catch (error) {
-        return { error, mayHaveLeft: deadline.aborted || !isProof(error) }
+        return { error, mayHaveLeft: !isProof(error) }
       }
     },
     // The connections belong to the caller.

@@ -44,9 +44,8 @@ export class UndiciTransport implements Transport {
     return this.#proxy?.name
   }
 
-  async send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
-    const opened = this.#opened ?? (await deadline.waitFor(this.#open(), 'connection'))
-    return opened.send(request, deadline)
+  send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
+    return this.#opened?.send(request, deadline) ?? this.#sendFirst(request, deadline)
   }
 
   /** Breaks off what is in flight and closes what the transport opened itself. */
@@ -54,6 +53,11 @@ export class UndiciTransport implements Transport {
     // A dispatcher that could not be made has nothing to close.
     const opened = await this.#opening?.catch(() => undefined)
     await opened?.close()
+  }
+
+  async #sendFirst(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
+    const opened = await deadline.waitFor(this.#open(), 'connection')
+    return opened.send(request, deadline)
   }
 
   async #open(): Promise<Transport> {
