@@ -55,7 +55,8 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
   options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
   const handleCallback = toNodeHandler(receiver)
-  validateRouteOptions({ path: z.string() }, options)
+  // Without options at all, the missing path is named, too.
+  validateRouteOptions({ path: z.string() }, options ?? {})
   const { path } = options
   return async function notifications(app) {
     app.route({

@@ -67,21 +67,23 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   }
 
   /**
-   * Registers a handler for one value of `notification.type`, documented or not. All handlers of a notification
+   * Registers a handler for one value of `notification.type`: a documented one, one of `payloads`, or any other by
+   * `.on<string>(…)`. All handlers of a notification
    * run at the same time, and none is stopped by the failure of another. A handler that is registered while a
    * delivery is handled gets the next one. A name that is neither documented nor in `payloads` is logged once,
    * because it may be misspelt: without a `logger` on `console.error`.
    *
    * @throws `ConfigurationError` for a type that is no string, or a handler that is no function
    */
-  on<Type extends SuggestedType<Payloads> | (string & {})>(
-    type: Type,
+  on<Type extends string = never>(
+    type: string extends Type ? string : never,
     handler: NotificationHandler<Type, Payloads>,
-  ): this {
+  ): this
+  on<Type extends SuggestedType<Payloads>>(type: Type, handler: NotificationHandler<Type, Payloads>): this
+  on(type: string, handler: NotificationHandler<string, Payloads>): this {
     validateArgument('string', type, 'type')
     validateArgument('function', handler, 'handler')
-    // The handler gets notifications of its type only, and those are what its parameter states.
-    this.#core.register(type, handler as unknown as NotificationHandler<string, Payloads>)
+    this.#core.register(type, handler)
     return this
   }
 

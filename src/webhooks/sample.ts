@@ -1,7 +1,11 @@
 /** Sample deliveries: to test handlers without a server. */
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
-import { type DocumentedNotificationType, documentedPayloadOf } from '../notification-types.js'
+import {
+  type DocumentedNotificationType,
+  documentedNotificationTypes,
+  documentedPayloadOf,
+} from '../notification-types.js'
 import { messageOf } from '../shared/text.js'
 import { validate } from '../shared/validation.js'
 import type { DeliveryContext } from './handlers.js'
@@ -13,7 +17,10 @@ import type { Notification } from './schemas.js'
 export interface SampleDeliveryOverrides<Type extends string = string> {
   /** Identifier of the subscription. Default: 1. */
   readonly subscriptionId?: number | undefined
-  /** Fields of the payload, which replace those of the sample or are added. Default: the sample's alone. */
+  /**
+   * Fields of the payload, which replace those of the sample. Where no fields are documented, any can be given. Default:
+   * the sample's alone.
+   */
   readonly payload?: Partial<Notification<Type>['payload']> | undefined
   /** Identifier of the notification. Default: a new random UUID. */
   readonly id?: string | undefined
@@ -45,8 +52,8 @@ export interface SampleDelivery<Type extends string = string> {
  * `headers`). Its payload is the documented one for `lowEnergyAgentOpened` (docs/service.md, Resources), and an empty
  * object for other types, whose payloads are not documented.
  *
- * @throws `InvalidDeliveryError` if the result with the overrides is no delivery, `ConfigurationError` for an unknown
- * override
+ * @throws `InvalidDeliveryError` if the result with the overrides is no delivery, `ConfigurationError` for a type
+ * or a field that is not documented
  *
  * @example
  * ```ts
@@ -54,14 +61,13 @@ export interface SampleDelivery<Type extends string = string> {
  * await onLowEnergy(delivery.notification, context)
  * ```
  */
-export function sampleDelivery<Type extends DocumentedNotificationType | (string & {})>(
-  // An editor suggests the documented types, and takes any other.
+export function sampleDelivery<Type extends DocumentedNotificationType>(
   type: Type,
   overrides: SampleDeliveryOverrides<Type> = {},
 ): SampleDelivery<Type> {
   validate(
-    overridesSchema(),
-    overrides,
+    argumentsSchema(documentedPayloadOf(type)?.schema.shape),
+    { type, ...overrides },
     (issues, text) => new ConfigurationError(`The sample delivery cannot be made: ${text}.`, { issues }),
   )
   const { subscriptionId = 1, id = crypto.randomUUID(), time = Date.now() } = overrides
@@ -94,7 +100,16 @@ export function samplePayload(type: string): Record<string, unknown> {
 }
 
 /** The names alone: what the fields hold is checked with the delivery. */
-function overridesSchema() {
+function argumentsSchema(payloadShape: object | undefined) {
   const field = z.unknown().optional()
-  return z.strictObject({ subscriptionId: field, payload: field, id: field, time: field, headers: field })
+  const payloadFields = Object.keys(payloadShape ?? {}).map((name) => [name, field])
+  return z.strictObject({
+    type: z.enum(Object.values(documentedNotificationTypes).flat()),
+    subscriptionId: field,
+    payload:
+      payloadShape === undefined ? field : z.strictObject(Object.fromEntries(payloadFields)).optional(),
+    id: field,
+    time: field,
+    headers: field,
+  })
 }

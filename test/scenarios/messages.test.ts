@@ -223,7 +223,7 @@ test('messages about the options of a receiver and of a parser', async () => {
       "a parser with something else": "The delivery parser cannot work: \`payloads.cxScoreUpdated\` must be a Standard Schema, such as one of zod, valibot or arktype.",
       "a parser without schemas": "The delivery parser cannot work: \`payloads\` must be an object of schemas by notification type.",
       "a plugin for Fastify with another option": "The callback route cannot work: \`path\`: expected string, received undefined; there is no \`url\`, only \`path\`.",
-      "a plugin for Fastify without options": "The callback route cannot work: expected object, received undefined.",
+      "a plugin for Fastify without options": "The callback route cannot work: \`path\`: expected string, received undefined.",
       "a route without a receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
       "a secret that is a placeholder": "The delivery receiver cannot work: \`secrets.token\` is a placeholder, which anyone can guess: make one with \`node -p "crypto.randomUUID()"\`.",
       "a secret that is not set": "The delivery receiver cannot work: \`secrets.token\` is missing (is its environment variable set?); \`secrets.other\` is empty (is its environment variable set?).",

@@ -39,13 +39,20 @@ describe('on gives each type its payload', () => {
     receiver.on('cxScoreUpdated', (notification) => {
       expectTypeOf(notification).toEqualTypeOf<Notification<'cxScoreUpdated'>>()
     })
-    receiver.on('somethingNew', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<Notification<'somethingNew'>>()
+  })
+
+  test('an unknown type does not compile, unless it is said to be any text', () => {
+    // @ts-expect-error It is misspelt.
+    receiver.on('lowEnergyAgentOpend', () => {})
+    // @ts-expect-error It is subscribed to, and not delivered.
+    receiver.on('behavioral', () => {})
+    receiver.on<string>('somethingNew', (notification) => {
+      expectTypeOf(notification).toEqualTypeOf<Notification>()
     })
   })
 
   test('the union for a type that is only known as a string, and for all types', () => {
-    receiver.on('a' as string, (notification) => {
+    receiver.on<string>('a' as string, (notification) => {
       expectTypeOf(notification).toEqualTypeOf<Notification>()
     })
     receiver.onAny((notification, context) => {
@@ -55,8 +62,10 @@ describe('on gives each type its payload', () => {
   })
 
   test('several types give the union of theirs', () => {
-    receiver.on('lowEnergyAgentOpened' as 'lowEnergyAgentOpened' | 'mine', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<Notification<'lowEnergyAgentOpened'> | Notification<'mine'>>()
+    receiver.on('lowEnergyAgentOpened' as 'lowEnergyAgentOpened' | 'cxScoreUpdated', (notification) => {
+      expectTypeOf(notification).toEqualTypeOf<
+        Notification<'lowEnergyAgentOpened'> | Notification<'cxScoreUpdated'>
+      >()
     })
   })
 
@@ -88,9 +97,9 @@ describe('on gives each type its payload', () => {
   })
 
   test('a handler may be asynchronous and return anything, and calls chain', () => {
-    expectTypeOf(receiver.on('a', async () => 5).onAny(() => null)).toEqualTypeOf<DeliveryReceiver>()
+    expectTypeOf(receiver.on<string>('a', async () => 5).onAny(() => null)).toEqualTypeOf<DeliveryReceiver>()
     // @ts-expect-error A handler is a function.
-    expectTypeOf(receiver.on('a', 'log')).toBeObject()
+    expectTypeOf(receiver.on<string>('a', 'log')).toBeObject()
     // @ts-expect-error The callId of a lowEnergyAgentOpened is a string.
     expectTypeOf(receiver.on('lowEnergyAgentOpened', ({ payload }) => payload.callId * 2)).toBeObject()
   })

@@ -18,7 +18,7 @@ describe('a handler for a type that is not documented: the log', () => {
     ['somethingNew', 'silenceHighOpened'],
   ])('gets one warning about a handler for %s, which names %s', (type, nearest) => {
     const { logger, lines } = recordingLogger()
-    new DeliveryReceiver({ secrets, logger }).on(type, () => {}).on(type, () => {})
+    new DeliveryReceiver({ secrets, logger }).on<string>(type, () => {}).on<string>(type, () => {})
     expect(lines).toMatchObject([
       { level: 'warn', fields: { event: 'handler.type-undocumented', type, nearest } },
     ])
@@ -26,7 +26,7 @@ describe('a handler for a type that is not documented: the log', () => {
 
   test('gets a warning about a type that is subscribed to, with what is delivered for it', () => {
     const { logger, lines } = recordingLogger()
-    new DeliveryReceiver({ secrets, logger }).on('call-score', () => {})
+    new DeliveryReceiver({ secrets, logger }).on<string>('call-score', () => {})
     const fields = { event: 'handler.type-not-delivered', type: 'call-score', delivered: ['cxScoreUpdated'] }
     expect(lines).toMatchObject([{ level: 'warn', fields }])
   })
@@ -41,9 +41,9 @@ describe('a handler for a type that is not documented: the log', () => {
   })
 
   test('is console.error by default', () => {
-    new DeliveryReceiver({ secrets }).on('call-score', () => {}).on('lowEnergyAgentOpened', () => {})
+    new DeliveryReceiver({ secrets }).on<string>('call-score', () => {}).on('lowEnergyAgentOpened', () => {})
     expect(console.error).toHaveBeenCalledOnce()
-    new DeliveryReceiver({ secrets, logger: false }).on('call-score', () => {})
+    new DeliveryReceiver({ secrets, logger: false }).on<string>('call-score', () => {})
     expect(console.error).toHaveBeenCalledOnce()
   })
 })

@@ -542,7 +542,7 @@ test.each([
 test('100 deliveries at the same time: none lost, none doubled', async () => {
   await using server = await serve()
   const ids = new Set<string>()
-  server.receiver.on('many', async ({ id }) => {
+  server.receiver.on<string>('many', async ({ id }) => {
     await sleep(Math.random() * 5)
     ids.add(id)
   })

@@ -85,7 +85,7 @@ describe('options that cannot work are refused with every problem', () => {
     const receiver = construct({ allowUnauthenticated: true })
     const refusals: [() => unknown, string][] = [
       [() => receiver.on(5 as never, () => {}), 'type'],
-      [() => receiver.on('a', undefined as never), 'handler'],
+      [() => receiver.on<string>('a', undefined as never), 'handler'],
       [() => receiver.onAny('log' as never), 'handler'],
     ]
     for (const [register, path] of refusals) {

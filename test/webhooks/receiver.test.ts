@@ -120,7 +120,7 @@ describe('everything else is answered with 204', () => {
   test('types and fields that are not known reach handlers', async () => {
     const seen: string[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid: () => expect.unreachable() })
-      .on('somethingNew', ({ payload }) => seen.push(`on ${payload.a}`))
+      .on<string>('somethingNew', ({ payload }) => seen.push(`on ${Object(payload).a}`))
       .onAny(({ type }) => seen.push(`any ${type}`))
     await receiver.handle({ ...post(), body: deliveryOf('somethingNew', { a: 1 }) })
     await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
@@ -129,7 +129,7 @@ describe('everything else is answered with 204', () => {
 
   test('a type that is named like a property of objects reaches only its own handlers', async () => {
     const seen: string[] = []
-    const receiver = new DeliveryReceiver(open).on('__proto__', ({ type }) => seen.push(type))
+    const receiver = new DeliveryReceiver(open).on<string>('__proto__', ({ type }) => seen.push(type))
     for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       expect((await receiver.handle({ ...post(), body: deliveryOf(type, {}) })).status).toBe(204)
     }
@@ -371,7 +371,7 @@ describe('handlers', () => {
     const add = (value: number) => () => void seen.push(value)
     const same = add(1)
     const receiver = new DeliveryReceiver(open).onAny(same).on('lowEnergyAgentOpened', add(2)).onAny(add(3))
-    receiver.on('other', add(4)).onAny(same)
+    receiver.on<string>('other', add(4)).onAny(same)
     await receiver.handle(post())
     expect(seen).toEqual([1, 2, 3, 1])
   })

@@ -29,7 +29,7 @@ describe('sampleDelivery', () => {
       'nTime',
       'idx',
     ])
-    expect(sampleDelivery('somethingNew').delivery.notification.payload).toEqual({})
+    expect(sampleDelivery('cxScoreUpdated').delivery.notification.payload).toEqual({})
   })
 
   test('is new each time: id, time and objects', () => {
@@ -86,7 +86,13 @@ describe('sampleDelivery', () => {
     expect(() => sampleDelivery('lowEnergyAgentOpened', overrides)).toThrow(InvalidDeliveryError)
   })
 
-  test('throws ConfigurationError for an override that there is not', () => {
-    expect(() => sampleDelivery('lowEnergyAgentOpened', { paylod: {} } as never)).toThrow(ConfigurationError)
+  test.each<[string, object, (string | undefined)[]]>([
+    ['lowEnergyAgentOpend', {}, ['type']],
+    ['lowEnergyAgentOpened', { paylod: {} }, []],
+    ['lowEnergyAgentOpened', { payload: { user: 'bob' } }, ['payload']],
+  ])('throws ConfigurationError for %s with %j', (type, overrides, path) => {
+    const make = () => sampleDelivery(type as 'cxScoreUpdated', overrides)
+    expect(make).toThrow(ConfigurationError)
+    expect(make).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
   })
 })

@@ -22,7 +22,7 @@ describe.each(servers)('three failures end a subscription (docs/service.md, Stat
       .on('lowEnergyAgentOpened', async () => {
         throw new Error('the database is away')
       })
-      .on(unknownType.type, () => reached.push('onAny'))
+      .on<string>(unknownType.type, () => reached.push('onAny'))
     await using subscribed = await subscribe((tls) => server.start(receiver, tls))
 
     expect(await sendTimes(subscribed, notification)).toEqual(Array(times).fill(204))
