@@ -26,11 +26,14 @@ const events = new Counter({
   help: 'Log lines of notification-subscriber, by event.',
   labelNames: ['event'],
 })
-// From 0, so that `increase()` also sees the first of each.
+// From 0, so that `increase()` also sees the first of each: every event that an alert rule counts.
 const counted = [
-  'delivery.received',
   'callback.refused',
   'delivery.invalid',
+  'delivery.received',
+  'handler.failed',
+  'spool.damaged',
+  'spool.write-failed',
   'subscription.restored',
   'token.obtained',
 ]

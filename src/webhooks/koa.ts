@@ -11,6 +11,8 @@ export interface KoaContextLike {
   readonly res: NodeResponse
   /** The request of Koa. */
   readonly request: {
+    /** The HTTP method. */
+    readonly method: string
     /** What a body parser that ran before left here. */
     readonly body?: unknown
   }

@@ -79,3 +79,17 @@ function problemCodes(): string[] {
   if (union === undefined || !ts.isUnionTypeNode(union)) throw new Error('KeeperProblemCode is no union')
   return union.types.map((member) => member.getText().replaceAll("'", ''))
 }
+
+/** What the example counts from 0. */
+const countedFromZero = [
+  ...(
+    /const counted = \[([^\]]*)\]/.exec(
+      readFileSync(join(root, 'examples/metrics-prometheus.mts'), 'utf8'),
+    )?.[1] ?? ''
+  ).matchAll(/'([\w.-]+)'/g),
+].map(([, event = '']) => event)
+
+test('the example begins every event that a rule counts at 0', () => {
+  const events = selectors.filter(({ label }) => label === 'event').flatMap(({ values }) => values)
+  expect(countedFromZero).toEqual(expect.arrayContaining(events))
+})
