@@ -142,7 +142,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#configuration = configuration
     this.#roster = new Roster({ ...shared, onChange: onDue })
     this.#circuit = circuit
-    this.#queue = new Queue({ ...shared, reconciler })
+    const reconcile = (user: User, provenFrom: number) => reconciler.reconcile(user, provenFrom)
+    this.#queue = new Queue({ ...shared, reconcile })
     this.#deliveries = new Deliveries({ ...shared, onNews: onDue })
   }
 

@@ -20,19 +20,7 @@ import type { Call } from '../rules/decide.js'
 import { callbackUrlOf, typesOf } from '../rules/record.js'
 import { callTimeoutMs } from '../timing.js'
 import type { KeeperClient } from '../types.js'
-
-/**
- * `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service refused this request. `STORE`: what
- * the store holds of this user cannot be read or written. `BUG`: the keeper itself has thrown.
- */
-export type FailureKind = 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'
-
-/** Why a user could not be reconciled. */
-export interface Failure {
-  readonly kind: FailureKind
-  readonly error: unknown
-  readonly retryAfterMs?: number | undefined
-}
+import type { Failure } from './outcome.js'
 
 /**
  * What came of a call. `refused`: it had no effect. `lost`: it may have taken effect, now or later. `no-route`: the service
@@ -121,7 +109,7 @@ function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
   return error instanceof ApiError && isOutcomeOpen(error.status)
 }
 
-function failureKindOf(error: unknown): FailureKind {
+function failureKindOf(error: unknown): Failure['kind'] {
   if (error instanceof InvalidRequestError || error instanceof ConfigurationError) return 'INVALID'
   if (error instanceof TokenRequestError) {
     return [400, 401, 403].includes(error.status) ? 'CREDENTIALS' : 'SERVICE'

@@ -5,7 +5,7 @@
 import { excerpt, wholeMessageOf } from '../../shared/text.js'
 import type { Problems } from '../reporter.js'
 import { calmMs, delay, now, retryWaitMs } from '../timing.js'
-import type { Failure } from './call.js'
+import type { Failure } from './outcome.js'
 
 /** So many different users who fail in a row are an outage. */
 const usersOfAnOutage = 3

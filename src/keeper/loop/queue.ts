@@ -10,7 +10,7 @@ import type { Reporter } from '../reporter.js'
 import { delay, never, now, retryWaitMs, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
-import type { Outcome, Reconciler } from './reconcile.js'
+import type { Outcome, Reconciled } from './outcome.js'
 import { Sweep } from './sweep.js'
 
 /** Store operations take most of a reconciliation: so many users at once for each request in flight. */
@@ -32,7 +32,8 @@ export interface QueueParts {
   readonly store: KeeperStore
   readonly configuration: Configuration
   readonly circuit: CircuitBreaker
-  readonly reconciler: Reconciler
+  /** Brings one user nearer to what is wanted. Never rejects. */
+  readonly reconcile: (user: User, provenFrom: number) => Promise<Reconciled>
   readonly reporter: Reporter
 }
 
@@ -160,13 +161,12 @@ export class Queue {
   }
 
   async #reconcile(user: User, entry: Entry): Promise<void> {
-    const { circuit, reconciler } = this.#parts
+    const { circuit, reconcile } = this.#parts
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
-    const achieved = { isCreated: false, isRestored: false }
     // In an outage the reconciliation must make a call.
     const provenFrom = circuit.isOpen ? now() : this.#provenFrom
     entry.dueFrom = Number.POSITIVE_INFINITY
-    const outcome = await reconciler.reconcile(user, provenFrom, achieved)
+    const { outcome, ...achieved } = await reconcile(user, provenFrom)
     entry.isInFlight = false
     // What came up meanwhile may have come too late.
     entry.dueFrom = Math.min(entry.dueFrom, now() + this.#waitMs(user, entry, outcome))

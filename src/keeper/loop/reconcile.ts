@@ -21,34 +21,10 @@ import {
   now,
 } from '../timing.js'
 import type { KeeperClient } from '../types.js'
-import { type CallResult, type Failure, sendCall } from './call.js'
+import { type CallResult, sendCall } from './call.js'
 import type { CircuitBreaker, Limiter } from './outage-and-limits.js'
+import type { Achieved, Failure, Outcome, Reconciled } from './outcome.js'
 import type { Routes } from './routes.js'
-
-/**
- * How a reconciliation ended, and in how long the user is to be reconciled again.
- *
- * - `done`: all is as it should be. `removed`: nothing of the user is left, as it should be.
- * - `conflict`: another subscription is in the way. `waiting`: the next restore has to wait.
- * - `claimed`: another process is working on the user, or a call was not answered.
- * - `held`: an outage, the store or a newer configuration holds all calls back.
- * - `failed`: a call did, or the user's key in the store, or the keeper itself. Without `againMs` a backoff decides.
- */
-export type Outcome =
-  | { readonly kind: 'done'; readonly againMs: number }
-  | { readonly kind: 'removed'; readonly againMs: number }
-  | {
-      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held'
-      readonly againMs: number
-      readonly error: unknown
-    }
-  | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
-
-/** What the calls for one user have achieved so far. */
-export interface Achieved {
-  isCreated: boolean
-  isRestored: boolean
-}
 
 export interface ReconcilerParts {
   readonly client: KeeperClient
@@ -75,6 +51,8 @@ const conflictsOfEmptiedStore = 10
 /** How many proofs by a create come between two by an update. */
 const proofsPerId = 4
 
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
+
 /** A record on its way through one reconciliation. */
 interface Progress {
   readonly record: UserRecord
@@ -95,22 +73,24 @@ export class Reconciler {
    * Never rejects. Only one reconciliation of a user at a time.
    *
    * @param provenFrom - a proof that was sent since then is enough; monotonic
-   * @param achieved - counts what the calls achieve
    */
-  async reconcile(user: User, provenFrom: number, achieved: Achieved): Promise<Outcome> {
-    try {
-      return await this.#reconcile(user, provenFrom, achieved)
-    } catch (error) {
-      if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
-      if (error instanceof KeyFailure) return { kind: 'failed', failure: { kind: 'STORE', error } }
-      if (error instanceof StoreFailure) return { kind: 'held', againMs: 0, error }
-      return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
-    } finally {
-      this.#parts.routes.leave(user.username)
-    }
+  async reconcile(user: User, provenFrom: number): Promise<Reconciled> {
+    const achieved = { isCreated: false, isRestored: false }
+    const outcome = await this.#reconcile(user, provenFrom, achieved).catch(
+      (error: unknown): Outcome => this.#outcomeOf(error),
+    )
+    this.#parts.routes.leave(user.username)
+    return { outcome, ...achieved }
   }
 
-  async #reconcile(user: User, provenFrom: number, achieved: Achieved): Promise<Outcome> {
+  #outcomeOf(error: unknown): Outcome {
+    if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
+    if (error instanceof KeyFailure) return { kind: 'failed', failure: { kind: 'STORE', error } }
+    if (error instanceof StoreFailure) return { kind: 'held', againMs: 0, error }
+    return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
+  }
+
+  async #reconcile(user: User, provenFrom: number, achieved: Writable<Achieved>): Promise<Outcome> {
     const { configuration, onRemoved, records, users } = this.#parts
     const wasKnown = user.record !== undefined
     const read = await records.read(user)
@@ -232,7 +212,7 @@ export class Reconciler {
     progress: Progress,
     call: Call,
     facts: Facts,
-    achieved: Achieved,
+    achieved: Writable<Achieved>,
   ): Promise<Progress | Outcome> {
     const { circuit, client, configuration, limiter, records, routes } = this.#parts
     const { username } = user
@@ -302,7 +282,7 @@ export class Reconciler {
     result: Exclude<CallResult, { kind: 'lost' }>,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
-    achieved: Achieved,
+    achieved: Writable<Achieved>,
   ): Progress {
     const { routes, users } = this.#parts
     const route = call.kind === 'update' || call.kind === 'unsubscribe' ? call.kind : undefined

@@ -2,7 +2,7 @@
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
-import type { Achieved, Outcome } from './reconcile.js'
+import type { Achieved, Outcome } from './outcome.js'
 
 export class Sweep {
   /** A proof that was sent since then is enough; monotonic. */
