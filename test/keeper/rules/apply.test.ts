@@ -133,6 +133,10 @@ describe('the record after', () => {
     expect(result).toEqual({ record: kept, learnt: { missing: call.kind } })
   })
 
+  test.each([update, unsubscribe])('2xx on a route that is not proven is believed', (call) => {
+    expect(applied(kept, call, ok, { isRouteProven: false })).toEqual(applied(kept, call, ok))
+  })
+
   test.each([
     ['of a user who is not wanted', kept, { isWanted: false }, create],
     ['of an old spec', { ...kept, spec: old }, {}, { kind: 'create', spec: old } as const],

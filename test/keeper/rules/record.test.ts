@@ -45,7 +45,7 @@ describe('a record', () => {
 
   test.each([
     ['no JSON', '{"version":'],
-    ['too long', `"${'x'.repeat(2 ** 16)}"`],
+    ['too long', JSON.stringify({ ...full, username: 'x'.repeat(2 ** 16) })],
     ['a list', '[]'],
     ['null', 'null'],
     ...[
