@@ -73,6 +73,9 @@ export default defineConfig({
     hookTimeout: 60_000,
     // One second, the default, is little for a page that loads on a busy machine.
     expect: { poll: { timeout: 10_000 } },
+    // A passing run prints the runner's summary: what passing tests log, and a line per file, is left out.
+    silent: 'passed-only',
+    reporters: ['minimal'],
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     // Of tests that run at the same time most wait. Set here, because the first file of a worker decides for all of its.
