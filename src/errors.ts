@@ -104,13 +104,13 @@ export abstract class NotificationError<Details extends object = object> extends
     })
   }
 
-  /** Holds for instances of every loaded copy of this package, not only of this one. */
+  /** True for instances of every loaded copy of this package. */
   static override [Symbol.hasInstance]<Class extends abstract new (...args: never) => unknown>(
     this: Class,
     value: unknown,
   ): value is typeof NotificationError extends Class ? AnyNotificationError : InstanceType<Class> {
     const name = ownName(this)
-    // A class that a user derived has no name of its own: the ordinary rule applies to it.
+    // A user's subclass has no name of its own: the ordinary rule applies.
     return name ? isOfClass(value, name) : super[Symbol.hasInstance](value)
   }
 }
@@ -126,13 +126,13 @@ function ownName(ctor: unknown): unknown {
 
 /**
  * The options of a client, keeper, receiver, parser, spool, store or emulator cannot work: they are wrong, missing or
- * contradictory, or need what is not there (a file, a free port, a package). `issues` lists every problem; nothing was
+ * contradictory, or need a file, a free port or a package that does not exist. `issues` lists every problem; nothing was
  * sent.
  */
 export class ConfigurationError extends NotificationError<Fields<ConfigurationError, 'issues'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'ConfigurationError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'CONFIGURATION'
   /** Every problem, with its path in the options or the name of its environment variable. */
   declare readonly issues: readonly Issue[]
@@ -145,7 +145,7 @@ export class ConfigurationError extends NotificationError<Fields<ConfigurationEr
 export class InvalidRequestError extends NotificationError<Fields<InvalidRequestError, 'issues'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'InvalidRequestError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'INVALID_REQUEST'
   /** Every problem, with its path in the argument. */
   declare readonly issues: readonly Issue[]
@@ -155,7 +155,7 @@ export class InvalidRequestError extends NotificationError<Fields<InvalidRequest
 export class ClosedError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'ClosedError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'CLOSED'
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -165,7 +165,7 @@ export class ClosedError extends NotificationError {
 
 /**
  * The authorization server refused to issue an access token (RFC 6749 section 5.2). Usually the client ID, the secret,
- * their encoding or the domain is wrong: `error` and `errorDescription` are the server's own words, where it sent any.
+ * their encoding or the domain is wrong: `error` and `errorDescription` are the server's own words, if it sent any.
  * No subscription call was made.
  */
 export class TokenRequestError extends NotificationError<
@@ -173,7 +173,7 @@ export class TokenRequestError extends NotificationError<
 > {
   /** @internal */
   protected static override readonly nsErrorName = 'TokenRequestError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
   declare readonly status: number
@@ -181,7 +181,7 @@ export class TokenRequestError extends NotificationError<
   declare readonly url: string | undefined
   /** OAuth error code, e.g. `invalid_client`. */
   declare readonly error: string | undefined
-  /** What the server says about the refusal, as text for people. */
+  /** The server's reason, as text for people. */
   declare readonly errorDescription: string | undefined
   /** How long the server asks to wait (`Retry-After`), in milliseconds. */
   declare readonly retryAfterMs: number | undefined
@@ -191,8 +191,8 @@ export class TokenRequestError extends NotificationError<
 
 /**
  * The service answered a subscription call with an error status. The message has the address and the first 300 characters
- * of what the service said. The call had no effect, unless the message says that
- * it may have had one: after a 5xx other than 501, 503, 505 and 511, and after an earlier attempt whose answer was lost.
+ * of the service's answer. The call had no effect, unless the message says that it may have had one: after a 5xx other
+ * than 501, 503, 505 and 511, and after an earlier attempt whose answer was lost.
  * 401 means that the credentials are not accepted, 403 that they do not permit this, 429 and 503 that the service is
  * busy: `retryAfterMs` says for how long, if the service sent `Retry-After`.
  */
@@ -216,8 +216,8 @@ export class ApiError<Further extends object = object> extends NotificationError
 }
 
 /**
- * 409 on create: a subscription of the same callback URL covers the same users and types, wholly or in part
- * (docs/service.md, States). Nothing was created or deleted. `reason` says which conflict it may be, and the message what
+ * 409 on create: a subscription at the same callback URL covers some or all of the users and types
+ * (docs/service.md, States). Nothing was created or deleted. `reason` says what kind of conflict it may be, and the message what
  * to do next.
  */
 export class SubscriptionConflictError extends ApiError<
@@ -225,15 +225,15 @@ export class SubscriptionConflictError extends ApiError<
 > {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionConflictError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'SUBSCRIPTION_CONFLICT'
   /**
    * What kind of conflict it can be (docs/service.md, States).
    *
    * - `partial-overlap`: an existing subscription shares some, but not all, users or types: `recreateIfExists` cannot
    *   replace it.
-   * - `duplicate-or-overlap`: `recreateIfExists` was not set, and without it the service answers 409 to a duplicate
-   *   and to a partial overlap alike.
+   * - `duplicate-or-overlap`: `recreateIfExists` was not set. Without it the service answers 409 both to a duplicate
+   *   and to a partial overlap.
    */
   declare readonly reason: 'partial-overlap' | 'duplicate-or-overlap'
   /** What was asked for, without parameters and headers. */
@@ -241,15 +241,15 @@ export class SubscriptionConflictError extends ApiError<
 }
 
 /**
- * 404 or 410 on unsubscribe or update, which has two readings. No active subscription has this id: it was unsubscribed
- * before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or the service
+ * 404 or 410 on unsubscribe or update, which has two readings. Either no active subscription has this id: it was
+ * unsubscribed before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or the service
  * has another route for this call, which its interface document leaves open: then the subscription is untouched, and the
  * option `routes` names the right route. Once a route has answered 2xx, only the first reading is left.
  */
 export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFoundError, 'subscriptionId'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
   declare readonly subscriptionId: number
@@ -262,7 +262,7 @@ export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFo
 export class ConnectionError extends NotificationError<Fields<ConnectionError, 'requestSent'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'ConnectionError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'CONNECTION'
   /** Whether the server may have seen the request. */
   declare readonly requestSent: boolean
@@ -276,16 +276,16 @@ export class ConnectionError extends NotificationError<Fields<ConnectionError, '
 export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeoutMs' | 'phase'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'TimeoutError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
   declare readonly timeoutMs: number
   /**
-   * What the call was waiting for when its time ended.
+   * What the call was waiting for when its time limit ended.
    *
-   * - `connection`: a connection; none could be made, or all of the client's were busy. This attempt was not sent.
+   * - `connection`: none could be made, or all of the client's connections were busy. This attempt was not sent.
    * - `token`: an access token.
-   * - `answer`: the answer to a request that was sent, or may have been.
+   * - `answer`: the answer to a request that was, or may have been, sent.
    * - `backoff`: the next attempt, after one that failed.
    */
   declare readonly phase: 'connection' | 'token' | 'answer' | 'backoff'
@@ -299,7 +299,7 @@ export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeou
 export class OutcomeUnknownError extends NotificationError<Fields<OutcomeUnknownError, 'request'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'OutcomeUnknownError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
   /** What was asked for, without parameters and headers: add those to create it again. */
   declare readonly request: SubscriptionRequestSummary
@@ -314,7 +314,7 @@ export class ResponseValidationError extends NotificationError<
 > {
   /** @internal */
   protected static override readonly nsErrorName = 'ResponseValidationError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
   declare readonly status: number
@@ -335,7 +335,7 @@ export class ResponseValidationError extends NotificationError<
 export class InvalidDeliveryError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'InvalidDeliveryError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */
   declare readonly issues: readonly Issue[]
@@ -352,14 +352,14 @@ export class InvalidDeliveryError extends NotificationError {
   }
 
   /**
-   * What was received, as text: bytes are read as UTF-8, with replacement characters where they are invalid; a parsed
-   * value is written as JSON. Empty if the body cannot be written as text.
+   * The received body as text: bytes are read as UTF-8, with replacement characters for invalid ones; a parsed value is
+   * written as JSON. Empty if the body cannot be written as text.
    */
   get bodyText(): string {
     const { body } = this
     if (typeof body === 'string') return body
     try {
-      // Takes bytes of every kind and of every realm, and throws for anything else.
+      // Accepts every kind of bytes, also of another realm, and throws for anything else.
       return new TextDecoder().decode(body as ArrayBuffer)
     } catch {
       return jsonTextOf(body)
@@ -382,12 +382,12 @@ function jsonTextOf(value: unknown): string {
 export class SpoolError extends NotificationError<Fields<SpoolError, 'reason'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'SpoolError'
-  /** Tells this class from the others in a `switch`. */
+  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'SPOOL'
   /**
    * Why the spool could not keep it.
    *
-   * - `full`: the waiting deliveries take as much room as `maxBytes` allows, or a single body is over 16 MiB.
+   * - `full`: the waiting deliveries have reached `maxBytes`, or a single body is larger than 16 MiB.
    * - `disk`: the disk is full, fails, or is too slow.
    * - `lock`: the spool has stopped, because its lock is gone from the folder and another process may use it.
    */

@@ -2,7 +2,7 @@
 import { callSafely } from './shared/calls.js'
 
 /**
- * A log in the shape of `console` and of pino: each method takes fields, then a message. Fields and messages never
+ * A log with the shape of `console` and pino: each method takes fields, then a message. Fields and messages never
  * hold a credential, a token or a parameter value.
  */
 export interface Logger {

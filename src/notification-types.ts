@@ -1,4 +1,4 @@
-/** What can be subscribed to, and what is known to be delivered. A new documented type, and its payload, is added here. */
+/** The types to subscribe to, and the documented delivered types. Add a new documented type and its payload here. */
 import * as z from 'zod'
 
 /** The types that a subscription can ask for (docs/service.md, Notification types). */
@@ -28,7 +28,7 @@ export const documentedNotificationTypes = {
   ]),
   /** Scores of calls. */
   'call-score': ['cxScoreUpdated'],
-  /** Topics of conversations. The source of this list was cut off here: there may be more. */
+  /** Topics of conversations. The source of this list breaks off here: there may be more. */
   'conversation-ai': ['topicKeywordEvent', 'topicKeywordAbsentEvent'],
 } as const satisfies Record<NotificationType, readonly string[]>
 
@@ -38,7 +38,7 @@ export const documentedNotificationTypes = {
  */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
 
-/** Any integer. Not `z.int()`, which refuses integers beyond 2^53: the service is free to send those. */
+/** Any integer. Not `z.int()`, which refuses integers beyond 2^53, which the service may send. */
 export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
 
 /** The documented payloads, each with a sample (docs/service.md, Resources). */
@@ -74,7 +74,7 @@ export function typeThatBrings(delivered: unknown): NotificationType | undefined
   })
 }
 
-/** Why a value is none of {@link notificationTypes}, if it is one that these bring: the rest of a sentence. */
+/** For a delivered type in place of a {@link notificationTypes} value: the rest of a sentence that says so. */
 export function deliveredTypeProblem(value: unknown): string | undefined {
   const type = typeThatBrings(value)
   return type && `is the type of a delivered notification: to get it, subscribe to \`${type}\``

@@ -13,7 +13,7 @@ import {
 
 /** User name and password, sent on every subscription call (docs/service.md, Authentication). */
 export interface BasicAuth {
-  /** The user name; without a colon, which ends a user name in Basic credentials (RFC 7617 section 2). */
+  /** The user name, without a colon, which would end it in Basic credentials (RFC 7617 section 2). */
   readonly username: string
   /** The password that belongs to `username`. Never printed: not in errors, logs or `console.log(client)`. */
   readonly password: string
@@ -22,8 +22,8 @@ export interface BasicAuth {
 /** Access tokens from the caller's function, which also refreshes them (docs/service.md, Authentication). */
 export interface ProvidedTokenAuth {
   /**
-   * Returns the token alone, without the prefix `Bearer`. Called for every request, and again after a 401. An error
-   * of this function reaches the caller of the client's method unchanged.
+   * Returns the token without the prefix `Bearer`. Called for every request, and again after a 401. The client's method
+   * rejects with an error of this function unchanged.
    */
   readonly getAccessToken: () => string | Promise<string>
 }
@@ -40,7 +40,7 @@ export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAu
 /** Tokens from the caller's function, which also caches and refreshes them. */
 class ProvidedTokenAuthorizer implements TokenAuthorizer {
   readonly #getAccessToken: () => unknown
-  /** Kept, so that the header of one token is checked and encoded once. */
+  /** Kept, so that each token is checked and encoded once. */
   #last: BearerAuthorization | undefined
 
   constructor(getAccessToken: () => unknown) {
@@ -53,7 +53,7 @@ class ProvidedTokenAuthorizer implements TokenAuthorizer {
     return this.#last
   }
 
-  /** Calls the caller's function once more; the call is repeated only if the new token is another one. */
+  /** Calls the caller's function again; the request is repeated only if the token is different. */
   async reauthorize(
     rejected: BearerAuthorization,
     deadline: Deadline,

@@ -1,4 +1,4 @@
-/** A token shared between processes, through a store that the caller brings (docs/stores.md). */
+/** A token that processes share through the caller's store (docs/stores.md). */
 import * as z from 'zod'
 import type { Log } from '../logger.js'
 import { parseJson } from '../shared/json.js'
@@ -13,12 +13,12 @@ const limitMs = 1_000
 const countsAsEmptyMs = 30_000
 
 /**
- * How much longer than its lifetime a stored token may seem to live, as a share of the lifetime: the wall clocks of two
- * machines differ. A tenth is harmless, because a token is refreshed before the last tenth of what it seems to live.
+ * How far a stored token's time left may exceed its lifetime, as a share of the lifetime, because the wall clocks of two
+ * machines differ. A tenth is harmless: a token is refreshed before the last tenth of its time.
  */
 const toleratedClockDifference = 0.1
 
-/** A token with the wall-clock time of its end, because monotonic clocks differ between processes. */
+/** A token with the wall-clock time of its expiry, because monotonic clocks differ between processes. */
 const entrySchema = z.lazy(() =>
   z.object({
     accessToken: z.string().regex(accessTokenPattern),
@@ -43,7 +43,7 @@ export class SharedToken {
   #changes = Promise.resolve()
   #hasReportedLoss = false
 
-  /** @param key - the same for two clients only if they would request the same token; holds no secret */
+  /** @param key - equal for two clients only if they would request the same token; contains no secret */
   constructor(store: KeyValueStore, key: string, log: Log) {
     this.#store = new GuardedStore(store, limitMs)
     this.#key = key
@@ -79,7 +79,7 @@ export class SharedToken {
     })
   }
 
-  /** Reads back what was written, because some stores, such as Keyv, report success while their Redis is down. */
+  /** Reads the written token back, because some stores, such as Keyv, report success while their Redis is down. */
   async #reportLoss(expiresAtMs: number): Promise<void> {
     const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
     if (isLost && !this.#hasReportedLoss && !this.#countsAsEmpty()) {
@@ -127,7 +127,7 @@ function storedToken(text: string): StoredToken | undefined {
   if (entry === undefined) return undefined
   const { accessToken, expiresAtMs, lifetimeMs } = entry
   const remainingMs = expiresAtMs - Date.now()
-  // Far more time left than the token's whole lifetime: a wall clock is wrong, so the time is useless.
+  // More time left than the token's lifetime: a wall clock is wrong, so the time is useless.
   if (remainingMs <= 0 || remainingMs > lifetimeMs * (1 + toleratedClockDifference)) return undefined
   return { accessToken, lifetimeMs, remainingMs }
 }

@@ -33,25 +33,25 @@ export interface ClientCredentialsAuth {
   readonly clientSecret: string
   /** OAuth scope to ask for; see the service's public developer pages. Default: none. */
   readonly scope?: string | undefined
-  /** How ID and secret are written before base64. Default: `'raw'`. */
+  /** How ID and secret are encoded before base64. Default: `'raw'`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
   /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
   readonly tokenCache?: KeyValueStore | undefined
 }
 
 /**
- * How client ID and secret are written before base64.
+ * How client ID and secret are encoded before base64.
  *
- * - `raw`: as they are, joined by a colon, as the service asks (docs/service.md, Authentication).
+ * - `raw`: unchanged, joined by a colon, as the service requires (docs/service.md, Authentication).
  * - `form-urlencoded`: each encoded as `application/x-www-form-urlencoded` first, as RFC 6749 section 2.3.1
- *   asks. Certified OpenID providers decode them so, and refuse a raw secret that contains `%` or `+`.
+ *   requires. Certified OpenID providers decode them, and refuse a raw secret that contains `%` or `+`.
  */
 export type CredentialsEncoding = 'raw' | 'form-urlencoded'
 
 export interface IssuedToken {
   readonly accessToken: string
   readonly lifetimeMs: number
-  /** When the answered attempt was sent, on the monotonic clock: the token cannot be older than that. */
+  /** When the answered attempt was sent, on the monotonic clock: the token cannot be older. */
   readonly requestedAt: number
 }
 
@@ -61,7 +61,7 @@ export interface TokenRequestLimits {
   readonly retry: RetryPolicy
 }
 
-/** A gateway in front of the service: the headers that it needs go to its own origin only, because they may be keys. */
+/** A gateway in front of the service. Its headers may be keys, so they go to its own origin only. */
 export interface Gateway {
   readonly origin: string
   readonly headers: Readonly<Record<string, string>>
@@ -74,7 +74,7 @@ export class TokenEndpoint {
   readonly address: Address
   readonly #options: Pick<SendOptions, 'transport' | 'log' | 'authorizer'>
   readonly #request: UnauthorizedRequest
-  /** The token request in flight, if there is one; the newest if there are several. */
+  /** The newest token request in flight. */
   #inFlight: Call | undefined
 
   constructor(
@@ -141,7 +141,7 @@ export class TokenEndpoint {
   }
 }
 
-/** Tokens that an answer brings, so that no log line shows one that comes back in another place. */
+/** The tokens in an answer, so that no log line shows one that the server repeats elsewhere. */
 function issuedTokens(body: string): string[] {
   const { access_token, id_token, refresh_token } = Object(parseJson(body))
   return [access_token, id_token, refresh_token].filter((token) => typeof token === 'string')
@@ -189,7 +189,7 @@ const oauthErrorSchema = z.lazy(() => {
 /**
  * The access token in an answer of the token endpoint.
  *
- * @throws `TokenRequestError` for any status but 200; `ResponseValidationError` for a 200 whose body is no access token
+ * @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token
  */
 function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
   if (answer.status !== 200) throw tokenRequestError(answer)

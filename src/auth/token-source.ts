@@ -7,9 +7,9 @@ import type { Log } from '../logger.js'
 import { SharedToken, type StoredToken } from './shared-token.js'
 import { type ClientCredentialsAuth, type Gateway, type IssuedToken, TokenEndpoint } from './token-request.js'
 
-/** An authorizer that also hands out its access token. */
+/** An authorizer that also returns its access token. */
 export interface TokenAuthorizer extends Authorizer {
-  /** The held access token, as a promise that exists already; `undefined` if a token must be waited for. */
+  /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
   heldAccessToken(): Promise<string> | undefined
   accessToken(deadline: Deadline): Promise<string>
 }
@@ -24,7 +24,7 @@ export function bearer(accessToken: string, isFresh: boolean): BearerAuthorizati
   return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh }
 }
 
-/** How token requests are sent: by the client's options and not by a call's, because they serve many calls. */
+/** How token requests are sent: with the client's options, not a call's, because they serve many calls. */
 export interface TokenRequestOptions extends Pick<SendOptions, 'transport' | 'log'> {
   readonly retry: RetryPolicy
   readonly timeoutMs: number
@@ -33,29 +33,29 @@ export interface TokenRequestOptions extends Pick<SendOptions, 'transport' | 'lo
 
 interface HeldToken {
   readonly accessToken: string
-  /** The same token as a promise that is made once: the hot path hands it out and allocates nothing. */
+  /** The same token as one promise: the hot path returns it and allocates nothing. */
   readonly promise: Promise<string>
-  /** Made once per token rather than per call: its header is checked and encoded once. */
+  /** Made once per token, so that its header is checked and encoded once. */
   readonly authorization: BearerAuthorization
   /** Whether this process requested the token. A token from the shared store may have been rejected elsewhere. */
   readonly issuedHere: boolean
   readonly lifetimeMs: number
-  /** Monotonic time from which a refresh is due; moves when a refresh starts or fails. */
+  /** When a refresh is due, on the monotonic clock; changes when a refresh starts or fails. */
   refreshFrom: number
-  /** Monotonic time at which the token ends. */
+  /** When the token expires, on the monotonic clock. */
   readonly endsAt: number
 }
 
 /**
- * Where in a token's lifetime the refresh is due: at a random point between 80 and 90 per cent, so that processes that
- * started together do not refresh together. A fraction, so that it suits 5 seconds and 24 hours.
+ * When a refresh is due, as a share of the lifetime: random between 80 and 90 per cent, so that processes that started
+ * together do not refresh together.
  */
 const refreshDue = { earliest: 0.8, latest: 0.9 }
 
 /** The wait after a failed refresh, as a share of the lifetime: random, for the same reason. */
 const refreshWait = { shortest: 1 / 64, longest: 1 / 32 }
 
-/** What is asked for: a token within so many milliseconds, or a refresh, for which no call waits. */
+/** What to request: a token within so many milliseconds, or a refresh, for which no call waits. */
 type Asked = number | 'refresh'
 
 /** Client credentials: tokens are requested, held and refreshed. */
@@ -65,7 +65,7 @@ export class TokenSource implements TokenAuthorizer {
   readonly #timeoutMs: number
   readonly #shared: SharedToken | undefined
   readonly #log: Log
-  /** Calls that ask for the same while a request is in flight get the same promise. */
+  /** Equal calls share the promise of the request in flight. */
   readonly #obtainOnce = pMemoize((asked: Asked) => this.#obtain(asked), { cache: false })
   #current: HeldToken | undefined
   #rejected: string | undefined
@@ -129,7 +129,7 @@ export class TokenSource implements TokenAuthorizer {
   #next(deadline: Deadline): Promise<HeldToken> {
     const limitMs = Math.max(deadline.timeoutMs, this.#timeoutMs)
     const token = this.#obtainOnce(limitMs).catch((error: unknown) => {
-      // The time of an earlier call has ended, and this one has some left.
+      // The time limit of an earlier call has ended; this call has time left.
       if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(limitMs)
       throw error
     })
@@ -150,7 +150,7 @@ export class TokenSource implements TokenAuthorizer {
     }
   }
 
-  /** Obtains a token: one that another process has stored, or one that is requested here. */
+  /** Obtains a token: from the store, or by a request. */
   async #obtain(asked: Asked): Promise<HeldToken> {
     const stored = await this.#shared?.read()
     const adopted = stored && this.#adoptable(stored)
@@ -166,7 +166,7 @@ export class TokenSource implements TokenAuthorizer {
     )
     const token = heldToken(issued, true)
     const remainingMs = token.endsAt - performance.now()
-    // A token that has expired on arrival serves only the calls that waited for it.
+    // A token that is expired on arrival serves only the calls that waited for it.
     if (remainingMs > 0 && this.#isBetter(token)) {
       this.#current = token
       const { accessToken, lifetimeMs } = token
@@ -177,13 +177,13 @@ export class TokenSource implements TokenAuthorizer {
     return token
   }
 
-  /** A token that another process stored, if it is better than the current one. */
+  /** The token that another process stored, if it expires later than the current one. */
   #adoptable({ accessToken, lifetimeMs, remainingMs }: StoredToken): HeldToken | undefined {
     // Read back, the current token may seem to expire later, because the wall clock is rounded.
     if (accessToken === this.#rejected || accessToken === this.#current?.accessToken) return undefined
     const requestedAt = performance.now() - (lifetimeMs - remainingMs)
     const token = heldToken({ accessToken, lifetimeMs, requestedAt }, false)
-    // A stored token that is due for a refresh is left alone: a new one, requested now, serves every process.
+    // A stored token that is due for a refresh is not used: a new one serves every process.
     return this.#isBetter(token) && performance.now() < token.refreshFrom ? token : undefined
   }
 

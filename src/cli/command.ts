@@ -9,7 +9,7 @@ export interface Command {
   /** Printed for `--help`. */
   readonly help: string
   /**
-   * Resolves with the exit code: 0, or 1 if something is not as it should be.
+   * Resolves with the exit code: 0, or 1 if a step failed.
    *
    * @throws `UsageError` if the command cannot run: exit code 2
    */
@@ -24,7 +24,7 @@ export interface CommandContext {
 /** A device such as /dev/zero never ends. */
 const maxBytes = 1024 * 1024
 
-/** A command cannot run as it was called. The message is one sentence, which is printed. */
+/** A command cannot run with these flags. The message is one sentence, which is printed. */
 export class UsageError extends Error {}
 
 /**
@@ -40,7 +40,7 @@ export function readFlags<const FlagTypes extends NonNullable<ParseArgsConfig['o
 ): ReturnType<typeof parseArgs<{ args: string[]; options: FlagTypes }>>['values'] {
   try {
     const { values } = parseArgs({ args, options: flagTypes })
-    // Usually a variable of a shell that is not set: as a path it would be the current folder.
+    // Usually an unset shell variable: as a path it would be the current folder.
     const empty = Object.entries(values).find(([, value]) => [value].flat().includes(''))
     if (empty === undefined) return values
     throw new UsageError(`--${empty[0]} is empty: give it a value, or leave it out`)
@@ -52,7 +52,7 @@ export function readFlags<const FlagTypes extends NonNullable<ParseArgsConfig['o
   }
 }
 
-/** What is wrong with the flags, taken from Node.js' own message, whose advice does not fit here. */
+/** The problem of the flags, from Node.js' own message without its advice, which does not fit here. */
 function flagProblem(code: string, message: string, known: readonly string[]): string {
   const [, given = ''] = /'([^']*)'/.exec(message) ?? []
   switch (code) {
@@ -81,7 +81,7 @@ export function portOf(flag: string, text: string | undefined): number | undefin
 /**
  * The text of the file that a flag names, or nothing if the flag is not given.
  *
- * @throws `UsageError` for a file that cannot be read, or is over 1 MiB
+ * @throws `UsageError` for a file that cannot be read, or is larger than 1 MiB
  */
 export async function contentOf(flag: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined

@@ -33,7 +33,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
   const ports = { port: portOf('--port', flags.port), page: portOf('--page-port', flags['page-port']) }
   const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
   const envFile = flags['write-env'] === undefined ? undefined : await EnvFile.open(flags['write-env'])
-  // Signals are listened for before anything is written: otherwise one could end the process in the middle.
+  // Listens for signals before it writes, so that a signal does not end the process halfway.
   const interrupted = untilInterrupted()
   const folder =
     flags.state === undefined ? await StateFolder.temporary() : await openUnusedFolder(flags.state)
@@ -93,7 +93,7 @@ const flagOf: Readonly<Record<string, string>> = {
 }
 
 async function start(folder: StateFolder, options: EmulatorOptions): Promise<Emulator> {
-  // Loaded only now, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
+  // Loaded late, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
   // build does not copy the emulator into the command line.
   const { startEmulator } = await import('notification-subscriber/emulator')
   try {
@@ -138,7 +138,7 @@ async function isAnswered(pageUrl: string): Promise<boolean> {
 function untilInterrupted(): Promise<string> {
   return new Promise((resolve) => {
     onInterruption(({ by }) => resolve(by))
-    // A reader such as `head` has read enough. Without this the next line would end the process before it has closed.
+    // A reader such as `head` ended. Without this listener the next line would end the process before the emulator closes.
     process.stdout.on('error', () => resolve('The output was closed'))
   })
 }

@@ -19,7 +19,7 @@ export class EnvFile {
   /**
    * Checks that the emulator can write there, before it starts.
    *
-   * @throws `UsageError` for what is no regular file, cannot be written, or holds lines that no emulator wrote
+   * @throws `UsageError` if the path is no regular file, cannot be written, or has lines that no emulator wrote
    */
   static async open(file: string): Promise<EnvFile> {
     // The file is replaced, and a symbolic link must stay one. Usually there is no such file yet.

@@ -7,7 +7,7 @@ import type { Terminal } from './terminal.js'
 
 const colours = { good: 'green', bad: 'red', neutral: 'cyan', pending: 'yellow' } as const
 
-/** Prints everything that happens from now on. */
+/** Prints every later event. */
 export function printEvents(emulator: Emulator, terminal: Terminal): void {
   emulator.on('request', (entry) => {
     const { id, startedAt, operation, method, status, error, durationMs, fault } = entry

@@ -23,7 +23,7 @@ const help = `Usage: notification-subscriber <command> [flags]
 
 Exit codes: 0 success, 1 a check or a callback failed, 2 the command cannot run as it was called.`
 
-// Whatever happens to the output, a command still ends in order. A reader such as `head -1` may have read enough, and a
+// If the output fails, a command still ends in order. A reader such as `head -1` may have ended, and a
 // terminal may be closed: nothing is lost then.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE' || error.code === 'EIO') return

@@ -1,4 +1,4 @@
-/** `notification-subscriber notify`: sends a notification through a running emulator, by the server of its page. */
+/** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
 import * as z from 'zod'
 import { notificationTypes } from '../notification-types.js'
 import { readUpTo } from '../shared/bounded-bytes.js'
@@ -43,7 +43,7 @@ const flagTypes = {
 
 type Flags = Partial<Record<Exclude<keyof typeof flagTypes, 'json'>, string>>
 
-/** What is sent to the page's server, which fills in what is missing and checks the rest. */
+/** The request to the page's server, which fills in missing fields and checks the rest. */
 interface Notification {
   readonly type: string
   readonly username: string
@@ -85,7 +85,7 @@ async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
   )
 }
 
-/** Loopback only: the page is served nowhere else, and its address is a secret that no other host may see. */
+/** Loopback only: the page is served only there, and its address is a secret. */
 function loopbackUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' || !['127.0.0.1', 'localhost'].includes(url.hostname)) {
@@ -105,7 +105,7 @@ const answerSchema = z.object({
       subscriptionEnded: z.boolean(),
     }),
   ),
-  /** Where no subscription matched: the newest of all subscriptions, and how many there are. */
+  /** If no subscription matched: the newest subscriptions, and the number of all. */
   subscribed: z
     .array(
       z.object({
@@ -123,9 +123,9 @@ const refusalSchema = z.object({
   issues: z.array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() })).min(1),
 })
 
-/** Enough for a callback of each of 50,000 subscriptions. */
+/** Enough for one callback of each of 50,000 subscriptions. */
 const maxAnswerBytes = 16 * 1024 * 1024
-/** An emulator answers when its callbacks are done, and gives each up after 5 seconds. */
+/** An emulator answers when its callbacks are done; each ends after at most 5 seconds. */
 const answerTimeoutMs = 60_000
 const shownIssues = 5
 

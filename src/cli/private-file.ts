@@ -1,4 +1,4 @@
-/** Files that hold secrets: read without waiting, and written for their owner only. */
+/** Files with secrets: read without waiting, and written for their owner only. */
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -18,12 +18,12 @@ export async function readPrivateFile(path: string): Promise<string | undefined>
     // Checked before opening: an open FIFO or device may already have lost data.
     const { size } = await regularFile(path, stat(path))
     if (size > maxBytes) throw new UsageError(`${path} is larger than 1 MiB: name another file`)
-    // Another process may have put a FIFO there meanwhile: opening one waits for a writer, unless it is non-blocking.
+    // Another process may have put a FIFO there meanwhile. A blocking open would wait for its writer.
     const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     try {
       await regularFile(path, file.stat())
       const content = await file.readFile()
-      // Writing it again would change other bytes, too.
+      // Writing this text back would change other bytes, too.
       if (!isUtf8(content))
         throw new UsageError(`${path} is not text in UTF-8: convert it, or name another file`)
       return content.toString('utf8')
@@ -60,7 +60,7 @@ export async function writePrivateFile(path: string, content: string): Promise<v
   const unfinished = `${path}.${randomUUID()}`
   try {
     await writeFile(unfinished, content, { mode: 0o600, flag: 'wx' })
-    // The mode above is cut by the umask.
+    // The umask may have reduced the mode above.
     await chmod(unfinished, 0o600)
     await rename(unfinished, path)
   } catch (error) {
@@ -71,9 +71,9 @@ export async function writePrivateFile(path: string, content: string): Promise<v
 }
 
 /**
- * Writes a file with mode 0600 that must not be there yet.
+ * Writes a new file with mode 0600.
  *
- * @throws `UsageError` if the file is there, or cannot be written
+ * @throws `UsageError` if the file exists, or cannot be written
  */
 export async function writeNewPrivateFile(path: string, content: string): Promise<void> {
   try {

@@ -2,10 +2,10 @@
 
 const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
-/** npx forwards the signals of a terminal, so that one Ctrl-C arrives twice: within this time it is the same one. */
+/** npx forwards the signals of a terminal, so one Ctrl-C arrives twice: within this time both count as one. */
 const sameSignalMs = 500
 
-/** Why a command ends before it is done. */
+/** Why a command ends early. */
 export interface Interruption {
   /** In words: `Ctrl-C`, or the name of the signal. */
   readonly by: string

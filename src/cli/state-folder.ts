@@ -1,4 +1,4 @@
-/** The folder of `--state`: what an emulator keeps for its next start, readable by the owner only. */
+/** The folder of `--state`: the data that an emulator keeps for its next start, readable only by the owner. */
 import { X509Certificate } from 'node:crypto'
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { readPrivateFile, writeNewPrivateFile, writePrivateFile } from './privat
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
 const stateSchema = z.object({
-  /** The same port again, so that the addresses in a `.env` stay right. */
+  /** The same port, so that the addresses in a `.env` stay valid. */
   port: z.int().min(0).max(65_535),
   clientSecret: z.string().min(1),
   password: z.string().min(1),
@@ -20,7 +20,7 @@ const stateSchema = z.object({
   ca: z.string(),
 })
 
-/** What the next start uses again; never the authority's private key, which the emulator does not keep. */
+/** Used again at the next start; never the authority's private key, which the emulator does not keep. */
 export type EmulatorState = z.infer<typeof stateSchema>
 
 const runningSchema = z.object({ pageUrl: z.string() })
@@ -50,13 +50,13 @@ export class StateFolder {
     return StateFolder.existing(folder)
   }
 
-  /** @throws `UsageError` for a folder that is not there, or that other users can read */
+  /** @throws `UsageError` for a folder that does not exist, or that other users can read */
   static async existing(path: string): Promise<StateFolder> {
     const folder = resolve(path)
     const { mode, uid } = await stat(folder).catch((error: unknown) => {
       throw new UsageError(`--state names a folder that cannot be read: ${messageOf(error)}`)
     })
-    // Windows has other permissions, and no numbers for users.
+    // Windows has other permissions, and no user numbers.
     if (process.platform !== 'win32' && ((mode & 0o077) !== 0 || uid !== process.getuid?.())) {
       throw new UsageError(
         `--state names ${folder}, which other users can read, and the folder is for secrets: ` +
@@ -91,7 +91,7 @@ export class StateFolder {
   }
 
   /**
-   * What an earlier emulator kept, if there was one.
+   * The data of an earlier emulator, if there was one.
    *
    * @throws `UsageError` for a file that cannot be read, or that no emulator wrote
    */
@@ -112,7 +112,7 @@ export class StateFolder {
     await writePrivateFile(this.caFile, state.ca)
   }
 
-  /** The page of the emulator that runs with this folder, or ran until its process was killed. */
+  /** The page of the emulator that uses this folder, or used it until its process was killed. */
   async pageUrl(): Promise<string | undefined> {
     return (await readJson(this.#runningFile, runningSchema))?.pageUrl
   }
@@ -125,7 +125,7 @@ export class StateFolder {
   /** Called when the emulator is closed: forgets its page, and removes the folder if it is temporary. */
   async release(): Promise<void> {
     if (this.#isTemporary) await rm(this.path, { recursive: true, force: true })
-    // Without a page of its own the file is that of another emulator.
+    // Without a page of its own, the file belongs to another emulator.
     else if (this.#hasPageUrl) await rm(this.#runningFile, { force: true })
   }
 
@@ -145,7 +145,7 @@ async function readJson<Content>(path: string, schema: z.ZodType<Content>): Prom
 }
 
 /**
- * The certificate of an earlier start, unless it expires within a week: a new one made now does not interrupt work later.
+ * The certificate of an earlier start, unless it expires within a week: replacing it now does not interrupt work later.
  * The emulator checks whether TLS can use the certificate.
  */
 export function reusableCertificate(

@@ -12,13 +12,13 @@ const codes = {
 
 export type Colour = keyof typeof codes
 
-/** What steers a terminal, but for the codes above: control characters, and those that turn the direction of text. */
+/** Characters that control a terminal, except the codes above, or change the direction of text. */
 const steering = new RegExp(
   `(?!\\u001b\\[(?:${Object.values(codes).flat().join('|')})m)[\\p{Cc}\\p{Bidi_Control}]`,
   'gu',
 )
 
-/** A text from outside as it may be shown on one line of a terminal. */
+/** A foreign text, made safe for one line of a terminal. */
 export function shownOnTerminal(text: string): string {
   return text.replace(steering, ' ')
 }
@@ -38,7 +38,7 @@ export class Terminal {
   constructor({ json, output, env }: TerminalOptions) {
     this.#isJson = json
     this.#output = output
-    // https://no-color.org: any value but an empty one.
+    // https://no-color.org: any value except an empty one.
     this.#isColoured = output.isTTY === true && !env.NO_COLOR
   }
 
@@ -50,7 +50,7 @@ export class Terminal {
   /** A line for programs; nothing without `--json`. */
   event(event: string, fields: object): void {
     if (!this.#isJson) return
-    // JSON.stringify escapes only some of the characters that steer a terminal.
+    // JSON.stringify escapes only some of the characters that control a terminal.
     const json = JSON.stringify({ event, ...fields }).replace(
       steering,
       (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -61,7 +61,7 @@ export class Terminal {
   /** The text in a colour, if the terminal shows colours. */
   paint(colour: Colour, text: string): string {
     if (!this.#isColoured) return text
-    // Not `styleText` of Node.js, which has other rules for when there are colours.
+    // Not `styleText` of Node.js, which has other rules for colours.
     const [on, off] = codes[colour]
     return `\u001b[${on}m${text}\u001b[${off}m`
   }

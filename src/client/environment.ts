@@ -36,12 +36,12 @@ const variables: Readonly<Record<string, Variable>> = {
   NOTIFICATION_CA_FILE: { option: 'ca' },
 }
 
-/** The variable of a route; its text is spelled as {@link routeSpelling} says. */
+/** The variable of a route, written as {@link routeSpelling}. */
 export function routeVariable(operation: Operation): string {
   return `NOTIFICATION_${operation.toUpperCase()}_ROUTE`
 }
 
-/** Whether the environment has a user name or a password, in place of client credentials. */
+/** Whether the environment has a user name or a password, instead of client credentials. */
 export function isBasic(env: Environment): boolean {
   return Boolean(env.NOTIFICATION_USERNAME || env.NOTIFICATION_PASSWORD)
 }
@@ -50,7 +50,7 @@ export function isBasic(env: Environment): boolean {
  * Makes a client from the environment.
  *
  * @param options - every option that the environment does not set
- * @throws `ConfigurationError` that names every variable that is missing, or whose value cannot work
+ * @throws `ConfigurationError` that names every variable that is missing or has an unusable value
  */
 export function fromEnvironment<Client>(
   make: (options: NotificationClientOptions) => Client,
@@ -59,7 +59,7 @@ export function fromEnvironment<Client>(
 ): Client {
   const misplaced = misplacedIn(options)
   if (misplaced.length > 0) throw unusable(misplaced)
-  // JavaScript callers may pass anything: in a value that is no object every variable is missing.
+  // JavaScript callers may pass anything: a value that is no object has no variables.
   const given: Environment = Object(env)
   const problems = [...missingFrom(given), ...contradictionsIn(given)]
   const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
@@ -77,7 +77,7 @@ export function fromEnvironment<Client>(
     if (problems.length === 0) return client
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
-    // A missing variable has its issue already: the empty text in the options would add a second one.
+    // A missing variable already has an issue: its empty text in the options would add a second one.
     const isSaid = ({ path }: Issue) => problems.some((problem) => problem.path[0] === path[0])
     const found = error.issues.map((issue) => namedByVariable(issue, options?.ca === undefined))
     problems.push(...found.filter((issue) => !isSaid(issue)))
@@ -94,7 +94,7 @@ function misplacedIn(options: unknown): Issue[] {
     .map((name) => ({ path: [name], message }))
 }
 
-/** The variables that a client needs and that are not set. An empty variable counts as one that is not set. */
+/** The required variables that are not set. An empty variable counts as not set. */
 export function missingFrom(env: Environment): Issue[] {
   const needed = isBasic(env) ? 'basic' : 'clientCredentials'
   return Object.entries(variables).flatMap(([name, { kind = needed, missing }]) =>
@@ -123,7 +123,7 @@ function authOf(env: Environment): Auth {
     clientId: env.NOTIFICATION_CLIENT_ID ?? '',
     clientSecret: env.NOTIFICATION_CLIENT_SECRET ?? '',
     scope: env.NOTIFICATION_SCOPE || undefined,
-    // Checked with the other options, which name the encodings that there are.
+    // Checked with the other options, whose message lists the encodings.
     credentialsEncoding: (env.NOTIFICATION_CREDENTIALS_ENCODING || undefined) as
       | CredentialsEncoding
       | undefined,
@@ -147,7 +147,7 @@ function certificatesOf(file: string | undefined, problems: Issue[]): string | u
   if (!file) return undefined
   const refuse = (message: string) => problems.push({ path: ['NOTIFICATION_CA_FILE'], message })
   try {
-    // Loaded here: importing the package alone does not pay for `node:fs`.
+    // Loaded here, so that importing the package does not load `node:fs`.
     const text = process.getBuiltinModule('node:fs').readFileSync(file, 'utf8')
     if (certificatesIn(text).length > 0) return text
     refuse('names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)')

@@ -52,8 +52,8 @@ const callChannel = channelFor('call')
 /**
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
  *
- * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with what the
- * caller's own `auth.getAccessToken` threw. Errors and logs never contain credentials, tokens or the parameter values of
+ * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with the
+ * error of the caller's own `auth.getAccessToken`. Errors and logs never contain credentials, tokens or the parameter values of
  * the call.
  *
  * @example
@@ -79,10 +79,10 @@ export class NotificationClient implements AsyncDisposable {
   readonly #log: Log
   readonly #callsInFlight = inFlight()
   #isClosed = false
-  /** Whether the route of unsubscribe has answered 2xx: before that a 404 does not say that the subscription has ended. */
+  /** Whether the unsubscribe route has answered 2xx: before that, a 404 does not prove that the subscription has ended. */
   #hasUnsubscribed = false
 
-  /** @throws `ConfigurationError` that lists everything that is wrong with the options; nothing is sent */
+  /** @throws `ConfigurationError` that lists every problem of the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
     const {
       allowInsecureLoopback,
@@ -122,7 +122,7 @@ export class NotificationClient implements AsyncDisposable {
    * `NOTIFICATION_CLIENT_ID` and `NOTIFICATION_CLIENT_SECRET`, or with `NOTIFICATION_USERNAME` and
    * `NOTIFICATION_PASSWORD`. Others are optional (docs/client.md, Environment variables).
    *
-   * @param options - every option but `baseUrl` and `auth`; these come before the optional variables
+   * @param options - every option except `baseUrl` and `auth`; an option replaces its variable
    * @param env - where to read the variables. Default: `process.env`
    * @throws `ConfigurationError` that names every variable that is missing, or whose value cannot work
    */
@@ -152,9 +152,9 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Like {@link NotificationClient.createSubscription}, but a conflict is a result and not an error.
+   * Like {@link NotificationClient.createSubscription}, but a conflict is a result instead of an error.
    *
-   * @throws what {@link NotificationClient.createSubscription} throws, but for `SubscriptionConflictError`
+   * @throws as {@link NotificationClient.createSubscription}, except `SubscriptionConflictError`
    *
    * @example
    * ```ts
@@ -218,8 +218,8 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * The client's bearer token, for the caller's own requests. While a token is valid it comes from memory, and shortly
-   * before it ends it is refreshed in the background (docs/client.md, Tokens).
+   * The client's bearer token, for the caller's own requests. A valid token comes from memory. Shortly before the token
+   * expires, it is refreshed in the background (docs/client.md, Tokens).
    *
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`,
    * `ResponseValidationError`, `ConnectionError`, `TimeoutError`; `ConfigurationError` when the client authenticates
@@ -266,8 +266,8 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Runs a call: counts it among the calls in flight, and publishes it on the tracing channel. From here to the caller
-   * every promise is awaited, so that the stack of an error reaches the caller's line.
+   * Runs a call: counts it as in flight, and publishes it on the tracing channel. Every promise from here to the caller is
+   * awaited, so that the stack of an error includes the caller's line.
    */
   async #call<Result>(
     method: string,
@@ -292,7 +292,7 @@ export class NotificationClient implements AsyncDisposable {
     }
   }
 
-  /** Sends the request of a call. Errors of the caller's `onResponse` are logged: they must not hide what the call did. */
+  /** Sends the request of a call. Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
   async #send(
     method: string,
     call: Call,
@@ -313,7 +313,7 @@ export class NotificationClient implements AsyncDisposable {
     return answer
   }
 
-  /** @throws `ClosedError`, `InvalidRequestError` for options that cannot work, or the reason of an aborted signal */
+  /** @throws `ClosedError`, `InvalidRequestError` for unusable options, or the reason of an aborted signal */
   #begin(what: string, options: CallOptions | undefined): Call {
     const {
       retry,

@@ -1,4 +1,4 @@
-/** How a client and a single call are configured: the types of the options, and the schemas that check them. */
+/** The options of a client and of a call: their types, and the schemas that check them. */
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
 import type { CredentialsEncoding } from '../auth/token-request.js'
@@ -24,8 +24,8 @@ export interface NotificationClientOptions {
   /** Client credentials, `{ username, password }` or `{ getAccessToken }` (docs/service.md, Authentication). */
   readonly auth: Auth
   /**
-   * Certificates of a private authority, as text in PEM, to trust besides the public ones. Only for
-   * connections that the client opens itself: a `dispatcher` or a `fetch` has its own authorities. Default: none.
+   * Certificates of a private authority, as text in PEM, to trust in addition to the public ones. Only for connections
+   * that the client opens itself: a `dispatcher` or `fetch` has its own authorities. Default: none.
    */
   readonly ca?: string | undefined
   /**
@@ -37,7 +37,7 @@ export interface NotificationClientOptions {
   readonly fetch?: FetchLike | undefined
   /** Limit for each whole call, token and retries included, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number | undefined
-  /** How failed attempts are repeated; `false`: not at all. Default: see {@link RetryOptions}. */
+  /** How failed attempts are repeated; `false`: never. Default: see {@link RetryOptions}. */
   readonly retry?: RetryOptions | false | undefined
   /** Gets an event for each request, retry, refresh and failure, never a secret. Default: `false`, none. */
   readonly logger?: Logger | false | undefined
@@ -58,7 +58,7 @@ export interface ResponseSummary {
   readonly status: number
   /** The service's id of the request, such as `x-request-id` (docs/errors.md, Request ids). */
   readonly requestId: string | undefined
-  /** Requests to the service that the call took, repeats included. */
+  /** The number of requests to the service, repeats included. */
   readonly attempts: number
   /** How long the call took until this answer, token and retries included, in milliseconds. */
   readonly durationMs: number
@@ -76,15 +76,15 @@ export interface CallOptions {
    */
   readonly retry?: RetryOptions | false | undefined
   /**
-   * Called once, before the call settles, with the service's last answer: to trace a call, whether it succeeds or
-   * fails. Not called where the service did not answer, nor for token requests, which serve many calls. Default: none.
+   * Called once, before the call settles, with the service's last answer, whether the call succeeds or fails. Not called
+   * without an answer, or for token requests, which serve many calls. Default: none.
    */
   readonly onResponse?: ((response: ResponseSummary) => void) | undefined
 }
 
 /**
- * Options that were checked, with addresses parsed and `retry: false` read as one attempt. The caller's objects, such as
- * a logger, are passed on and not copied.
+ * Checked options, with parsed addresses, and `retry: false` as one attempt. The caller's objects, such as a logger, are
+ * not copied.
  */
 export type ValidClientOptions = z.output<OptionsSchema>
 
@@ -110,7 +110,7 @@ export const callOptionsSchema = z.lazy(() =>
 
 type OptionsSchema = ReturnType<typeof makeSchema>
 
-/** @param options - what the caller gave, which may be anything: the schema depends on what kind of `auth` it has */
+/** @param options - the caller's options, which may be anything: the schema depends on the kind of `auth` */
 function optionsSchema(options: unknown): OptionsSchema {
   const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
   return makeSchema(authKind(auth), allowInsecureLoopback === true)
@@ -158,7 +158,7 @@ function checkCertificates(ca: string, context: z.RefinementCtx): void {
 }
 
 function isCertificate(pem: string): boolean {
-  // Loaded here: importing the package alone does not pay for `node:crypto`.
+  // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   try {
     new X509Certificate(pem)
@@ -171,7 +171,7 @@ function isCertificate(pem: string): boolean {
 /** The kind of credentials that the given fields suggest, so that the issues are about that kind. */
 type AuthKind = 'none' | 'several' | 'clientCredentials' | 'basic' | 'providedToken'
 
-/** @param auth - what the caller gave, which may be anything */
+/** @param auth - the caller's option, which may be anything */
 function authKind(auth: unknown): AuthKind {
   if (typeof auth !== 'object' || auth === null) return 'none'
   if ('getAccessToken' in auth) {
@@ -230,7 +230,7 @@ function basicSchema() {
   })
 }
 
-/** Not a `strictObject`, which copies: the caller's object may be an instance of a class, with further fields. */
+/** Not a `strictObject`, which copies: the caller's object may be an instance of a class. */
 function providedTokenSchema() {
   return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
     path: ['getAccessToken'],
@@ -260,7 +260,7 @@ function timeoutSchema() {
   return z.number().positive().max(maxDelayMs)
 }
 
-/** The schema of `retry`. `false` is read as one attempt, because a union would report no problem inside the object. */
+/** The schema of `retry`. `false` becomes one attempt, because a union would hide problems inside the object. */
 function retrySchema() {
   return z.preprocess(
     (retry) => (retry === false ? { maxAttempts: 1 } : retry),
@@ -275,7 +275,7 @@ function retrySchema() {
   )
 }
 
-/** The base address of a server, as text or as a `URL`; given out parsed. */
+/** The schema of a server's base address, as text or `URL`; its result is parsed. */
 function addressSchema(allowInsecureLoopback: boolean) {
   return z
     .union([z.string(), z.instanceof(URL)], 'must be a URL')

@@ -1,4 +1,4 @@
-/** The answer to a request, as the code that knows its meaning reads it. */
+/** The answer to a request. */
 import type * as z from 'zod'
 import type { Issue, NotificationError } from '../errors.js'
 import { parseJson } from '../shared/json.js'
@@ -7,12 +7,12 @@ import { validate } from '../shared/validation.js'
 import { redact, redactTokens } from './redact.js'
 import type { Address, HttpResponse } from './transport.js'
 
-/** What an answer needs to know of its request. */
+/** The part of a request that its answer needs. */
 export interface AnsweredRequest {
   readonly address: Address
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly purpose: string
-  /** Secrets that the body of an answer brings: no log line shows one that a header repeats. */
+  /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
   readonly secretsIn?: ((body: string) => readonly string[]) | undefined
 }
 
@@ -22,7 +22,7 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly url: string
   readonly retryAfterMs: number | undefined
   readonly requestId: string | undefined
-  /** The `Content-Encoding`, if there is one: requests ask for none. */
+  /** The `Content-Encoding`, if the server sent one although requests ask for none. */
   readonly encoding: string | undefined
   /** As in {@link AnsweredRequest}. */
   readonly purpose: string
@@ -74,7 +74,7 @@ export function readJson<Output>(
 function parseRetryAfterMs(value: string | undefined): number | undefined {
   const text = value?.trim()
   if (text === undefined || text.length > 100) return undefined
-  // More digits would be centuries: such a value is ignored.
+  // A value with more digits is ignored: it would be centuries.
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000
   // An HTTP date begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
   if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
@@ -91,6 +91,6 @@ function requestIdOf(response: HttpResponse, secrets: () => readonly string[]): 
   const id = requestIdHeaders
     .map((name) => response.header(name))
     .find((value) => value !== undefined && canBeShown(value))
-  // A server may send back anything, even a secret.
+  // A server may return anything, even a secret.
   return id === undefined || redactTokens(redact(id, secrets())) !== id ? undefined : id
 }

@@ -12,7 +12,7 @@ const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
 const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
 const dispatcherClosed = 'the dispatcher was closed. Make a new one.'
 
-/** What a proxy answered in place of a tunnel, and codes of failures to reach it. */
+/** The status of a proxy that made no tunnel, and codes of failures to reach it. */
 const proxyFailures: Readonly<Record<string, string>> = {
   407: 'it asks for credentials. Put them into its address, as in `http://user:password@proxy:3128`.',
   403: 'it does not let this machine reach the host. Ask its administrator, or list the host in NO_PROXY.',
@@ -33,7 +33,7 @@ const transientFailures: Readonly<Record<string, string>> = {
     'no connection could be made in time. Check the network, or whether a proxy is needed.',
 }
 
-/** Codes of failures without a connection that another attempt would meet again. */
+/** Codes of permanent failures without a connection. */
 const permanentFailures: Readonly<Record<string, string>> = {
   UND_ERR_CLOSED: dispatcherClosed,
   // Of undici's MockAgent, in a user's tests.
@@ -53,13 +53,13 @@ const permanentFailures: Readonly<Record<string, string>> = {
 
 const explanations: Readonly<Record<string, string>> = { ...transientFailures, ...permanentFailures }
 
-/** Errors made here that another attempt at the same address would meet again. */
+/** Permanent errors that are made here. */
 const permanentErrors = new WeakSet<ConnectionError>()
 
 /**
- * @param error - what the network layer threw
- * @param target.host - where the request was to go
- * @param target.secrets - what the request carries and the error must not show
+ * @param error - of the network layer
+ * @param target.host - the host of the request
+ * @param target.secrets - the request's secrets, which the error must not show
  * @param requestSent - whether the request may have been sent, as the transport observed
  */
 export function toConnectionError(
@@ -92,7 +92,7 @@ export function toConnectionError(
 }
 
 /**
- * Whether an error of a dispatcher of unknown make proves that nothing was sent: the connection was refused, the name
+ * Whether an error of an unknown dispatcher proves that nothing was sent: the connection was refused, the name
  * was not found, no connection was made in time, or TLS ended at the certificate.
  */
 export function provesNoConnection(error: unknown): boolean {
@@ -103,12 +103,12 @@ export function provesNoConnection(error: unknown): boolean {
   )
 }
 
-/** Whether an error of `fetch` proves that the request was not sent: `fetch` itself does not say. */
+/** Whether an error of `fetch`, which does not report this, proves that the request was not sent. */
 export function provesNothingSent(error: unknown): boolean {
   const failure = innermost(error)
   const syscall = stringProperty(failure, 'syscall')
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true
-  // There was a connection: after it, EHOSTUNREACH and the like mean that the route was lost.
+  // There was a connection: EHOSTUNREACH and similar codes then mean that the route was lost.
   if (syscall === 'read' || syscall === 'write') return false
   return Object.hasOwn(explanations, stringProperty(failure, 'code') ?? '') || isBeforeTls(failure)
 }
@@ -130,7 +130,7 @@ export function isTransient(error: ConnectionError): boolean {
   return !error.requestSent && !permanentErrors.has(error)
 }
 
-/** Certificates, and ports that do not speak TLS, do not change between two attempts. */
+/** Whether the failure is permanent: a certificate, or a port that does not speak TLS. */
 function isPermanent(code: string): boolean {
   // A server that is starting sends the TLS alert `internal error`: temporary.
   if (code.includes('INTERNAL_ERROR')) return false
@@ -141,7 +141,7 @@ function isOfTls(code: string): boolean {
   return code.startsWith('ERR_SSL_') || code === 'EPROTO'
 }
 
-/** What to say of a failure without a connection whose code proves nothing by itself. */
+/** The explanation of a failure without a connection whose code alone proves nothing. */
 function otherReason(code: string, failure: unknown): string {
   // The same as UND_ERR_CLOSED a moment later. It also ends requests that were sent.
   if (code === 'UND_ERR_DESTROYED') return dispatcherClosed
@@ -149,7 +149,7 @@ function otherReason(code: string, failure: unknown): string {
   return isAboutTls ? tlsFailed : connectionFailed
 }
 
-/** More layers than any network error has. A limit, because a caller's `fetch` may throw an error that is its own cause. */
+/** The most layers to unwrap, because the error of a caller's `fetch` may be its own cause. */
 const maxLayers = 10
 
 /** The network's own error: fetch wraps it in a TypeError, and Node.js wraps one error per address that it tried. */

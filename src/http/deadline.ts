@@ -2,11 +2,11 @@
 import { setMaxListeners } from 'node:events'
 import type { TimeoutError } from '../errors.js'
 
-/** What a call waits for: one thing at a time. */
+/** What a call waits for. */
 export interface Awaited {
   /** What a `TimeoutError` says the call was waiting for. */
   readonly phase: TimeoutError['phase']
-  /** The deadline was aborted: the wait ends now. */
+  /** Called when the deadline is aborted. */
   abandon(): void
 }
 
@@ -14,17 +14,17 @@ export interface DeadlineOptions {
   readonly timeoutMs: number
   /** The caller's signal: aborting it ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined
-  /** Makes the error when the time has ended. */
+  /** Makes the error of the time limit. */
   readonly timeoutError: (phase: TimeoutError['phase']) => TimeoutError
 }
 
 /**
- * The time limit of one call. A deadline aborts once: when the time has ended, or when the caller aborts.
+ * The time limit of one call. A deadline aborts once: at the end of the time, or when the caller aborts.
  *
  * Not an AbortSignal: measured with undici on loopback, an AbortSignal for each call costs a fifth of the throughput.
  */
 export class Deadline {
-  /** When the time ends at the latest, on the monotonic clock. */
+  /** When the time ends, on the monotonic clock. */
   readonly endsAt: number
   readonly timeoutMs: number
   readonly #signal: AbortSignal | undefined
@@ -57,21 +57,21 @@ export class Deadline {
   }
 
   /**
-   * Aborts if the time has ended. To be called before a request leaves: when a suspended process resumes, its sockets
-   * are served before its timers, so that a connection that is made then would send a request long after its time.
+   * Aborts if the time has ended. Call it before a request leaves: when a suspended process resumes, sockets run before
+   * timers, so a new connection would send a request long after its time.
    */
   checkClock(): void {
     if (performance.now() >= this.endsAt) this.#timeOut()
   }
 
-  /** The call waits for this now, and for nothing else. */
+  /** Sets what the call waits for now. */
   await(awaited: Awaited | undefined): void {
     if (this.#aborted) awaited?.abandon()
     else this.#awaited = awaited
   }
 
   /**
-   * Waits for a promise that others may share: an abort ends this wait alone, and leaves the promise running.
+   * Waits for a promise that other calls may share: an abort ends only this wait.
    *
    * @param abandon - called if the deadline is aborted meanwhile
    * @throws the deadline's reason, as soon as the deadline is aborted
@@ -98,14 +98,14 @@ export class Deadline {
     await this.waitFor(slept, 'backoff', () => clearTimeout(timer))
   }
 
-  /** The call has ended: nothing aborts this deadline any more. */
+  /** Ends the call: nothing aborts this deadline any more. */
   end(): void {
     clearTimeout(this.#timer)
     this.#signal?.removeEventListener('abort', this.#followSignal)
   }
 
   #timeOut(): void {
-    // In no phase, because work of our own has kept the process busy: the next request has not left.
+    // In no phase if our own work kept the process busy: the next request has not left.
     this.#abort(() => this.#timeoutError(this.#awaited?.phase ?? 'connection'))
   }
 
@@ -124,6 +124,6 @@ function allowManyListeners(signal: AbortSignal): void {
   try {
     setMaxListeners(0, signal)
   } catch {
-    // A signal of another make has no such warning.
+    // A foreign signal has no such warning.
   }
 }

@@ -1,4 +1,4 @@
-/** Transports on any `fetch`, and on a dispatcher of another make than our undici. */
+/** Transports on any `fetch`, and on a dispatcher of another undici than ours. */
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import { provesNoConnection, provesNothingSent } from './connection-error.js'
@@ -32,15 +32,15 @@ export interface FetchResponseLike {
     /** The value of a header, or `null`. */
     get(name: string): string | null
   }
-  /** The body as a stream; if it is none, `text()` is called. */
+  /** The body as a stream; otherwise `text()` is called. */
   readonly body?: unknown
   /** The body as text. */
   text(): Promise<string>
 }
 
 /**
- * The part of an undici `Dispatcher` that the client uses. Its type is written out here, so that dispatchers of undici
- * 6, 7 and 8 all fit, whichever version this package was compiled with.
+ * The part of an undici `Dispatcher` that the client uses. The type is written out, so that dispatchers of undici 6, 7 and
+ * 8 all fit.
  */
 export interface DispatcherLike {
   /** Sends a request and resolves with the head of the answer. */
@@ -99,7 +99,7 @@ interface Head extends Pick<HttpResponse, 'status' | 'header'> {
 
 /**
  * @param ask - sends a request
- * @param isProof - whether an error proves that nothing was sent: what sends does not say so itself
+ * @param isProof - whether an error proves that nothing was sent
  */
 function transportOn(
   ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>,

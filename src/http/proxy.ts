@@ -1,4 +1,4 @@
-/** The proxy from the environment, and its failures, which errors tell from those of the target. */
+/** The proxy from the environment, and its failures, which errors distinguish from those of the target. */
 import type { buildConnector, Dispatcher, Pool } from 'undici'
 import { ConfigurationError } from '../errors.js'
 
@@ -16,9 +16,9 @@ export interface HttpProxy {
 }
 
 /**
- * The proxy that the environment names, if it names one.
+ * The proxy from the environment, if there is one.
  *
- * @throws `ConfigurationError` for a variable that names no proxy that can be used
+ * @throws `ConfigurationError` for a variable whose value is no usable proxy
  */
 export function configuredProxy(): HttpProxy | undefined {
   const variable = variables.find((name) => process.env[name])

@@ -1,25 +1,25 @@
-/** Keeps secrets of a request, and tokens, out of what errors show of an answer (SECURITY.md). */
+/** Removes secrets and tokens from response text in errors (SECURITY.md). */
 
-/** The most characters that an error shows of a text from outside. Only these are searched for secrets. */
+/** The most characters of a foreign text in an error. Only these are searched for secrets. */
 export const maxShownLength = 64 * 1024
 
-/** Replaces the whole of a text that shows a secret. */
+/** Replaces a text that contains a secret. */
 const blankText = '[redacted: it repeats a secret of the request]'
 
 /** This many characters of a secret in a row count as the secret. */
 const fragmentLength = 8
 
-/** At the end of a text that was cut off, this many are enough: the rest of the secret may have followed. */
+/** At the end of a text that was cut off, this many characters count as the secret. */
 const minFragmentAtEnd = 4
 
-/** A shorter secret is not searched for in base64 or hex, which would be in many texts by chance. */
+/** A shorter secret is not searched for in base64 or hex: many texts contain it by chance. */
 const minEncodedLength = 4
 
-/** Escapes within escapes, such as HTML in JSON in a URL, are undone to this depth. */
+/** Nested escapes, such as HTML in JSON in a URL, are undone to this depth. */
 const maxNesting = 8
 
 /**
- * The first {@link maxShownLength} characters of a text, or a blank if they show a secret: unchanged, in part, in
+ * The first {@link maxShownLength} characters of a text, or a blank if they contain a secret: unchanged, in part, in
  * base64 or hex, or escaped once or several times as in JSON, forms, URLs or HTML. Takes linear time.
  *
  * @param cutOff - whether the text broke off
@@ -56,7 +56,7 @@ function* fragmentsOf(text: string): Generator<string> {
   for (let end = fragmentLength; end <= text.length; end++) yield text.slice(end - fragmentLength, end)
 }
 
-/** Whether a text ends with the beginning of a secret, also if half an escape follows that beginning. */
+/** Whether a text ends with the beginning of a secret, also if half an escape follows. */
 function endsInside(text: string, sought: readonly string[]): boolean {
   const brokenEscape = /(?:%[0-9a-f]?|&[#\w;]{0,9}|u[0-9a-f]{0,3})$/i.exec(text.slice(-16))?.[0].length ?? 0
   const ends = [text, text.slice(0, text.length - brokenEscape)].map((each) => each.slice(-fragmentLength))
@@ -69,7 +69,7 @@ function endsInside(text: string, sought: readonly string[]): boolean {
   })
 }
 
-/** A secret in every way that {@link readings} does not undo. */
+/** The spellings of a secret that {@link readings} does not undo. */
 function spellings(secret: string): string[] {
   const asGiven = readings(secret).filter((reading) => reading.trim() !== '')
   if (secret.length < minEncodedLength) return asGiven
@@ -80,7 +80,7 @@ function spellings(secret: string): string[] {
   return [...asGiven, ...base64.flatMap(readings), ...base64url, hex, hex.toUpperCase()]
 }
 
-/** The base64 characters that depend on these bytes alone, if `bytesBefore` other bytes come first. */
+/** The base64 characters that depend only on these bytes, after `bytesBefore` other bytes. */
 function base64Within(bytes: Uint8Array, bytesBefore: number): string {
   const text = Buffer.concat([Buffer.alloc(bytesBefore), bytes]).toString('base64url')
   const isLastShared = (bytesBefore + bytes.length) % 3 !== 0
@@ -100,7 +100,7 @@ function readings(text: string): string[] {
   return found
 }
 
-/** JSON's `\u0022`, a byte in a URL, HTML's `&#34;`, `&#x22;` and `&quot;`; a backslash vanishes, a plus is a space. */
+/** JSON's `\u0022`, a byte in a URL, HTML's `&#34;`, `&#x22;` and `&quot;`; a backslash is removed, a plus is a space. */
 const escapePattern =
   /((?:\\+u[0-9a-f]{4})+)|%([0-9a-f]{2})|&#(\d{1,7});|&#x([0-9a-f]{1,6});|&(amp|lt|gt|quot|apos);|\\+|\+/gi
 
@@ -126,7 +126,7 @@ function bytesOf(text: string): string {
 
 const blankToken = '[redacted]'
 
-/** Blanks whatever looks like a token in a token endpoint's answer, whole or broken, JSON or not. Takes linear time. */
+/** Blanks possible tokens in a token endpoint's answer, whole or broken, JSON or not. Takes linear time. */
 export function redactTokens(text: string): string {
   return text
     .slice(0, maxShownLength)
@@ -135,7 +135,7 @@ export function redactTokens(text: string): string {
     .replace(/[\w.-]+/g, withoutJwt)
 }
 
-/** Blanks a JSON Web Token, which begins with `eyJ` and has dots, in a text of characters that tokens consist of. */
+/** Blanks a JSON Web Token, which begins with `eyJ` and has dots, in a text of token characters. */
 function withoutJwt(text: string): string {
   const start = text.indexOf('eyJ')
   return start !== -1 && text.includes('.', start) ? text.slice(0, start) + blankToken : text

@@ -8,27 +8,27 @@ import { isTransient, toConnectionError } from './connection-error.js'
 import { Deadline } from './deadline.js'
 import type { Address, HttpRequest, HttpResponse, NoResponse, Transport } from './transport.js'
 
-/** A request before it has its Authorization header. */
+/** A request without its Authorization header. */
 export interface UnauthorizedRequest extends AnsweredRequest, Pick<HttpRequest, 'method' | 'body'> {
   /** The media type of the body. Default: a form. */
   readonly contentType?: string | undefined
-  /** Further headers that the caller wants sent. */
+  /** Further headers of the caller. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Secrets in the request: an error must not show them, even if the server sends them back. */
+  /** Secrets in the request: no error shows them, even if the server returns them. */
   readonly secrets: readonly string[]
-  /** Whether the request is safe to repeat after an attempt whose outcome is unknown. */
+  /** Whether the request may be repeated after an unknown outcome. */
   readonly isRepeatable: boolean
 }
 
 export interface Authorization {
   /** The value of the header. */
   readonly header: string
-  /** Texts that no error and no log line may show. */
+  /** Texts that no error or log line may show. */
   readonly secrets: readonly string[]
 }
 
 export interface Authorizer {
-  /** The authorization for the next request; without a promise if there is nothing to wait for. */
+  /** The authorization for the next request; no promise if it is available at once. */
   authorize(deadline: Deadline): Authorization | Promise<Authorization>
   /** After a 401: a new authorization to repeat the request with, or `undefined` if repeating would not help. */
   reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
@@ -49,7 +49,7 @@ export interface RetryOptions {
   readonly maxAttempts?: number | undefined
   /** Upper bound of the wait before the second attempt, in milliseconds; it doubles each time. Default: 250. */
   readonly baseDelayMs?: number | undefined
-  /** Upper bound of any wait that the server did not ask for, in milliseconds. Default: 8,000. */
+  /** Upper bound of any wait except the server's `Retry-After`, in milliseconds. Default: 8,000. */
   readonly maxDelayMs?: number | undefined
 }
 
@@ -61,7 +61,7 @@ export interface RetryPolicy {
 
 export const defaultRetryPolicy: RetryPolicy = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 8_000 }
 
-/** The policy that the options describe; `base` has the values for fields that they leave out. */
+/** The policy of the options; `base` has the values of missing fields. */
 export function retryPolicy(options: RetryOptions | undefined, base: RetryPolicy): RetryPolicy {
   return {
     maxAttempts: options?.maxAttempts ?? base.maxAttempts,
@@ -71,7 +71,7 @@ export function retryPolicy(options: RetryOptions | undefined, base: RetryPolicy
 }
 
 export interface SendOptions {
-  /** What is called, e.g. the name of a method: the first words of a `TimeoutError`. */
+  /** What is called, e.g. a method's name: the first words of a `TimeoutError`. */
   readonly what: string
   readonly timeoutMs: number
   /** Aborting it ends the call with the signal's own reason. */
@@ -82,7 +82,7 @@ export interface SendOptions {
   readonly log: Log
 }
 
-/** The headers of every request, but for `content-type`. Not spread: undici is slower with objects made by spreading. */
+/** The headers of every request, except `content-type`. Not spread: undici is slower with spread objects. */
 function headersWith(authorization: string): Record<string, string> {
   return {
     // Every answer with a body is JSON (docs/service.md, Endpoints), which no transport here decompresses.
@@ -94,10 +94,10 @@ function headersWith(authorization: string): Record<string, string> {
   }
 }
 
-/** The names of all headers that requests have of their own: a caller cannot set these. */
+/** The headers that the client sets: a caller cannot set them. */
 export const requestHeaderNames = [...Object.keys(headersWith('')), 'content-type']
 
-/** One call: its requests, their repeats, and its time limit. Only this object changes what it has counted. */
+/** One call: its requests, their repeats, its time limit and its counters. */
 export class Call {
   readonly deadline: Deadline
   readonly #options: SendOptions
@@ -115,7 +115,7 @@ export class Call {
     this.deadline = new Deadline({ signal, timeoutMs, timeoutError: (phase) => this.#timeoutError(phase) })
   }
 
-  /** Requests that were made, repeats included; token requests are not counted. */
+  /** Number of requests, repeats included, token requests not. */
   get attempts(): number {
     return this.#attempts
   }
@@ -125,7 +125,7 @@ export class Call {
     return this.#attemptedSince
   }
 
-  /** Attempts whose outcome is unknown: they were sent, and no answer says whether they took effect. */
+  /** Number of attempts that were sent and whose outcome is unknown. */
   get lostAttempts(): number {
     return this.#lostAttempts
   }
@@ -135,13 +135,13 @@ export class Call {
     return this.#status
   }
 
-  /** How the last attempt failed, if another one follows. */
+  /** The last attempt's failure, if another attempt follows. */
   get lastFailure(): NotificationError | undefined {
     return this.#lastFailure
   }
 
   /**
-   * Sends a request, and repeats it as the options say. The caller decides what an answer's status means.
+   * Sends a request, and repeats it according to the options. The caller interprets the answer's status.
    *
    * @param errorOf - makes the error for an answer with an error status: the `cause` if a later attempt runs out of time
    * @throws `ConnectionError` when the last attempt got no answer, what the authorizer throws, or the deadline's reason
@@ -181,13 +181,13 @@ export class Call {
     }
   }
 
-  /** The call has ended: nothing aborts it any more. */
+  /** Ends the call: nothing aborts it any more. */
   end(): void {
     this.deadline.end()
   }
 
   /**
-   * @param rejected - the authorization that was answered 401 before: its secrets are redacted, too
+   * @param rejected - the authorization of an earlier 401: its secrets are redacted, too
    * @throws the deadline's reason, or an error of this package that is not about the network
    */
   async #attempt(
@@ -264,7 +264,7 @@ function headersOf(
   return headers === undefined ? own : { ...headers, ...own }
 }
 
-/** A caller's `fetch` may resolve with what has no status: a mock's mistake, or a redirect that a browser hides. */
+/** A caller's `fetch` may resolve without a status: a mock's mistake, or a redirect that a browser hides. */
 function answered(outcome: HttpResponse | NoResponse): HttpResponse | NoResponse {
   if (!isAnswered(outcome) || (Number.isInteger(outcome.status) && outcome.status >= 100)) return outcome
   return { error: new Error('the answer is no response: it has no HTTP status'), mayHaveLeft: true }
@@ -295,7 +295,7 @@ function isLost(outcome: Answer | ConnectionError): boolean {
   return isAnswer(outcome) ? isOutcomeOpen(outcome.status) : outcome.requestSent
 }
 
-/** Whether another attempt is worth it after one that had no effect. */
+/** Whether another attempt may succeed after one that had no effect. */
 function isWorthAnother(outcome: Answer | ConnectionError): boolean {
   return isAnswer(outcome) ? isTurnedAway(outcome.status) : isTransient(outcome)
 }

@@ -3,7 +3,7 @@ import { withoutEndingSlashes } from '../shared/http-syntax.js'
 import { isSuccess } from '../shared/status.js'
 import type { Deadline } from './deadline.js'
 
-/** Where a request goes, parsed once: in the parts that undici, fetch, errors and logs ask for. */
+/** The address of a request, parsed once into the parts for undici, fetch, errors and logs. */
 export interface Address {
   /** The whole address, for fetch. */
   readonly url: string
@@ -34,11 +34,11 @@ export interface HttpResponse {
   readonly bodyComplete: boolean
 }
 
-/** What became of a request that got no answer. */
+/** The outcome of a request without an answer. */
 export interface NoResponse {
-  /** What the network threw, or the reason of the deadline. */
+  /** The network's error, or the reason of the deadline. */
   readonly error: unknown
-  /** Whether the request was sent, or may have been. `false` is a proof that the server cannot have seen it. */
+  /** Whether the request may have been sent. `false` proves that the server cannot have seen it. */
   readonly mayHaveLeft: boolean
 }
 
@@ -73,10 +73,10 @@ export function addressBelow(base: URL, path: string): Address {
   }
 }
 
-/** Keeps memory bounded: 1 MiB, while answers of this service have a few dozen bytes. */
+/** Limits memory to 1 MiB; answers of this service have a few dozen bytes. */
 export const maxBodyBytes = 1024 * 1024
 
-/** Whether an incomplete body is an error: only after a success. For an error answer the status is enough. */
+/** Whether an incomplete body is an error: only for a success. For an error answer the status is enough. */
 export function isBodyNeeded(status: number): boolean {
   return isSuccess(status)
 }

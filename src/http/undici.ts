@@ -1,4 +1,4 @@
-/** The default transport: undici, loaded at the first request, or a dispatcher that the caller made. */
+/** The default transport: undici, loaded at the first request, or the caller's dispatcher. */
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
@@ -32,7 +32,7 @@ export class UndiciTransport implements Transport {
   #opened: Transport | undefined
 
   /**
-   * @param options.dispatcher - used as it is and never closed; without one, the transport opens and closes its own
+   * @param options.dispatcher - never closed; without it, the transport opens and closes its own
    * @param options.ca - certificates that the transport's own dispatcher trusts besides the public authorities
    */
   constructor({ dispatcher, ca }: { dispatcher?: DispatcherLike | undefined; ca?: string | undefined }) {
@@ -48,7 +48,7 @@ export class UndiciTransport implements Transport {
     return this.#opened?.send(request, deadline) ?? this.#sendFirst(request, deadline)
   }
 
-  /** Breaks off what is in flight and closes what the transport opened itself. */
+  /** Aborts requests in flight and closes the transport's own dispatcher. */
   async close(): Promise<void> {
     // A dispatcher that could not be made has nothing to close.
     const opened = await this.#opening?.catch(() => undefined)
@@ -73,18 +73,18 @@ export class UndiciTransport implements Transport {
     const sockets = new Set<Socket>()
     const dispatcher = openDispatcher(undici, tls, this.#proxy, sockets)
     return handlerTransport(dispatcher, async () => {
-      // With an error: without one, undici would not learn that a connection is not made.
+      // With an error: otherwise undici does not notice that a connection was not made.
       for (const socket of sockets) socket.destroy(new Error('the client was closed'))
       await dispatcher.destroy()
     })
   }
 }
 
-/** A dispatcher of our undici shows when a request leaves; of any other, only `request` is known. */
+/** A dispatcher of our undici reports when a request leaves; any other only has `request`. */
 async function recognize(given: DispatcherLike): Promise<Transport> {
   const undici = await loadUndici().catch(() => undefined)
   const isOurs = undici !== undefined && given instanceof undici.Dispatcher
-  // The mocks of one origin know only the handlers of undici 6.
+  // The mocks of one origin only support the handlers of undici 6.
   const isMock = isOurs && (given instanceof undici.MockPool || given instanceof undici.MockClient)
   return isOurs && !isMock ? handlerTransport(given, async () => {}) : dispatcherTransport(given)
 }
@@ -111,7 +111,7 @@ async function loadUndici(): Promise<Undici> {
   }
 }
 
-/** @param sockets - gets every open socket, also one that is still connecting, which undici's `destroy` waits for */
+/** @param sockets - gets every open socket, also a connecting one, for which undici's `destroy` would wait */
 function openDispatcher(
   { Agent, EnvHttpProxyAgent, Pool, buildConnector }: Undici,
   tls: { secureContext?: SecureContext },
@@ -127,14 +127,14 @@ function openDispatcher(
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
     }
-  // The client's deadline covers the whole call; undici's own timeouts would only contradict a longer one.
+  // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
   const options = { ...limits, connect: noted(buildConnector(tls)) }
   // Without a proxy a plain agent: `EnvHttpProxyAgent` would look for one at each request.
   if (proxy === undefined) return new Agent(options)
   return new EnvHttpProxyAgent({
     ...options,
-    // `http:` targets are on loopback: no proxy gets there, and it could read the credentials.
+    // `http:` targets are on loopback: a proxy cannot reach them, and could read the credentials.
     httpProxy: '',
     httpsProxy: proxy.url,
     proxyTls: tls,
@@ -144,7 +144,7 @@ function openDispatcher(
   })
 }
 
-/** One context for all connections: otherwise each connection would parse the list of authorities again. */
+/** One context for all connections, so that the authorities are parsed once. */
 async function contextThatTrusts(ca: string): Promise<SecureContext> {
   const { createSecureContext } = await import('node:tls')
   return createSecureContext({ ca: await trustedWith(ca) })
@@ -160,7 +160,7 @@ export async function trustedWith(ca: string): Promise<string[]> {
   return [...rootCertificates, ...(await extraCertificates()), ca]
 }
 
-/** The certificates that NODE_EXTRA_CA_CERTS names; none for an unreadable file, of which Node.js itself warns. */
+/** The certificates of NODE_EXTRA_CA_CERTS; none if the file is unreadable, about which Node.js warns. */
 async function extraCertificates(): Promise<string[]> {
   const file = process.env.NODE_EXTRA_CA_CERTS
   if (!file) return []
@@ -171,7 +171,7 @@ async function extraCertificates(): Promise<string[]> {
   )
 }
 
-/** A transport on a dispatcher of our undici: its handlers see when a request leaves. */
+/** A transport on a dispatcher of our undici, which reports when a request leaves. */
 function handlerTransport(dispatcher: Dispatcher, close: () => Promise<void>): Transport {
   return {
     send({ address, body, headers, method }, deadline) {
@@ -204,8 +204,8 @@ interface Pending {
 }
 
 /**
- * One exchange, as the handler that undici reports to. Undici calls `onRequestStart` once it has a free connection for
- * the request: before that call the server cannot have seen the request.
+ * One exchange, as a handler of undici. Undici calls `onRequestStart` when the request has a free connection: before
+ * that call the server cannot have seen the request.
  *
  * Not `dispatcher.request`, which makes a stream of every body: that costs a fifth of the throughput.
  */
@@ -240,7 +240,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
 
   onResponseStart(_controller: unknown, status: number, headers: Headers): void {
     const pending = this.#pending
-    // 1xx answers come before the one that counts (RFC 9110 section 15.2).
+    // 1xx answers precede the final answer (RFC 9110 section 15.2).
     if (pending === undefined || status < 200) return
     pending.status = status
     pending.headers = headers
@@ -269,7 +269,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     pending.controller?.abort(abandoned())
   }
 
-  /** Answers with what there is of the body. */
+  /** Answers with the received part of the body. */
   #cutOff(): void {
     const controller = this.#pending?.controller
     this.#answer(false)
@@ -284,7 +284,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
   }
 
-  /** What was held, once. */
+  /** Releases the exchange; a second call returns nothing. */
   #end(): Pending | undefined {
     const pending = this.#pending
     this.#pending = undefined
@@ -301,7 +301,7 @@ function firstOf(values: string | string[] | undefined): string | undefined {
 
 const utf8 = new TextDecoder()
 
-/** The reason that undici needs for an abort. It is never shown, because the exchange has ended by then. */
+/** The reason that undici needs for an abort. It is never shown, because the exchange has already ended. */
 function abandoned(): Error {
   return new Error('the request is abandoned')
 }

@@ -7,12 +7,12 @@ export interface Backoff {
   readonly maxMs: number
 }
 
-/** How long to wait after so many failures in a row, in milliseconds. `failures` is 1 after the first failure. */
+/** How long to wait after `failures` failures in a row, in milliseconds. `failures` is 1 after the first failure. */
 export function backoffMs(failures: number, { firstMs, maxMs }: Backoff): number {
   return Math.min(maxMs, firstMs * 2 ** (failures - 1))
 }
 
-/** Full jitter: any wait between none and {@link backoffMs}, so that many clients do not repeat at the same time. */
+/** Full jitter: a random wait up to {@link backoffMs}, so that many clients do not repeat at the same time. */
 export function jitteredBackoffMs(failures: number, backoff: Backoff): number {
   return Math.random() * backoffMs(failures, backoff)
 }

@@ -40,7 +40,7 @@ export class BoundedBytes {
     return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer
   }
 
-  /** Doubles the buffer: otherwise a sender of single bytes could make each byte cost a new buffer. */
+  /** Doubles the buffer: otherwise each byte of a slow sender could cost a new buffer. */
   #growFor(size: number): void {
     const grown = new Uint8Array(Math.min(size * 2, this.#maxBytes))
     grown.set(this.#buffer)
@@ -51,7 +51,7 @@ export class BoundedBytes {
 type Pieces = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 /**
- * Reads a body into `bytes`, up to their limit and no further.
+ * Reads a body into `bytes`, up to their limit.
  *
  * @returns whether `bytes` has the whole body
  */
@@ -60,7 +60,7 @@ export async function readInto(bytes: BoundedBytes, pieces: Pieces): Promise<boo
   return true
 }
 
-/** Reads a body up to a limit, and no further. Of the piece that exceeds the limit, the part that fits is kept. */
+/** Reads a body up to a limit. If a piece exceeds the limit, the part that fits is kept. */
 export async function readUpTo(
   maxBytes: number,
   pieces: Pieces,

@@ -1,8 +1,8 @@
 /** Calls a user's functions so that their errors break nothing here, and counts work in flight. */
 
 /**
- * Calls a function at once, and resolves when what the function returned is settled. What it throws or rejects with
- * goes to `onFailure`, whose result is awaited, too. Never rejects, unless `onFailure` fails.
+ * Calls a function at once, and resolves when its result is settled. `onFailure` gets its error, and is awaited, too.
+ * Never rejects, unless `onFailure` fails.
  */
 export async function callSafely(call: () => unknown, onFailure: (error: unknown) => unknown): Promise<void> {
   try {
@@ -20,11 +20,11 @@ export interface InFlight {
   begin(): void
   /** Counts one less. */
   end(): void
-  /** Calls a function once, as soon as nothing is in flight, which may be now. */
+  /** Calls a function once, as soon as nothing is in flight, perhaps now. */
   whenIdle(onIdle: () => void): void
 }
 
-/** A count that starts at 0. Its functions do not use `this`, so they can be handed out alone. */
+/** A count that starts at 0. Its functions do not use `this`, so they can be passed alone. */
 export function inFlight(): InFlight {
   let count = 0
   const waiting: (() => void)[] = []

@@ -1,4 +1,4 @@
-/** Checks what goes into a request: addresses (docs/service.md, Authentication), names and values of headers. */
+/** Checks addresses (docs/service.md, Authentication), and names and values of headers. */
 import { excerpt } from './text.js'
 
 /**
@@ -61,9 +61,9 @@ function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
   )
 }
 
-/** Problems that the URL parser would hide: it drops, replaces or misreads such characters without an error. */
+/** Problems that the URL parser hides: it drops, replaces or misreads these characters without an error. */
 function problemOfText(text: string): string | undefined {
-  // Looked for first, because the other problems show parts of the text.
+  // Checked first, because the other problems show parts of the text.
   if (hasUserInfo(text)) return 'must not contain a user name or password: addresses are shown in errors'
   const match = template.exec(text)
   const unfilled = match?.[0] ?? placeholder.exec(text)?.[1]

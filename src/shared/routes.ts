@@ -12,7 +12,7 @@ export const endpoints = {
   unsubscribe: { method: 'DELETE', path: '/api/subscriptions/{subscriptionId}' },
 } as const
 
-/** How one operation is called. The subscription's id stands in `path`, or in the body under `idField`. */
+/** How one operation is called. The subscription's id is in `path`, or in the body under `idField`. */
 export interface Route {
   /** The HTTP method. Default: see {@link Routes}. */
   readonly method?: (typeof methods)[number] | undefined
@@ -21,7 +21,7 @@ export interface Route {
    * is an `idField`. Default: see {@link Routes}.
    */
   readonly path?: string | undefined
-  /** The field of the body that holds the id, such as `subscription_id`. Default: none, the id stands in `path`. */
+  /** The field of the body that holds the id, such as `subscription_id`. Default: none, the id is in `path`. */
   readonly idField?: string | undefined
   /** How a body is written: as a form, or as a JSON object in which the id is a number. Default: `'form'`. */
   readonly format?: (typeof formats)[number] | undefined
@@ -69,7 +69,7 @@ export function routesSchema() {
   })
 }
 
-/** The schema of one {@link Route}: its issues name the part that is missing or too much. */
+/** The schema of one {@link Route}: its issues name the missing or superfluous part. */
 export function routeSchema(operation: Operation): z.ZodType<Route> {
   return z
     .strictObject({
@@ -124,7 +124,7 @@ function isSentAsWritten(path: string): boolean {
   return new URL(url).href === url
 }
 
-/** How environment variables and flags spell a route; its words are the parts of a {@link Route}. */
+/** How environment variables and flags spell a {@link Route}. */
 export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
 
 /**
@@ -134,6 +134,6 @@ export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
 export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
   const [method, path, ...rest] = text.trim().split(/\s+/)
   const format = rest.at(-1) === 'form' || rest.at(-1) === 'json' ? rest.pop() : undefined
-  // What is too much stays in the field's name, which is refused for its space.
+  // Superfluous words stay in the field's name, which is refused for its space.
   return { method, path, idField: rest.length > 0 ? rest.join(' ') : undefined, format }
 }

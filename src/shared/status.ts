@@ -1,4 +1,4 @@
-/** What the status of an answer says of the request. */
+/** What the status of an answer says about the request. */
 
 /** Whether the request was carried out. */
 export function isSuccess(status: number): boolean {
@@ -14,8 +14,8 @@ export function isTurnedAway(status: number): boolean {
 const unprocessed: readonly number[] = [501, 503, 505, 511]
 
 /**
- * Whether it is unknown if the request took effect: after every other server error. Proxies have statuses of their own,
- * such as 520 to 527 and 599, some of them for an answer that was lost.
+ * Whether the outcome is unknown: after every other server error. Proxies also have own statuses, such as 520 to 527 and
+ * 599, some of them for a lost answer.
  */
 export function isOutcomeOpen(status: number): boolean {
   return status >= 500 && !unprocessed.includes(status)

@@ -1,4 +1,4 @@
-/** Helpers for messages: excerpts of texts from outside, and the name that was probably meant. */
+/** Helpers for messages: excerpts of foreign texts, and the probably intended name. */
 
 const ellipsis = '…'
 
@@ -9,12 +9,12 @@ export function excerpt(text: string, maxLength: number): string {
   return text.length > maxLength ? line.slice(0, maxLength) + ellipsis : line
 }
 
-/** The message of something thrown, on one line. */
+/** The message of a thrown value, on one line. */
 export function messageOf(thrown: unknown): string {
   return excerpt(wholeMessageOf(thrown), 200)
 }
 
-/** The message of something thrown. Anything can be thrown, also what cannot be turned into a string. */
+/** The message of a thrown value, which may be anything, even one that cannot become a string. */
 export function wholeMessageOf(thrown: unknown): string {
   try {
     return String(Object(thrown).message ?? thrown)
@@ -24,7 +24,7 @@ export function wholeMessageOf(thrown: unknown): string {
 }
 
 /**
- * The name that is nearest to a text, in upper or lower case, if it is near enough to be meant.
+ * The most similar name, in any case, if it is similar enough.
  *
  * @param farthest - the largest share of a name that may differ. By default enough for a missing `Opened`, `Closed` or
  * unit, not for another word
@@ -39,13 +39,13 @@ export function nearestName(text: string, names: readonly string[], farthest = 0
     : undefined
 }
 
-/** ` (did you mean X?)`, to follow a text that is none of the names; nothing if no name is near. */
+/** ` (did you mean X?)`, to append to an unknown name; empty if no name is similar. */
 export function didYouMean(text: string, names: readonly string[], shown: (name: string) => string): string {
   const nearest = nearestName(text, names)
   return nearest === undefined ? '' : ` (did you mean ${shown(nearest)}?)`
 }
 
-/** How many letters have to be added, left out, replaced or swapped to make one text of the other. */
+/** How many letters must be added, removed, replaced or swapped to change one text into the other. */
 function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = []
   let previous = Array.from({ length: to.length + 1 }, (_, index) => index)

@@ -1,6 +1,6 @@
 /** The wait with a time limit, and the longest wait. */
 
-/** Whether `work` settles within `limitMs` milliseconds, by success or by failure. No timer is left then. */
+/** Whether `work` settles within `limitMs` milliseconds, by success or failure. Leaves no timer. */
 export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, limitMs, false)
@@ -13,7 +13,7 @@ export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Prom
 }
 
 /**
- * Settles as `work` does. What `work` does after the limit is ignored: it cannot be stopped from here.
+ * Settles as `work` does. After the limit, `work` is not stopped, but its result is ignored.
  *
  * @throws what `timeoutError` makes, if `work` takes longer than `limitMs` milliseconds
  */

@@ -1,4 +1,4 @@
-/** Validation by zod: what is wrong with a value, as the `issues` of an error and as text for a person. */
+/** Validation by zod: problems of a value, as the `issues` of an error and as text. */
 import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import type { Issue, NotificationError } from '../errors.js'
@@ -9,7 +9,7 @@ const shownIssues = 5
 /**
  * Parses a value with a schema. Every error of this package about an invalid value comes from here.
  *
- * @param refuse - makes the error from the issues, which are given as a list and as text
+ * @param refuse - makes the error from the issues, as a list and as text
  * @throws the error that `refuse` makes
  */
 export function validate<Output>(
@@ -43,7 +43,7 @@ export function formatIssues(issues: readonly Issue[]): string {
   return shown.join('; ')
 }
 
-/** A message that begins with one of these verbs follows the path directly; any other, as of a user's schema, a colon. */
+/** A message that begins with one of these verbs follows the path directly; before any other is a colon. */
 const beginsWithVerb = /^(?:is|are|has|must|cannot|contains|names|belongs|and) /
 
 function sentenceOf({ path, message }: Issue): string {
@@ -52,7 +52,7 @@ function sentenceOf({ path, message }: Issue): string {
   return `\`${excerpt(toDotPath(path), 150)}\`${beginsWithVerb.test(message) ? '' : ':'} ${words}`
 }
 
-/** The options of every parse: zod's own words, but for names that a schema does not know. */
+/** The options of every parse: zod's own words, except for unknown names. */
 export const ownMessages = {
   error: (issue: z.core.$ZodRawIssue) =>
     issue.code === 'unrecognized_keys' ? unknownNames(issue) : undefined,
@@ -62,7 +62,7 @@ const shownNames = 5
 
 type UnknownNames = Extract<z.core.$ZodRawIssue, { code: 'unrecognized_keys' }>
 
-/** The first names that a schema does not know, each with the nearest known one; where none is near, all known ones are listed. */
+/** The first unknown names, each with the most similar known name; if there is none, all known names. */
 function unknownNames({ keys, inst, path = [] }: UnknownNames): string {
   const { shape = {} }: { shape?: object } = Object(inst?._zod.def)
   const known = Object.keys(shape)
@@ -94,7 +94,7 @@ export function loggerSchema<Given = unknown>() {
   )
 }
 
-/** By shape and not by `instanceof`: a signal may come from another realm, or from a polyfill. */
+/** By shape, not by `instanceof`: a signal may come from another realm or a polyfill. */
 export function abortSignalSchema() {
   return z.custom<AbortSignal>(
     (value) => typeof Object(value).aborted === 'boolean' && hasMethods(value, ['addEventListener']),

@@ -5,19 +5,19 @@ import type { SpoolFolder } from './folder.js'
 import { contentOf, type FileFields, fileOf, jsonOf, nameOf, receivedAtOf, roomOf } from './format.js'
 import type { SpoolReports } from './spool-options.js'
 
-/** A body that the spool keeps for a person to look at; see `DeliverySpool.deadLetters`. */
+/** A body that the spool keeps for inspection; see `DeliverySpool.deadLetters`. */
 export interface DeadLetter {
-  /** What `retry` and `discard` take. */
+  /** The argument of `retry` and `discard`. */
   readonly id: number
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
   /** What was received: text, bytes or a parsed value; of a kept delivery its JSON text. */
   readonly body: unknown
-  /** `invalid`: it is no delivery, or can no longer be read as one. `stuck`: `onStuck` answered `'dead-letter'`. */
+  /** `invalid`: the body is no delivery, or no longer valid. `stuck`: `onStuck` returned `'dead-letter'`. */
   readonly reason: 'invalid' | 'stuck'
-  /** Why it is no delivery, with `invalid`. */
+  /** With `invalid`: why the body is no delivery. */
   readonly issues?: readonly Issue[]
-  /** What `deliver` failed with at last, with `stuck`. Missing if the disk had no room for it. */
+  /** With `stuck`: the last error of `deliver`. Missing if the disk was full. */
   readonly error?: {
     /** The error's name. */
     readonly name: string
@@ -29,16 +29,16 @@ export interface DeadLetter {
 /** The second line of a letter. */
 export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
 
-/** A body that is no delivery, as it stands in a file: any value as JSON, bytes as text. */
+/** An invalid body in a file: any value as JSON, bytes as text. */
 interface StoredBody {
   readonly body?: unknown
   readonly base64?: string
 }
 
-/** How much is kept of bodies that never were deliveries, in bytes of the disk. */
+/** The disk quota of invalid bodies, in bytes. */
 const maxInvalidBytes = 16 * 2 ** 20
 
-/** The lifetime of dead letters: which of them to drop, the oldest first. Letters of kept deliveries never expire. */
+/** Which dead letters to drop, the oldest first. Letters of kept deliveries are never dropped. */
 function expiredOf(letters: Iterable<FileFields>): FileFields[] {
   const invalid = [...letters].filter(({ kind }) => kind === 'invalid').sort((a, b) => a.id - b.id)
   let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
@@ -64,7 +64,7 @@ export class DeadLetters {
     return this.#letters.size
   }
 
-  /** What the letters of kept deliveries take of the disk, in bytes. */
+  /** The disk space of letters of kept deliveries, in bytes. */
   get keptBytes(): number {
     return this.#keptBytes
   }
@@ -87,7 +87,7 @@ export class DeadLetters {
   }
 
   /**
-   * Keeps a letter: of a kept delivery its JSON text, which is never dropped for room.
+   * Keeps a letter. The letter of a kept delivery has its JSON text, and is never dropped.
    *
    * @throws `SpoolError` if the disk fails or is full
    */
@@ -98,7 +98,7 @@ export class DeadLetters {
   }
 
   /**
-   * Keeps a body that is no delivery. The oldest of these make room for it.
+   * Keeps a body that is no delivery. Drops the oldest such bodies above the quota.
    *
    * @throws `SpoolError` if the body is too large, or the disk fails or is full, `InvalidDeliveryError` if the body
    * cannot be written as JSON
@@ -112,7 +112,7 @@ export class DeadLetters {
     for (const letter of expiredOf(this.#letters.values())) await this.remove(letter.id)
   }
 
-  /** Makes the file of a delivery a letter without details, which needs no room. Resolves with whether that worked. */
+  /** Renames the file of a delivery to a letter without details, which needs no disk space. Resolves with whether that worked. */
   async adopt(name: string, fields: FileFields): Promise<boolean> {
     try {
       await this.#folder.rename(name, nameOf(fields))
@@ -132,7 +132,7 @@ export class DeadLetters {
     const [first, second] = lines
     if (first === undefined || damagedAt.length > 0) {
       await this.#folder.keepDamaged(name)
-      // Not if it was discarded, or found damaged by another reader, meanwhile.
+      // Not if it was discarded meanwhile, or another reader found it damaged.
       if (this.#forget(fields)) this.#reports.damaged(name, damagedAt[0])
       return undefined
     }
@@ -146,7 +146,7 @@ export class DeadLetters {
     }
   }
 
-  /** Removes a letter after `first` is done, and resolves with whether it was there. If two calls race, one wins. */
+  /** Removes a letter after `first`. Resolves with whether the letter existed. If two calls race, one wins. */
   async remove(id: number, first: () => Promise<void> = async () => {}): Promise<boolean> {
     const fields = this.#letters.get(id)
     if (fields === undefined) return false

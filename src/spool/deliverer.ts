@@ -1,4 +1,4 @@
-/** Takes deliveries from the disk, a few at a time, and calls `deliver` until it has done its work. */
+/** Takes deliveries from the disk, a few at a time, and calls `deliver` until it succeeds. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate } from 'node:timers/promises'
 import type { InvalidDeliveryError } from '../errors.js'
@@ -32,13 +32,13 @@ const channel = channelFor('deliver')
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
   readonly #options: DelivererOptions<Payloads>
-  /** The attempts in flight: at most `concurrency`. Each stays until what became of its entry is on the disk. */
+  /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   #repetitions = 0
-  /** Half of `concurrency`: deliveries that fail again and again, even by never ending, must not hold up others. */
+  /** Half of `concurrency`: deliveries that keep failing, or never end, must not delay others. */
   readonly #maxRepetitions: number
   readonly #startedAt: number
-  /** Where everything runs: in the async context of `open`, and not in that of a delivery that came in. */
+  /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
   #timer: NodeJS.Timeout | undefined
   #starting: Promise<void> | undefined
@@ -49,8 +49,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#store = store
     this.#options = options
     this.#maxRepetitions = Math.max(1, Math.floor(options.concurrency / 2))
-    // The deliverer's clock only goes forward, also from one process to the next. If the time of day was set back
-    // meanwhile, no entry waits longer than the longest backoff.
+    // The deliverer's clock only goes forward, also across processes. If the time of day was set back, no entry waits
+    // longer than the longest backoff.
     const latest = Math.max(Date.now(), store.lastDueAt - backoff.maxMs)
     this.#startedAt = latest - performance.now()
   }
@@ -59,7 +59,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     return Math.floor(this.#startedAt + performance.now())
   }
 
-  /** To be called when something was kept: looks for work soon, once for all that is kept in this turn. */
+  /** Call it after keeping a delivery: looks for work soon, once per turn of the event loop. */
   wakeUp(): void {
     this.#hasWork = true
     this.#starting ??= this.#inContext(() => this.#startAll())
@@ -72,7 +72,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       clearTimeout(this.#timer)
       while (this.#running.size < this.#options.concurrency) {
         const entry = await this.#next()
-        // What was taken when the spool stopped stays on the disk.
+        // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
         this.#run(entry)
       }
@@ -80,7 +80,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#starting = undefined
   }
 
-  /** An entry that is due; if there is none, sets the timer for the next one. */
+  /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     const now = this.#now()
     if (this.#repetitions < this.#maxRepetitions) {
@@ -120,7 +120,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
         () => this.#limited((signal) => this.#options.deliver(data, { signal })),
       )
     } catch (reason) {
-      // `close` has ended the attempt: nothing is known of its outcome, so it does not count.
+      // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (this.#options.ending.signal.aborted) return
       return this.#fail(entry, data, reason)
     }
@@ -137,7 +137,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
     sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
     const now = this.#now()
-    // Never reported is long ago.
+    // Never reported counts as long ago.
     const isReportDue = attempts >= firstReportedFailure && now - entry.reportedAt >= reportIntervalMs
     if (!isReportDue) return this.#postpone(entry)
     const answer = await this.#report({ delivery, attempts, sinceAt: receivedAt, error }, fields)
@@ -156,7 +156,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     await this.#postpone(entry, now)
   }
 
-  /** Calls `onStuck`, and resolves with what it answers. */
+  /** Calls `onStuck`, and resolves with its result. */
   async #report(stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
     const { onStuck, reports } = this.#options
     const log = onStuck ? reports.plain : reports.loss
@@ -169,7 +169,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
   }
 
-  /** Puts an entry that failed off by the backoff. */
+  /** Delays a failed entry by the backoff. */
   async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
     const attempts = entry.attempts + 1
     const dueAt = this.#now() + backoffMs(attempts, backoff)
@@ -214,13 +214,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
   }
 
-  /** Starts nothing more. */
+  /** Starts no further attempt. */
   pause(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
   }
 
-  /** Starts nothing more, and waits for the attempts in flight; after `timeoutMs` they are aborted. */
+  /** Starts no further attempt, and waits for the attempts in flight; aborts them after `timeoutMs`. */
   async stop(timeoutMs: number): Promise<void> {
     this.pause()
     const reason = new DOMException('The spool is closed.', 'AbortError')
@@ -238,13 +238,13 @@ function namesOf<Payloads extends PayloadSchemas>({
   return { subscriptionId, notificationId: notification.id, type: notification.type }
 }
 
-/** What a dead letter keeps of what was thrown. Anything can be thrown, also what throws when it is looked at. */
+/** The part of a thrown value that a dead letter keeps. The value may be anything, even an object whose getters throw. */
 function shownOf(thrown: unknown): { name: string; message: string } {
   let name: string = typeof thrown
   try {
     if (thrown instanceof Error) name = excerpt(String(thrown.name), 100)
   } catch {
-    // Then its type is its name.
+    // Then the name is its type.
   }
   return { name, message: messageOf(thrown) }
 }

@@ -20,7 +20,7 @@ import {
 } from './spool-options.js'
 import { SpoolStore } from './spool-store.js'
 
-/** What a spool consists of when it is open. */
+/** The parts of an open spool. */
 interface Parts<Payloads extends PayloadSchemas> {
   readonly path: string
   readonly store: SpoolStore
@@ -31,8 +31,8 @@ interface Parts<Payloads extends PayloadSchemas> {
 }
 
 /**
- * Keeps deliveries on disk before their callbacks are answered, and delivers each to a function of yours until that
- * succeeds: at least once, also after the process has died (docs/spool.md). The service never repeats a callback
+ * Keeps deliveries on disk before their callbacks are answered, and calls your function with each until it succeeds: at
+ * least once, also after the process died (docs/spool.md). The service never repeats a callback
  * (docs/service.md, Delivery).
  *
  * @example
@@ -49,7 +49,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   #isLost = false
 
   private constructor(parts: Parts<Payloads>) {
-    // JavaScript does not know that the constructor is private.
+    // In JavaScript the constructor is not private.
     if (!(parts?.store instanceof SpoolStore)) {
       const message = 'use `await DeliverySpool.open(options)` instead of `new DeliverySpool`'
       throw new ConfigurationError(`The delivery spool cannot work: ${message}.`, {
@@ -61,8 +61,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Opens the spool, and begins to deliver what an earlier process left in it. An open spool keeps the process running
-   * until {@link DeliverySpool.close}. Damage in the folder is reported, and never refuses a start.
+   * Opens the spool, and begins to deliver what an earlier process left. An open spool keeps the process running until
+   * {@link DeliverySpool.close}. Damage in the folder is reported, and never prevents a start.
    *
    * @throws `ConfigurationError` if the options cannot work, or the folder is open in another process, belongs to or
    * can be read by other users, or cannot be written or read
@@ -74,16 +74,16 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * How many deliveries wait, those that are being delivered included. Soon after a start it may be higher, by deliveries
-   * that an earlier process had done. After `close`: how many were left.
+   * The number of waiting deliveries, those in flight included. Soon after a start it may include deliveries that an
+   * earlier process finished. After `close`: the number of unfinished deliveries.
    */
   get size(): number {
     return this.#finalSize ?? this.#parts.store.count
   }
 
   /**
-   * When the oldest delivery that waits was received, in milliseconds since 1970; `undefined` if none waits. Deliveries
-   * that came within the same write to the disk count as one.
+   * When the oldest waiting delivery was received, in milliseconds since 1970; `undefined` if none waits. Deliveries of the
+   * same write to the disk count as one.
    */
   get oldestReceivedAt(): number | undefined {
     return this.#parts.store.oldestReceivedAt
@@ -105,7 +105,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * Keeps a body that is no delivery as a dead letter (docs/spool.md, Dead letters); resolves when the body is on the
    * disk. For the receiver's `onInvalid`, bound to its spool.
    *
-   * @throws `SpoolError` if the body could not be kept, or the oldest one not be dropped, `InvalidDeliveryError` if the
+   * @throws `SpoolError` if the body could not be kept, or the oldest could not be dropped, `InvalidDeliveryError` if the
    * body cannot be written as JSON, `ClosedError` after `close`
    */
   readonly keepInvalid = async (error: InvalidDeliveryError): Promise<void> => {
@@ -114,9 +114,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * The dead letters, the oldest first: bodies that are no deliveries, deliveries that were kept and cannot be read any
-   * more, and those for which `onStuck` answered `'dead-letter'`. A letter whose file is damaged is reported and left
-   * out.
+   * The dead letters, the oldest first: invalid bodies, kept deliveries that can no longer be read, and deliveries for which
+   * `onStuck` returned `'dead-letter'`. A damaged letter is reported and left out.
    *
    * @throws `SpoolError` if the disk fails, `ClosedError` after `close`
    *
@@ -139,10 +138,10 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Reads a dead letter anew, and puts it back among the deliveries that wait, with no attempts counted.
+   * Reads a dead letter again, and returns it to the waiting deliveries as never tried.
    *
    * @returns false if there is no dead letter with this id
-   * @throws `InvalidDeliveryError` if it still is no delivery, `SpoolError` if the disk fails, `ClosedError` after
+   * @throws `InvalidDeliveryError` if the body still is no delivery, `SpoolError` if the disk fails, `ClosedError` after
    * `close`: in all cases the dead letter stays
    */
   async retry(id: number): Promise<boolean> {
@@ -168,13 +167,13 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Keeps and delivers nothing more, waits for the calls of `deliver` that are running, and gives the folder back.
-   * Drain the receiver first.
+   * Keeps and delivers nothing more, waits for the running calls of `deliver`, and releases the folder. Drain the receiver
+   * first.
    *
-   * @param options - `timeoutMs`: how long to wait, in milliseconds. Then the signals of the calls are aborted, and the
-   * next process delivers theirs again. Default: 10,000
+   * @param options - `timeoutMs`: how long to wait, in milliseconds. Then the calls' signals are aborted, and the
+   * next process repeats their deliveries. Default: 10,000
    * @returns how many deliveries are left for the next process
-   * @throws `ConfigurationError` if `timeoutMs` is no time that can be waited for: then the spool stays open
+   * @throws `ConfigurationError` if `timeoutMs` is invalid: then the spool stays open
    */
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
     validateCloseOptions(options)
@@ -215,7 +214,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     throw new SpoolError(message, { reason: 'lock' })
   }
 
-  /** Another process may have the folder by now, and delivers what is in it. */
+  /** Another process may use the folder now, and deliver its content. */
   #stopWithoutLock(): void {
     const { path, deliverer, reports } = this.#parts
     this.#isLost = true
@@ -226,7 +225,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
 const lostAdvice = 'Let no other program remove files from the folder, and restart this process.'
 
-/** What {@link DeliverySpool.open} does, on files that tests bring along. */
+/** {@link DeliverySpool.open}, with files that tests can replace. */
 export async function openParts<Payloads extends PayloadSchemas>(
   options: DeliverySpoolOptions<Payloads>,
   files: SpoolFiles,
@@ -234,16 +233,16 @@ export async function openParts<Payloads extends PayloadSchemas>(
   validateSpoolOptions(options)
   const { maxBytes = 2 ** 30, payloads } = options
   const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
-  // Without schemas of the user's there are none in the type either, which the cast states.
+  // Without the user's schemas the type has none either, which the cast states.
   const parser = createDeliveryParser({ payloads: payloads ?? ({} as Payloads) })
-  // Still the same folder if the process changes its working directory.
+  // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
   const reports = reportsOf({ ...options, path })
   await prepareFolder(path)
   const lock = await lockFolder(path)
   try {
     const ending = new AbortController()
-    // One listener for each delivery in flight: Node.js takes so many for a leak.
+    // One listener for each delivery in flight, which Node.js would report as a leak.
     setMaxListeners(0, ending.signal)
     const storeOptions = { path, maxBytes, reports, ending: ending.signal }
     const store = await SpoolStore.open(storeOptions, files).catch((cause) =>
@@ -253,7 +252,7 @@ export async function openParts<Payloads extends PayloadSchemas>(
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
     const settings = { deliver, onStuck, concurrency, deliverTimeoutMs, parser, reports, ending }
     const deliverer = new Deliverer(store, settings)
-    // Does not call `deliver` yet, which may use what its module declares after the call of `open`.
+    // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
     deliverer.wakeUp()
     return { path, store, deliverer, parser, lock, reports }
   } catch (error) {

@@ -1,12 +1,12 @@
 import type { FileFields } from './format.js'
 import { maxGroupBytes } from './grouped-writes.js'
 
-/** How many files are read at a time: of 100,000 files with one delivery each, one at a time took three times as long. */
+/** How many files are read at a time: with 100,000 files of one delivery each, one at a time took three times as long. */
 const maxFiles = 64
 
-/** Files in the order in which they are due, then by id. */
+/** Files by due time, then by id. */
 export class DueQueue<File extends { readonly fields: FileFields }> {
-  /** The next one last: `shift` on 100,000 files takes 200 µs. */
+  /** The next file is last, because `shift` on 100,000 files takes 200 µs. */
   readonly #files: File[] = []
 
   get first(): File | undefined {
@@ -30,7 +30,7 @@ export class DueQueue<File extends { readonly fields: FileFields }> {
     this.#files.splice(from, 0, file)
   }
 
-  /** Takes out the first files that are due, as many as are read at a time. */
+  /** Removes the first due files, as many as are read at a time. */
   takeDue(now: number): File[] {
     const due: File[] = []
     for (let bytes = 0; bytes < maxGroupBytes && due.length < maxFiles; ) {

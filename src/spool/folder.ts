@@ -1,4 +1,4 @@
-/** The folder of a spool: private, and how files in it are written, read, marked and removed. */
+/** The private folder of a spool: writes, reads, marks and removes its files. */
 import { readFile } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -35,7 +35,7 @@ export async function prepareFolder(folder: string): Promise<void> {
   await fs.access(folder, R_OK | W_OK | X_OK).catch(refuse('cannot be written or read'))
 }
 
-/** Creates a folder, and syncs the names of all that were made: a power failure would take the spool with them. */
+/** Creates a folder and syncs the names of all new folders: otherwise a power failure could lose the spool. */
 async function createFolder(folder: string): Promise<void> {
   const first = await fs.mkdir(folder, { recursive: true, mode: 0o700 })
   const top = first === undefined ? folder : dirname(first)
@@ -45,7 +45,7 @@ async function createFolder(folder: string): Promise<void> {
   }
 }
 
-/** What the spool needs of the file system. Tests pass one that fails, waits or records calls. */
+/** The functions of the file system that the spool needs. Tests pass ones that fail, wait or record calls. */
 export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'rename' | 'unlink'> & {
   readFile(path: string): Promise<Buffer>
 }
@@ -53,7 +53,7 @@ export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'rename' | 'unlink
 /** The real one. The older `readFile` reads a small file in 20 µs, that of `node:fs/promises` in 50. */
 export const systemFiles: SpoolFiles = { ...fs, readFile: promisify(readFile) }
 
-/** The files in the folder. What cannot be written or removed is a `SpoolError` with what the system says as its cause. */
+/** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
 export class SpoolFolder {
   readonly #path: string
   readonly #files: SpoolFiles
@@ -63,14 +63,14 @@ export class SpoolFolder {
     this.#files = files
   }
 
-  /** What is in the folder, sorted by name. */
+  /** The content of the folder, sorted by name. */
   async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
     const found = await this.#files.readdir(this.#path, { withFileTypes: true })
     const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
     return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Writes a file; resolves when its content and its name are on the disk. Of a file that fails nothing stays. */
+  /** Writes a file; resolves when its content and name are on the disk. If that fails, no file remains. */
   async write(name: string, content: Uint8Array): Promise<void> {
     const unfinished = `${name}.new`
     try {
@@ -81,7 +81,7 @@ export class SpoolFolder {
       } finally {
         await handle.close()
       }
-      // Under its name a file is always whole, so a file that is too short later was damaged.
+      // A renamed file is always complete, so a file that is too short was damaged.
       await this.rename(unfinished, name)
       await syncFolder(this.#path, this.#files)
     } catch (cause) {
@@ -90,15 +90,15 @@ export class SpoolFolder {
     }
   }
 
-  /** The content of a file; nothing if the file is gone, which then reads as damage. */
+  /** The content of a file; empty if the file is gone, which is read as damage. */
   async read(name: string): Promise<Buffer> {
     const content = await this.#files.readFile(join(this.#path, name)).catch(unlessGone(failRead))
     return content ?? Buffer.alloc(0)
   }
 
   /**
-   * Marks entries of a file as done, all by one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
-   * synced: a power failure may bring the entries back. Does nothing if the file is gone.
+   * Marks entries of a file as done, all with one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
+   * synced: a power failure may restore the entries. Does nothing if the file is gone.
    */
   async markDone(name: string, lines: readonly Line[]): Promise<void> {
     const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone(failWrite))
@@ -115,17 +115,17 @@ export class SpoolFolder {
     }
   }
 
-  /** Not synced: a power failure may bring the old name back. */
+  /** Not synced: a power failure may restore the old name. */
   rename(from: string, to: string): Promise<void> {
     return this.#files.rename(join(this.#path, from), join(this.#path, to)).catch(failWrite)
   }
 
-  /** Not synced: a power failure may bring the file back. Does nothing if the file is gone already. */
+  /** Not synced: a power failure may restore the file. Does nothing if the file is gone. */
   remove(name: string): Promise<void> {
     return this.#files.unlink(join(this.#path, name)).catch(unlessGone(failWrite))
   }
 
-  /** Keeps a damaged file under another name, for a person to look at. Needs no room. */
+  /** Renames a damaged file, so that a person can inspect it. Needs no disk space. */
   keepDamaged(name: string): Promise<void> {
     const path = join(this.#path, name)
     return this.#files.rename(path, `${path}.damaged`).catch(unlessGone(failWrite))
@@ -135,7 +135,7 @@ export class SpoolFolder {
 const failRead = failWith('Reading the disk failed')
 const failWrite = failWith('Writing to the disk failed')
 
-/** To catch with: throws what the system says as an error of this package. @param what - how a sentence begins */
+/** For `catch`: throws the system's error as an error of this package. @param what - the beginning of a sentence */
 function failWith(what: string): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof SpoolError) throw cause
@@ -143,12 +143,12 @@ function failWith(what: string): (cause: unknown) => never {
   }
 }
 
-/** To catch with: a file that is gone is no error. */
+/** For `catch`: a missing file is no error. */
 function unlessGone(fail: (cause: unknown) => never): (cause: unknown) => undefined {
   return (cause) => (Object(cause).code === 'ENOENT' ? undefined : fail(cause))
 }
 
-/** Brings the names in a folder to the disk. */
+/** Syncs the names in a folder to the disk. */
 async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
   // Windows syncs no folders.
   if (process.platform === 'win32') return

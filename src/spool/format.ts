@@ -1,31 +1,31 @@
 /**
- * What the names and the lines of a spool's files say. A name says when its deliveries are due, a line has a checksum.
+ * The names and lines of a spool's files. A name says when its deliveries are due; a line has a checksum.
  *
- * Each entry stands between two line breaks of its own, which JSON text never contains. A damaged byte therefore
- * costs one entry: the entries before and after it keep their line breaks.
+ * Each entry is between two line breaks of its own, which JSON text never contains. So a damaged byte costs only one
+ * entry: its neighbours keep their line breaks.
  */
 import { crc32 } from 'node:zlib'
 import { messageOf } from '../shared/text.js'
 import { invalidDelivery } from '../webhooks/parse.js'
 
 /**
- * What is in a file: deliveries that wait; or a dead letter, which is a body that never was a delivery, a kept delivery
- * that fails, or one that cannot be read any more.
+ * The content of a file: waiting deliveries, or a dead letter. A dead letter is an invalid body, a kept delivery that
+ * fails, or a kept delivery that can no longer be read.
  */
 const kinds = ['batch', 'invalid', 'stuck', 'unreadable'] as const
 
-/** What the name of a file says. */
+/** The fields of a file name. */
 export interface FileFields extends NextAttempt {
   readonly kind: (typeof kinds)[number]
-  /** The id of the first entry; the others have the ids that follow. See {@link receivedAtOf}. */
+  /** The id of the first entry; the others follow. See {@link receivedAtOf}. */
   readonly id: number
-  /** How many lines the file was written with. */
+  /** The number of lines when the file was written. */
   readonly count: number
   /** Size of the file. */
   readonly bytes: number
 }
 
-/** When the entries of a file are to be tried again. */
+/** When the entries of a file are due. */
 export interface NextAttempt {
   /** On the clock of the deliverer; 0 if they were never tried. */
   readonly dueAt: number
@@ -37,15 +37,15 @@ export interface NextAttempt {
 
 export const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
 
-/** An entry that was found in a file. */
+/** An entry of a file. */
 export interface Line {
   readonly id: number
-  /** Where its mark stands. */
+  /** The position of its mark. */
   readonly offset: number
   readonly text: string
 }
 
-/** Written over the mark and the sum of an entry that is done. A single damaged byte cannot make this of them. */
+/** Replaces the mark and the sum of a finished entry. A single damaged byte cannot produce it. */
 export const doneMark = Buffer.from('---------')
 
 /** Mark, sum and a space. */
@@ -55,7 +55,7 @@ const lineBreak = 0x0a
 
 const blockBytes = 4_096
 
-/** What a file takes of the disk, in bytes. */
+/** The disk space of a file, in bytes. */
 export function roomOf(bytes: number): number {
   return Math.ceil(bytes / blockBytes) * blockBytes
 }
@@ -65,10 +65,10 @@ export function receivedAtOf(id: number): number {
   return Math.floor(id / 1_000)
 }
 
-/** A lock, or an unfinished one. A `yarn.lock` is none. */
+/** A lock or an unfinished lock, but not `yarn.lock`. */
 export const lockPattern = /^[0-9a-f]{16}\.lock(\.new)?$/
 
-/** The name of a file. Names sort by when they are due, then by id. */
+/** The name of a file. Names sort by due time, then by id. */
 export function nameOf({ kind, dueAt, id, attempts, reportedAt, count, bytes }: FileFields): string {
   const head = [digits(dueAt, 13), digits(id, 16), attempts, reportedAt, count, bytes].join('-')
   return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
@@ -96,8 +96,8 @@ export function parseName(name: string): FileFields | 'unfinished' | 'other' | '
 /**
  * JSON on one line.
  *
- * @param body - what the error has as its body
- * @throws `InvalidDeliveryError` for what JSON cannot hold: a bigint, an object in itself, thousands of levels
+ * @param body - the body of the error
+ * @throws `InvalidDeliveryError` if JSON cannot hold it: a bigint, a circular object, thousands of levels
  */
 export function jsonOf(value: unknown, body = value): string {
   try {
@@ -110,20 +110,20 @@ export function jsonOf(value: unknown, body = value): string {
   }
 }
 
-/** An entry as it stands in a file. @param text - JSON on one line */
+/** An entry in a file. @param text - JSON on one line */
 export function lineOf(id: number, text: string): Buffer {
   const content = `${id} ${text}`
   return Buffer.from(`\n+${sumOf(content)} ${content}\n`)
 }
 
-/** A file of these lines that is to be written. The ids of the lines follow each other. */
+/** A new file of these lines, with consecutive ids. */
 export function fileOf(kind: FileFields['kind'], id: number, texts: readonly string[], next = untried) {
   const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
   const fields: FileFields = { kind, ...next, id, count: texts.length, bytes: content.length }
   return { name: nameOf(fields), fields, content }
 }
 
-/** The entries of a file that wait, and where the file is damaged. Never throws: what is damaged is left out. */
+/** The waiting entries of a file, and where the file is damaged. Never throws: damaged entries are left out. */
 export function contentOf(
   bytes: Buffer,
   expected: Pick<FileFields, 'id' | 'count' | 'bytes'>,
@@ -131,7 +131,7 @@ export function contentOf(
   const lines: Line[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
-  // Each entry ends with a line break, and the next one begins with another.
+  // Each entry begins and ends with its own line break.
   let nextStart = 1
   for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
     end = bytes.indexOf(lineBreak, start)
@@ -142,7 +142,7 @@ export function contentOf(
     const segment = bytes.subarray(start, end)
     if (segment.subarray(0, doneMark.length).equals(doneMark)) continue
     const line = end < bytes.length ? lineIn(segment, start) : undefined
-    // A line of another file, or one that is here twice, was written by a disk that confused its blocks.
+    // A foreign or repeated line comes from a disk that confused its blocks.
     const isOwn =
       line !== undefined &&
       line.id >= expected.id &&

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** What one write has at most, in bytes. */
+/** The largest write, in bytes. */
 export const maxGroupBytes = 2 ** 20
 
-/** Writes items in groups, one group at a time: what comes in the same turn, or during a write, shares the next write. */
+/** Writes items in groups, one group at a time: items of the same turn, or that arrive during a write, share the next write. */
 export class GroupedWrites<Item> {
   readonly #write: (items: readonly Item[]) => Promise<void>
-  /** The group that takes items, and how large it is. */
+  /** The group that collects items, and its size. */
   #items: Item[] = []
   #bytes = 0
   #written: Promise<void> = Promise.resolve()

@@ -1,7 +1,7 @@
 /**
- * One process at a time has a folder. That process listens on a socket in the folder, and a socket that accepts a
- * connection belongs to a process that lives: the operating system closes the socket when the process ends, however it
- * ends. Process ids would not do, because they repeat in containers.
+ * One process at a time owns a folder. It listens on a socket in the folder. A socket that accepts a connection belongs
+ * to a live process, because the operating system closes it when the process ends. Process ids do not work: they repeat
+ * in containers.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,17 +15,17 @@ import { refusePath } from './spool-options.js'
 
 const lockAttempts = 5
 
-/** How often a process looks whether its lock is still there, in milliseconds. */
+/** How often a process checks that its lock still exists, in milliseconds. */
 const watchIntervalMs = 1_000
 
-/** The longest name of a socket on every system: one byte less than macOS has room for. */
+/** The longest socket name that works on every system: one byte less than the limit of macOS. */
 const maxSocketNameBytes = 103
 
-/** What a process has that has the folder. */
+/** The lock of the process that owns the folder. */
 export interface FolderLock {
-  /** Calls a function once if something removes the lock, so that another process may take the folder. */
+  /** Calls a function once if the lock is removed, so that another process may own the folder. */
   whenLost(onLost: () => void): void
-  /** Lets another process have the folder. */
+  /** Releases the folder. */
   release(): Promise<void>
 }
 
@@ -45,22 +45,22 @@ async function lockBySocket(folder: string): Promise<FolderLock | undefined> {
   for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
     const name = `${randomBytes(8).toString('hex')}.lock`
     const lock = await announce(folder, name)
-    // Announce first, then look: of two processes that come at the same time at least one sees the other.
+    // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
     const living = await Promise.all(others.map((file) => isAlive(folder, file)))
     if (lock && !living.includes(true)) return lock
     await lock?.release()
-    // If both saw each other, a random wait lets one of them come first next time. A process that ends gets time to end.
+    // If both saw each other, a random wait lets one come first. A process that is ending gets time to end.
     if (attempt < lockAttempts) await sleep(50 + Math.random() * 200)
   }
   return undefined
 }
 
-/** Listens on a socket of that name in the folder; `undefined` if another process took the socket for a dead one. */
+/** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
 async function announce(folder: string, name: string): Promise<FolderLock | undefined> {
   const server = createServer((socket) => socket.destroy())
   const path = join(folder, name)
-  // Bound under another name: between binding and listening a socket looks like that of a dead process.
+  // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
   const address = socketAddress(folder, unfinished)
   try {
@@ -91,7 +91,7 @@ async function announce(folder: string, name: string): Promise<FolderLock | unde
   }
 }
 
-/** Whether a process listens on a socket. The socket of a process that ended is removed. */
+/** Whether a process listens on a socket. Removes the socket of an ended process. */
 async function isAlive(folder: string, name: string): Promise<boolean> {
   const path = join(folder, name)
   const socket = connect(socketAddress(folder, path))
@@ -101,7 +101,7 @@ async function isAlive(folder: string, name: string): Promise<boolean> {
   } catch (error) {
     const code = Object(error).code
     if (code === 'ENOENT') return false
-    // A full queue of connections (EAGAIN) or missing rights (EACCES) say nothing: better refuse than share.
+    // A full connection queue (EAGAIN) or missing rights (EACCES) prove nothing: refuse rather than share.
     if (code !== 'ECONNREFUSED') return true
     await fs.rm(path, { force: true })
     return false
@@ -110,7 +110,7 @@ async function isAlive(folder: string, name: string): Promise<boolean> {
   }
 }
 
-/** The address of a socket, which Node.js would cut without a word if it is too long. */
+/** The address of a socket. Node.js would silently cut a longer one. */
 function socketAddress(folder: string, path: string): string {
   const shorter = relative('', path)
   const address = shorter.length < path.length ? shorter : path
@@ -121,7 +121,7 @@ function socketAddress(folder: string, path: string): string {
   return address
 }
 
-/** Windows has no sockets in folders. A pipe ends with its process, too, and its name exists once on the machine. */
+/** Windows has no sockets in folders. A pipe also ends with its process, and its name is unique on the machine. */
 async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {
@@ -132,12 +132,12 @@ async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
     refusePath(folder, 'cannot be locked', cause)
   }
   return {
-    whenLost: () => {}, // No file can be removed.
+    whenLost: () => {}, // There is no file to remove.
     release: async () => void (await new Promise((resolve) => server.close(resolve))),
   }
 }
 
-/** The name of the pipe that locks a folder. Names of folders differ in more than case on Windows. */
+/** The name of the pipe that locks a folder. On Windows, names of folders ignore case. */
 export function pipeName(folder: string): string {
   const hash = createHash('sha256').update(folder.toLowerCase()).digest('hex')
   return `\\\\.\\pipe\\notification-subscriber-spool-${hash.slice(0, 32)}`

@@ -1,4 +1,4 @@
-/** How a spool is configured: the options, their validation, and where the spool reports by them. */
+/** The options of a spool, their validation, and the reports that follow from them. */
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
@@ -9,24 +9,24 @@ import { maxDelayMs } from '../shared/time-limit.js'
 import { loggerSchema, validate } from '../shared/validation.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 
-/** What a `DeliverySpool` needs: `path` and `deliver`, the rest has defaults. */
+/** The options of a `DeliverySpool`: `path` and `deliver` are required. */
 export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /**
-   * The folder that holds the spool, on a local disk. Created with mode 0700 if it is not there. One process at a
-   * time can have it open.
+   * The folder of the spool, on a local disk; created with mode 0700 if it does not exist. One process at a time can open
+   * it.
    */
   readonly path: string
   /**
-   * What is to be done with a delivery: the work itself, or handing it to a queue. The delivery leaves the spool when
-   * the function has returned, or its promise has resolved; when the function throws or rejects, it is called again,
-   * after 1 second at first and 1 minute at most. A delivery can come twice: the process may die between the end of
-   * the call and the removal from the disk. Runs in the async context in which `open` was called.
+   * Does the work, or passes the delivery to a queue. When the function returns or resolves, the delivery leaves the
+   * spool. When it throws or rejects, it is called again, after 1 second at first and 1 minute at most. It may get a
+   * delivery twice: the process may die between the end of the call and the removal from the disk. Runs in the async
+   * context in which `open` was called.
    */
   readonly deliver: (delivery: Delivery<Payloads>, attempt: DeliveryAttempt) => unknown
   /**
-   * Payload schemas by `notification.type`, as `createDeliveryParser` takes them: each entry is read with them when it
-   * is delivered. Give the receiver the same ones. A schema that changes what it reads belongs to the spool alone,
-   * because the disk holds what the receiver made of the body. Default: only the documented payload is checked.
+   * Payload schemas by `notification.type`, as for `createDeliveryParser`: each entry is read with them when it is
+   * delivered. Give the receiver the same schemas. Give a schema that transforms only to the spool, because the disk
+   * holds the receiver's result. Default: only the documented payload is checked.
    */
   readonly payloads?: Payloads | undefined
   /** How many calls of `deliver` run at a time, 1 to 1,000; at most half of them are repetitions. Default: 16. */
@@ -34,40 +34,40 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
   /** How long one call of `deliver` may take, in milliseconds, before it counts as failed. Default: 60,000. */
   readonly deliverTimeoutMs?: number | undefined
   /**
-   * Gets a delivery that has failed ten times, and then once an hour for as long as it fails. The function may be
-   * asynchronous, for up to `deliverTimeoutMs`. With `'dead-letter'` as its result the delivery becomes a dead
-   * letter (`DeliverySpool.deadLetters`), with `'discard'` it is given up; after any other result it is tried again. Default:
-   * a line to the logger, or to `console.error` if there is none.
+   * Called when a delivery has failed ten times, and then once an hour while it fails. The function may be asynchronous,
+   * for up to `deliverTimeoutMs`. If it returns `'dead-letter'`, the delivery becomes a dead letter
+   * (`DeliverySpool.deadLetters`); `'discard'` drops it; after any other result it is tried again. Default: a line to the
+   * logger, or to `console.error` if there is none.
    */
   readonly onStuck?: ((stuck: StuckDelivery<Payloads>) => unknown) | undefined
   /**
-   * Gets each damaged place that is found in the folder, besides the `error` line of the log. Other deliveries are not
+   * Called for each damaged place in the folder, in addition to the `error` line of the log. Other deliveries are not
    * affected (docs/spool.md, What can go wrong).
    */
   readonly onDamaged?: ((damage: SpoolDamage) => unknown) | undefined
   /**
-   * How much the waiting deliveries and the dead letters of kept deliveries may take of the disk, in bytes; each file
-   * counts as whole blocks of 4,096 bytes. Default: 1,073,741,824 (1 GiB).
+   * The disk quota of waiting deliveries and dead letters of kept deliveries, in bytes; each file counts as whole blocks
+   * of 4,096 bytes. Default: 1,073,741,824 (1 GiB).
    */
   readonly maxBytes?: number | undefined
   /**
    * Gets a `warn` line for each failed attempt, an `error` line for what needs attention, and a `debug` line for
-   * each delivery that is done (docs/observability.md, Spool); `false` turns logging off. Default: `warn` and
-   * `error` go to `console.error`, of the failed attempts at most one a minute.
+   * each finished delivery (docs/observability.md, Spool); `false` turns logging off. Default: `warn` and
+   * `error` go to `console.error`, failed attempts at most once a minute.
    */
   readonly logger?: Logger | false | undefined
 }
 
-/** What `deliver` gets besides the delivery. */
+/** The second argument of `deliver`. */
 export interface DeliveryAttempt {
   /**
-   * Aborted when the call has taken `deliverTimeoutMs`, or when `close` waits no longer. Pass it on to what can be
-   * aborted; the call counts as failed in any case.
+   * Aborted after `deliverTimeoutMs`, or when `close` stops waiting. Pass it to work that can be aborted; the call counts
+   * as failed in any case.
    */
   readonly signal: AbortSignal
 }
 
-/** A delivery that fails again and again. */
+/** A delivery that keeps failing. */
 export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** The delivery. */
   readonly delivery: Delivery<Payloads>
@@ -75,15 +75,15 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
   readonly attempts: number
   /** When it was received, in milliseconds since 1970. */
   readonly sinceAt: number
-  /** What `deliver` threw or rejected with at last. */
+  /** The last error of `deliver`. */
   readonly error: unknown
 }
 
-/** A place in the folder that is damaged. */
+/** A damaged place in the folder. */
 export interface SpoolDamage {
   /** The file, with its path. */
   readonly file: string
-  /** Where in the file, in bytes; 0 if the file is gone. Missing if the name of the file is damaged. */
+  /** The position in the file, in bytes; 0 if the file is gone. Missing if the file name is damaged. */
   readonly offset?: number
 }
 
@@ -92,13 +92,13 @@ export function validateSpoolOptions(options: unknown): void {
   validate(optionsSchema(), options, refuse)
 }
 
-/** @throws `ConfigurationError` about options of `close` that are unknown, or no time that a timer can wait for */
+/** @throws `ConfigurationError` about unknown options of `close`, or an invalid time */
 export function validateCloseOptions(options: unknown): void {
   const schema = z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() })
   validate(schema, options, refuse)
 }
 
-/** @throws `ConfigurationError` that names the folder, and what the system says */
+/** @throws `ConfigurationError` that names the folder and the system's error */
 export function refusePath(folder: string, problem: string, cause?: unknown): never {
   const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
   throw refuse([{ path: ['path'], message }], `\`path\`: ${message}`, cause)
@@ -131,13 +131,13 @@ function isWithoutNul(text: string): boolean {
   return !text.includes('\0')
 }
 
-/** Where a spool reports what happens. */
+/** The reports of a spool. */
 export interface SpoolReports {
-  /** To the logger alone. */
+  /** Only to the logger. */
   readonly plain: Log
-  /** Also to `console.error`, at most once a minute: what an outage can cause any number of times. */
+  /** Also to `console.error`, at most once a minute: events that an outage may cause without limit. */
   readonly sparse: Log
-  /** Also to `console.error`: what needs attention. */
+  /** Also to `console.error`: events that need attention. */
   readonly loss: Log
   /** A file is damaged at this offset, or has a name that cannot be read. */
   damaged(name: string, offset?: number): void

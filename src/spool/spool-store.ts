@@ -1,6 +1,6 @@
 /**
- * The deliveries that wait. Those that are kept at the same time become one file; a delivery that fails gets a file of its
- * own, whose name says when it is due. Memory holds the names, and the text of what is delivered now or next.
+ * The waiting deliveries. Deliveries that are kept together share a file; a failed delivery gets a file of its own, whose
+ * name says when it is due. Memory holds the names, and the text of the deliveries that are next or in flight.
  */
 import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
@@ -23,16 +23,16 @@ import {
 import { GroupedWrites } from './grouped-writes.js'
 import type { SpoolReports } from './spool-options.js'
 
-/** What may wait in memory for a slow disk, in bytes. */
+/** The bytes that may wait in memory for a slow disk. */
 const maxUnwrittenBytes = 64 * 2 ** 20
 
-/** How long a file that cannot be read is left alone, in milliseconds. */
+/** How long an unreadable file is not tried again, in milliseconds. */
 const rereadMs = 10_000
 
-/** How long to wait after a removal failed, in milliseconds. */
+/** How long to wait after a failed removal, in milliseconds. */
 const diskRetryMs = 1_000
 
-/** A delivery that was taken, to be delivered. */
+/** A delivery that was taken from the store. */
 export interface Entry extends Line {
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
@@ -46,15 +46,15 @@ export interface Entry extends Line {
 
 /** A file of deliveries. */
 interface WaitingFile {
-  /** Its name on the disk, which is older than `fields` if a rename failed. */
+  /** Its name on the disk; older than `fields` if a rename failed. */
   name: string
   fields: FileFields
-  /** How many of its entries wait. Until the file is read, those that are marked as done count, too. */
+  /** The number of waiting entries. Until the file is read, finished entries count, too. */
   waiting: number
-  /** How many of its entries are in memory. */
+  /** The number of its entries in memory. */
   inMemory: number
   isDamaged: boolean
-  /** Removes entries that are done. */
+  /** Removes finished entries. */
   removals?: GroupedWrites<Entry>
 }
 
@@ -62,7 +62,7 @@ interface StoreOptions {
   readonly path: string
   readonly maxBytes: number
   readonly reports: SpoolReports
-  /** Aborted when `close` waits no longer. */
+  /** Aborted when `close` stops waiting. */
   readonly ending: AbortSignal
 }
 
@@ -71,12 +71,12 @@ export class SpoolStore {
   readonly #folder: SpoolFolder
   readonly #options: StoreOptions
   readonly #files = new Set<WaitingFile>()
-  /** Those that were never tried, and those that failed: the files to read, and the entries of those that were read. */
+  /** Never tried and failed deliveries: the files to read, and the entries of read files. */
   readonly #queues = {
     fresh: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
     tried: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
   }
-  /** The ids of entries that had a file of their own, or were dead letters, when the folder was opened. */
+  /** The ids of entries that had their own file, or were dead letters, when the folder was opened. */
   #movedBefore: ReadonlySet<number> = new Set()
   readonly #additions = new GroupedWrites<string>((texts) => this.#write(texts, this.#newId(texts.length)))
   #unwrittenBytes = 0
@@ -84,7 +84,7 @@ export class SpoolStore {
   #count = 0
   #bytes = 0
 
-  /** Opens a folder by its names alone. @throws what the system says; damage is reported, and never refuses to open */
+  /** Opens a folder by reading only its names; damage is reported. @throws the system's error */
   static async open(options: StoreOptions, files: SpoolFiles): Promise<SpoolStore> {
     const store = new this(options, new SpoolFolder(options.path, files))
     await store.#readNames()
@@ -97,15 +97,15 @@ export class SpoolStore {
     this.letters = new DeadLetters(folder, options.reports)
   }
 
-  /** Reads the names, reports those that are damaged, and removes what an earlier process did not finish. */
+  /** Reads the names, reports damaged ones, and removes unfinished files of an earlier process. */
   async #readNames(): Promise<void> {
     const batches: { readonly name: string; readonly fields: FileFields }[] = []
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
-      // The process has other work while it opens a folder of 100,000 files.
+      // Lets other work run while it opens a folder of 100,000 files.
       if (index % 1_000 === 0) await setImmediate()
       const fields = parseName(name)
       const isOurs = typeof fields === 'object'
-      // What is no file is of no concern (lost+found), unless it has a name of ours.
+      // Ignores everything except files (lost+found), unless it has a name of ours.
       if (isFile ? fields === 'unknown' : isOurs) this.#options.reports.damaged(name)
       if (!isFile) continue
       if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})
@@ -115,10 +115,10 @@ export class SpoolStore {
     const { ids } = this.letters
     this.#lastId = ids.at(-1) ?? 0
     const letterIds = new Set(ids)
-    // The last one first: each file then comes to the end of its queue, where adding is cheap.
+    // In reverse: each file is then added at the end of its queue, which is cheap.
     for (const { name, fields } of batches.reverse()) {
       const isLetter = fields.count === 1 && letterIds.has(fields.id)
-      // The process before ended between writing a letter and removing its delivery, or the other way round.
+      // The earlier process ended between writing a letter and removing its delivery, or the reverse.
       if (isLetter) await this.#folder.remove(name).catch(() => {})
       else this.#add(name, fields)
     }
@@ -126,24 +126,24 @@ export class SpoolStore {
     this.#movedBefore = new Set([...ids, ...single.map(({ fields }) => fields.id)])
   }
 
-  /** How many entries wait; before all files are read also those that were done when an earlier process ended. */
+  /** The number of waiting entries; until all files are read, it includes finished entries of an earlier process. */
   get count(): number {
     return this.#count
   }
 
-  /** When the oldest entry that waits was received. */
+  /** When the oldest waiting entry was received. */
   get oldestReceivedAt(): number | undefined {
     let oldest = Number.POSITIVE_INFINITY
     for (const { fields } of this.#files) oldest = Math.min(oldest, fields.id)
     return this.#files.size === 0 ? undefined : receivedAtOf(oldest)
   }
 
-  /** When the first of the entries that failed is due; `undefined` if there is none. */
+  /** When the first failed entry is due; `undefined` without one. */
   get nextDueAt(): number | undefined {
     return this.#queues.tried.files.first?.fields.dueAt
   }
 
-  /** When the last of the entries that failed is due; 0 if there is none. */
+  /** When the last failed entry is due; 0 without one. */
   get lastDueAt(): number {
     return this.#queues.tried.files.last?.fields.dueAt ?? 0
   }
@@ -168,7 +168,7 @@ export class SpoolStore {
   }
 
   async #whileUnwritten(bytes: number, write: () => Promise<void>): Promise<void> {
-    // Counted before the first `await`: what is added meanwhile needs room besides these bytes.
+    // Counted before the first `await`, so that later additions see these bytes.
     this.#unwrittenBytes += bytes
     try {
       if (this.#unwrittenBytes > maxUnwrittenBytes) {
@@ -181,21 +181,21 @@ export class SpoolStore {
     }
   }
 
-  /** The first of so many ids. An id is the time in microseconds, and above all ids before, whatever the clock says. */
+  /** The first of so many ids. An id is the time in microseconds, and always higher than earlier ids. */
   #newId(count = 1): number {
     const id = Math.max(this.#lastId + 1, Date.now() * 1_000)
     this.#lastId = id + count - 1
     return id
   }
 
-  /** Writes a file of new entries, or of one that has failed. @throws `SpoolError` */
+  /** Writes a file of new entries, or of one failed entry. @throws `SpoolError` */
   async #write(texts: readonly string[], id: number, next = untried): Promise<void> {
     const { name, fields, content } = fileOf('batch', id, texts, next)
     await this.#folder.write(name, content)
     this.#add(name, fields)
   }
 
-  /** Counts a file that is on the disk, and puts it in its queue. */
+  /** Counts a file on the disk, and adds it to its queue. */
   #add(name: string, fields: FileFields): void {
     const { id, count, bytes } = fields
     const file = { name, fields, waiting: count, inMemory: 0, isDamaged: false }
@@ -211,8 +211,7 @@ export class SpoolStore {
   }
 
   /**
-   * The next entry of those that were never tried, or of those that failed and are due now. Only one call may run at a
-   * time.
+   * The next never tried entry, or the next failed entry that is due. Only one call may run at a time.
    */
   async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
     const queue = this.#queues[which]
@@ -224,7 +223,7 @@ export class SpoolStore {
     return queue.entries.shift()
   }
 
-  /** The entries of a file that wait; none if the file cannot be read now. */
+  /** The waiting entries of a file; none if the file is unreadable now. */
   async #read(file: WaitingFile, now: number): Promise<Entry[]> {
     try {
       const lines = await this.#linesOf(file)
@@ -249,13 +248,13 @@ export class SpoolStore {
     if (!file.isDamaged) for (const offset of damagedAt) this.#options.reports.damaged(name, offset)
     file.isDamaged ||= damagedAt.length > 0
     if (fields.count === 1) return lines
-    // The process before may have ended between writing an entry elsewhere and marking it here.
+    // The earlier process may have ended between writing an entry elsewhere and marking it here.
     const moved = lines.filter(({ id }) => this.#movedBefore.has(id))
     if (moved.length > 0) await this.#folder.markDone(name, moved)
     return lines.filter(({ id }) => !this.#movedBefore.has(id))
   }
 
-  /** Removes an entry that is done. While the disk fails, the entry stays in flight, so it is not delivered again. */
+  /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async remove(entry: Entry): Promise<void> {
     const { file } = entry
     file.removals ??= new GroupedWrites((done) => this.#removeAll(file, done))
@@ -272,14 +271,14 @@ export class SpoolStore {
   }
 
   async #removeAll(file: WaitingFile, done: readonly Entry[]): Promise<void> {
-    // The last entries take their file with them, and need no marks.
+    // With its last entries the whole file is removed, without marks.
     if (done.length === file.waiting) return this.#drop(file)
     await this.#folder.markDone(file.name, done)
     this.#setWaiting(file, file.waiting - done.length)
     await this.#release(file, done.length)
   }
 
-  /** Puts an entry off: into a file of its own, or, if the disk has no room for that, with its file as a whole. */
+  /** Delays an entry: in a file of its own, or, if the disk is full, together with its whole file. */
   async postpone(entry: Entry, next: NextAttempt): Promise<void> {
     const { id, file, text } = entry
     try {
@@ -294,7 +293,7 @@ export class SpoolStore {
     await this.#release(file, 1)
   }
 
-  /** Makes a dead letter of an entry, and resolves with whether the disk had room for that. */
+  /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */
   async makeDeadLetter(entry: Entry, kind: 'stuck' | 'unreadable', details: LetterDetails): Promise<boolean> {
     const { id, text, file } = entry
     try {
@@ -310,9 +309,9 @@ export class SpoolStore {
     return true
   }
 
-  /** Puts a dead letter back among the deliveries that wait. Resolves with false if it is gone. @throws `SpoolError` */
+  /** Returns a dead letter to the waiting deliveries. Resolves with false if it is gone. @throws `SpoolError` */
   async retry(id: number, text: string): Promise<boolean> {
-    // With its id: if the letter cannot be removed, or the process dies before, the next start finds both files, and keeps
+    // With its id: if the letter cannot be removed, or the process dies first, the next start finds both files, and keeps
     // the letter. A second try writes the same file again.
     const { name, fields, content } = fileOf('batch', id, [text])
     const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
@@ -325,7 +324,7 @@ export class SpoolStore {
     file.waiting = waiting
   }
 
-  /** Entries leave the memory. After the last one, what still waits in its file is to be read again. */
+  /** Removes entries from memory. After the last one, its file is read again if entries still wait in it. */
   async #release(file: WaitingFile, count: number): Promise<void> {
     file.inMemory -= count
     if (file.inMemory > 0) return
@@ -339,14 +338,14 @@ export class SpoolStore {
     this.#enqueue(file)
   }
 
-  /** Removes a file; one that was damaged is kept for a person to look at. */
+  /** Removes a file; a damaged file is kept for inspection. */
   async #drop(file: WaitingFile): Promise<void> {
     if (file.isDamaged) await this.#folder.keepDamaged(file.name)
     else await this.#folder.remove(file.name)
     this.#forget(file)
   }
 
-  /** Forgets a file that is gone, with what waits in it. */
+  /** Forgets a missing file and its waiting entries. */
   #forget(file: WaitingFile): void {
     this.#files.delete(file)
     this.#bytes -= roomOf(file.fields.bytes)

@@ -1,4 +1,4 @@
-/** Where processes keep what they share: access tokens, and the records of a keeper. */
+/** The store for data that processes share: access tokens, and the records of a keeper. */
 
 /**
  * A key-value store for text, sync or async. A `Map` and a Keyv instance are stores; `redisStore` of
@@ -18,7 +18,7 @@ export interface KeyValueStore {
   /**
    * Atomically stores a value if the present one is `expected`. Needed only by a keeper in several processes.
    *
-   * @param expected - the value that must be there; `undefined`: there must be none
+   * @param expected - the value that must be present; `undefined`: none
    * @param ttlMs - how long to keep the value, a whole number of milliseconds. Default: without limit
    * @returns whether the value was stored
    */

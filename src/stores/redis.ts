@@ -1,5 +1,5 @@
 /**
- * A key-value store on a Redis client that the app has already. Loads no Redis library.
+ * A key-value store on your app's Redis client. Loads no Redis library.
  *
  * @module notification-subscriber/redis
  */
@@ -12,7 +12,7 @@ export type { KeyValueStore } from './key-value-store.js'
 export interface IoredisLike {
   /** Reads a value; `null` if there is none. */
   get(key: string): Promise<string | null>
-  /** Writes a value for good. */
+  /** Writes a value without expiry. */
   set(key: string, value: string): Promise<unknown>
   /** Writes a value if there is none. */
   set(key: string, value: string, nx: 'NX'): Promise<unknown>
@@ -46,13 +46,13 @@ export interface NodeRedisLike {
 export type RedisStore = Required<KeyValueStore>
 
 /**
- * A store on a Redis client that the app has already (docs/stores.md, Redis). Every operation has one key, so that the
- * store works on a cluster, too. The store neither connects nor closes the client. The app must listen to the client's
+ * A store on your app's Redis client (docs/stores.md, Redis). Every operation has one key, so that the store works on a
+ * cluster, too. The store neither connects nor closes the client. The app must listen to the client's
  * `error` events: in node-redis, an `error` event without a listener ends the process.
  *
  * @param redis - a client of ioredis (5 or 6) or of node-redis (4, 5 or 6)
  * @param options.prefix - begins every key, so that several programs can share a database. Default: `''`
- * @throws `ConfigurationError` for anything else, or for a `prefix` that is no text
+ * @throws `ConfigurationError` for anything else, or a `prefix` that is no text
  *
  * @example
  * ```ts
@@ -91,7 +91,7 @@ interface Commands {
   setIfEqual(key: string, expected: string, value: string, ttlMs: number | undefined): Promise<boolean>
 }
 
-/** Compares and writes in one step: Redis runs nothing else while a script runs. An empty third argument: for good. */
+/** Compares and writes in one step: Redis runs nothing else meanwhile. An empty third argument means no expiry. */
 const setIfEqualScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[3] == '' then

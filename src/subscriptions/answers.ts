@@ -46,13 +46,13 @@ export const createSubscriptionResponseSchema = z.object({
   subscription_id: z.preprocess((id) => (isDigits(id) ? Number(id) : id), z.int()),
 })
 
-/** Whether a value is an integer as text, spelled as a number is: `007` may be another id than 7. */
+/** Whether a value is an integer as text, spelled as a number: `007` may be another id than 7. */
 function isDigits(value: unknown): value is string {
   return typeof value === 'string' && /^(?:0|-?[1-9]\d*)$/.test(value)
 }
 
 /**
- * What errors show of a create: not its parameters, headers or the query of its callback URL, which may be secrets.
+ * The part of a create that errors show: without parameters, headers and the callback URL's query, which may be secrets.
  *
  * @param input - validated, so that its lists are copies which the caller cannot change
  */
@@ -64,7 +64,7 @@ export function summaryOf(input: CreateSubscriptionInput): SubscriptionRequestSu
 /**
  * The subscription that an answer reports, or the conflict.
  *
- * @throws `ResponseValidationError` for a success without a usable id, `ApiError` for error statuses but 409
+ * @throws `ResponseValidationError` for a success without a usable id, `ApiError` for error statuses except 409
  */
 export function readCreateAnswer(
   answer: Answer,
@@ -80,7 +80,7 @@ export function readCreateAnswer(
 
 /**
  * The error to throw for a create that failed with `error`: an `OutcomeUnknownError` if an attempt may have created the
- * subscription, and no later answer settled whether it did.
+ * subscription, and no later answer proved the outcome.
  */
 export function createFailure(
   error: unknown,
@@ -129,12 +129,12 @@ export function readSubscriptionAnswer(
   )
 }
 
-/** Whether the service may say with this status that a subscription does not exist; any server may, that the path does not. */
+/** Whether the status may mean that the subscription does not exist. From any server it may mean an unknown path. */
 export function isNotFound(status: number): boolean {
   return status === 404 || status === 410
 }
 
-/** What to do after a status that suggests that the service has another route for the operation. */
+/** The advice after a status that suggests a wrong route. */
 function routeAdvice({ status }: Answer, operation: Operation): string | undefined {
   const setting = `the option \`routes.${operation}\``
   if (isRedirect(status)) return `Redirects are not followed: check \`baseUrl\` and ${setting}.`
@@ -153,7 +153,7 @@ export function apiError(answer: Answer, next = advice(answer)): ApiError {
   )
 }
 
-/** What the service says about a refusal, on one line. Nothing of a page, which begins with markup. */
+/** The service's reason for a refusal, on one line; empty for a page, which begins with markup. */
 function wordsIn(body: string): string {
   return isPage(body) ? '' : excerpt(body.trim(), 300)
 }

@@ -10,7 +10,7 @@ import type {
   UpdateSubscriptionParametersInput,
 } from './schemas.js'
 
-/** What is given once for all requests of a client. */
+/** The options that all requests of a client share. */
 export interface RequestsOptions {
   readonly baseUrl: URL
   readonly routes: Routes | undefined
@@ -20,7 +20,7 @@ export interface RequestsOptions {
 
 type Values = Pick<UpdateSubscriptionParametersInput, 'parameters' | 'headers'>
 
-/** Makes the requests of one client. Its methods take input that was validated. */
+/** Makes the requests of one client. Its methods take validated input. */
 export class SubscriptionRequests {
   readonly #baseUrl: URL
   readonly #createAddress: Address
@@ -51,7 +51,7 @@ export class SubscriptionRequests {
       address: this.#createAddress,
       body: form.toString(),
       ...this.#headersAndSecrets(input, [query]),
-      // Without `recreateIfExists`, repeating a create whose answer was lost would be answered 409.
+      // Without `recreateIfExists`, a repeated create is answered 409 if the first answer was lost.
       isRepeatable: recreateIfExists === true,
       purpose: 'create the subscription',
     }
@@ -81,7 +81,7 @@ export class SubscriptionRequests {
     }
   }
 
-  /** @param parameters - for the body; without any, and without a field for the id, there is no body */
+  /** @param parameters - for the body; there is no body without parameters and without a field for the id */
   #onRoute(
     { format, idField, method, path }: ResolvedRoute,
     subscriptionId: number,

@@ -1,4 +1,4 @@
-/** What a caller gives to create, update and end a subscription (docs/service.md, Resources and Endpoints). */
+/** The input to create, update and end a subscription (docs/service.md, Resources and Endpoints). */
 import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
 import { requestHeaderNames } from '../http/send.js'
@@ -14,8 +14,8 @@ import { validate } from '../shared/validation.js'
 
 /**
  * Values by name, which come back as headers of the same name on every callback (docs/service.md, Resources). Names
- * that differ in case only are the same name. Parameters and headers together are at most 100, with at most 8 KiB of names
- * and values in UTF-8 (docs/client.md, What can go wrong).
+ * that differ only in case are equal. Parameters and headers are at most 100 together, with at most 8 KiB of names and
+ * values in UTF-8 (docs/client.md, What can go wrong).
  */
 export type AssociatedValues = Readonly<Record<string, string>>
 
@@ -23,11 +23,11 @@ export type AssociatedValues = Readonly<Record<string, string>>
 export interface CreateSubscriptionInput {
   /** One or more of `behavioral`, `call-score`, `conversation-ai`, each once. */
   readonly notificationTypes: readonly NotificationType[]
-  /** The usernames of the users (agents) whose notifications are wanted: at least one, each once, without a comma. */
+  /** The usernames of the users (agents) to subscribe: at least one, each once, without a comma. */
   readonly usernames: readonly string[]
   /**
-   * Where the service sends its notifications, `https:`. A text must be spelled as `URL` spells it, without a fragment,
-   * because the service compares callback URLs as text; the error shows the right spelling.
+   * Where the service sends notifications, `https:`. Spell a text as `URL` does, without a fragment, because the service
+   * compares callback URLs as text; the error shows the right spelling.
    */
   readonly callbackUrl: string | URL
   /**
@@ -45,7 +45,7 @@ export interface CreateSubscriptionInput {
 }
 
 /**
- * The pairs to change, at least one; all other pairs keep their values. Later callbacks carry the new values
+ * The pairs to change: at least one. All other pairs keep their values. Later callbacks carry the new values
  * (docs/service.md, Rules).
  */
 export interface UpdateSubscriptionParametersInput {
@@ -69,7 +69,7 @@ export function compileOnce<Schema extends z.ZodType>(schema: Schema): Schema {
   return made as Schema
 }
 
-/** @throws `InvalidRequestError` that lists everything that is wrong with the input; nothing was sent */
+/** @throws `InvalidRequestError` that lists every problem of the input; nothing was sent */
 export function validInput<Output>(method: string, schema: z.ZodType<Output>, input: unknown): Output {
   return validate(
     compileOnce(schema),
@@ -79,13 +79,13 @@ export function validInput<Output>(method: string, schema: z.ZodType<Output>, in
 }
 
 /**
- * Validates the input of `createSubscription`: refuses everything that the service could not take, or would take wrongly
+ * Validates the input of `createSubscription`: refuses everything that the service would refuse or misread
  * (docs/service.md, Endpoints).
  */
 export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
   createInputSchema({ allowInsecureLoopback: false })
 
-/** For a client with `allowInsecureLoopback`: takes `http:` callback URLs on loopback hosts, too. */
+/** For a client with `allowInsecureLoopback`: also accepts `http:` callback URLs on loopback hosts. */
 export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: true })
 
 function createInputSchema({
@@ -151,7 +151,7 @@ export const subscriptionIdSchema = z.lazy(() =>
   z.int('the subscription id must be the integer that createSubscription returned'),
 )
 
-/** A username that can be sent unchanged. `Cs`: half a surrogate pair, which cannot be encoded. */
+/** A username that can be sent unchanged. `Cs` is half a surrogate pair, which cannot be encoded. */
 const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}\u2028\u2029]+(?<!\s)$/u
 
 /** Why a name cannot be sent, or `undefined`. */
@@ -274,7 +274,7 @@ export function checkAssociatedValues({ value, issues }: z.core.ParsePayload<Bot
   }
 }
 
-/** Why so many or so large parameters and headers would make callbacks fail, or `undefined`. */
+/** Why so many, or such large, parameters and headers are refused, or `undefined`. */
 export function associatedValuesProblem({ parameters = {}, headers = {} }: BothKinds): string | undefined {
   const pairs = [...Object.entries(parameters), ...Object.entries(headers)]
   const why = 'all of them come back as headers of every callback, and servers limit those'

@@ -16,11 +16,11 @@ export interface CallbackCheck {
   /** The headers with which the receiver authenticates callbacks. */
   readonly secrets: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** Certificates in PEM to trust besides the public authorities. */
+  /** Certificates in PEM to trust in addition to the public authorities. */
   readonly ca: string | undefined
 }
 
-/** The answer without its body, which is never printed; `location` is where a redirect leads, or empty. */
+/** The answer without its body, which is never printed; `location` is the target of a redirect, or empty. */
 type Answer =
   | { readonly status: number; readonly location: string; readonly durationMs: number }
   | { readonly problem: string; readonly next: string }
@@ -69,7 +69,7 @@ async function post(
       body: deliveryBody(),
       signal,
     })
-    // Not `dump`, which takes a body that breaks off, or never ends, for a whole one.
+    // Not `dump`, which accepts a body that breaks off or never ends.
     await finished(answer.body.resume())
     const location = redact(targetOf(answer.headers.location), Object.values(secrets))
     return { status: answer.statusCode, location, durationMs: Math.round(performance.now() - startedMs) }

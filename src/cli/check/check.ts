@@ -1,4 +1,4 @@
-/** `notification-subscriber check`: tries step by step what a subscriber needs. */
+/** `notification-subscriber check`: tests step by step what a subscriber needs. */
 import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { missingFrom, routeVariable } from '../../client/environment.js'
@@ -191,7 +191,7 @@ function lifecycleOf(
   return { username, callbackUrl, parameters: callback.secrets, report }
 }
 
-/** Runs the lifecycle and cleans up, whatever happens. Resolves with what interrupted it, if something did. */
+/** Runs the lifecycle, and always cleans up. Resolves with the interruption, if there was one. */
 async function runLifecycle(
   { report, ...plan }: LifecyclePlan,
   env: Environment,
@@ -202,7 +202,7 @@ async function runLifecycle(
   await using client = NotificationClient.fromEnv({ ...callOptions, allowInsecureLoopback: true }, env)
   const lifecycle = new Lifecycle({ ...plan, client, isInterrupted: () => interruption !== undefined })
   const steps: Step[] = []
-  // The report names the service, and neither user, callback URL, client nor any text of an answer.
+  // The report names the service, but no user, callback URL, client or text of an answer.
   const writeReport = async () => {
     if (report === undefined) return
     const content = {
@@ -212,7 +212,7 @@ async function runLifecycle(
       steps: steps.map(({ name, outcome, details }) => ({ name, outcome, ...details })),
       subscriptionsLeft: lifecycle.leftBehind,
     }
-    // Refuses what is no regular file.
+    // Refuses everything except a regular file.
     await readPrivateFile(report)
     await writePrivateFile(report, `${JSON.stringify(content, null, 2)}\n`)
   }
@@ -221,7 +221,7 @@ async function runLifecycle(
     steps.push(step)
     await writeReport()
   }
-  // Written before anything is sent: a report that cannot be written is known early.
+  // Written before the first request, so that an unwritable file fails early.
   await writeReport()
   const stopListening = onInterruption((interrupted) => {
     interruption = interrupted

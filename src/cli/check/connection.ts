@@ -1,4 +1,4 @@
-/** Checks DNS and TLS of a server, and says what is wrong with a connection. */
+/** Checks DNS and TLS of a server, and explains a failed connection. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
@@ -9,7 +9,7 @@ import { type Environment, failed, passed, type Step, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 
-/** Looks up the host, connects with TLS, and hangs up. */
+/** Looks up the host, connects with TLS, and disconnects. */
 export async function checkConnection(
   variable: string,
   url: URL,
@@ -73,7 +73,7 @@ const untrusted = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ])
 
-/** What happened, in the client's words, and what to do about it on the command line. */
+/** The client's explanation, with the advice for the command line. */
 export function connectionProblem(
   error: unknown,
   url: URL,

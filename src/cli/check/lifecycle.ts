@@ -34,17 +34,17 @@ export interface LifecycleOptions {
   readonly isInterrupted: () => boolean
 }
 
-/** The answer to one call, or why it says nothing about the service's rules. */
+/** The answer to one call, or why it proves nothing about the service's rules. */
 type Observation = Answer | { readonly problem: string }
 
 interface Answer {
   readonly status: number
   readonly subscriptionId?: number
-  /** What another call showed: that the answer is not true. */
+  /** What another call showed, if it contradicts the answer. */
   readonly contradiction?: string
 }
 
-/** One step, and what is documented about its answer. */
+/** One step and its documented answer. */
 interface Behaviour {
   readonly name: string
   readonly documented: string
@@ -52,7 +52,7 @@ interface Behaviour {
   readonly source?: typeof developerPages
   /** Which route may be wrong if the answer differs. */
   readonly operation?: Operation
-  /** `undefined` if the call makes no sense after what happened before. */
+  /** `undefined` if an earlier result makes the call useless. */
   readonly call: () => Promise<Observation> | undefined
   readonly holds: (answer: Answer) => boolean
   /** Whether the next calls make sense after this answer. Default: they do. */
@@ -67,16 +67,16 @@ const cleanUpAttempts = 5
 const cleanUpBackoff = { firstMs: 250, maxMs: 4_000 }
 
 export class Lifecycle {
-  /** The end of the callback URL. It is random, so that no other subscription can be in the way or be replaced. */
+  /** The end of the callback URL: random, so that no other subscription conflicts or is replaced. */
   readonly mark = `check=${randomBytes(4).toString('hex')}`
   readonly #options: LifecycleOptions
   /** Subscriptions that were created and may still exist. */
   readonly #ids = new Set<number>()
-  /** The types of creates and unsubscribes without an answer: each may have left a subscription whose ID is not known. */
+  /** The types of creates and unsubscribes without an answer: each may have left a subscription with an unknown ID. */
   readonly #unanswered = new Set<readonly NotificationType[]>()
-  /** What the route of unsubscribe was seen to do: before it has worked, a 404 proves nothing. */
+  /** What the unsubscribe route did so far: before it has worked, a 404 proves nothing. */
   #unsubscribing: 'untried' | 'works' | 'changes nothing' = 'untried'
-  /** The newest subscription, and the one that it has replaced. */
+  /** The newest subscription, and the subscription that it replaced. */
   #current: number | undefined
   #replaced: number | undefined
 
@@ -155,7 +155,7 @@ export class Lifecycle {
     return observation
   }
 
-  /** Updates the current subscription, and the replaced one: a route that ignores the id would answer both with 2xx. */
+  /** Updates the current subscription, and the replaced one: a route that ignores the id answers 2xx to both. */
   async #updateOnlyCurrent(): Promise<Observation> {
     const { client } = this.#options
     const update = (subscriptionId = 0) =>
@@ -183,8 +183,8 @@ export class Lifecycle {
   }
 
   /**
-   * Ends everything that was made. What was not answered is created once more with `recreateIfExists`, which returns the
-   * ID. That replaces no other subscription, because the callback URL is random.
+   * Ends every subscription of this check. If a call was not answered, creates its subscription again with
+   * `recreateIfExists`, which returns the ID. The random callback URL protects other subscriptions.
    */
   async cleanUp(): Promise<Step> {
     const name = 'Clean-up'
@@ -220,9 +220,9 @@ export class Lifecycle {
   }
 
   /**
-   * The newest first, because a service answers 404 for those that were replaced.
+   * The newest first, because the service answers 404 for replaced subscriptions.
    *
-   * @returns whether another attempt may end more: not if everything was answered
+   * @returns whether another attempt may end more: not if every call was answered
    */
   async #endKnown(): Promise<boolean> {
     let isUnclear = this.#unanswered.size > 0
@@ -307,7 +307,7 @@ function stepOf({ name, holds, operation, ...documentation }: Behaviour, observa
   )
 }
 
-/** Where a route is set. */
+/** The settings of a route. */
 function settingOf(operation: Operation): string {
   return `set ${routeVariable(operation)}, --${operation}-route or the option \`routes.${operation}\``
 }

@@ -52,7 +52,7 @@ export async function* checkService(env: Environment, ca: string | undefined): A
   yield authorizationStep((auth) => emptyCreate({ ...callOptions, baseUrl, ca, auth }), own, madeUp)
 }
 
-/** What is sent only with `--lifecycle`. */
+/** The calls that only `--lifecycle` sends. */
 export function routesStep(env: Environment): Step {
   const shown = (operation: Operation) => {
     const { method, path } = resolvedRoute(operation)
@@ -140,8 +140,8 @@ type Answer = { readonly status: number } | { readonly problem: string }
 const tryLifecycle = 'Try it for real, with a user of your own for tests: --lifecycle'
 
 /**
- * Compares the answers to a create without types, users and callback URL, which the service refuses, with the credentials
- * and with a made-up token: only a service that reads the token answers them differently.
+ * Sends a create without types, users and callback URL, which the service refuses, once with the credentials and once with
+ * a made-up token. Only a service that checks the token answers them differently.
  */
 async function authorizationStep(
   answerTo: (auth: Auth) => Promise<Answer>,
@@ -177,7 +177,7 @@ async function authorizationStep(
   return unknown(name, `${sent} is answered ${status}, but ${other}`, tryLifecycle)
 }
 
-/** The client itself refuses such a create, so it is sent as an unsubscribe whose route is that of create. */
+/** The client refuses such a create, so it is sent as an unsubscribe on the route of create. */
 async function emptyCreate(options: NotificationClientOptions): Promise<Answer> {
   const unsubscribe = { method: 'POST', path: '/api/subscriptions', idField: 'check' } as const
   await using client = new NotificationClient({ ...options, routes: { unsubscribe } })
@@ -193,17 +193,17 @@ async function emptyCreate(options: NotificationClientOptions): Promise<Answer> 
   return answer ?? { problem: 'no answer' }
 }
 
-/** The message of an error of this package, which says what to do. No error that gets here shows the body of an answer. */
+/** The message of an error of this package, which says what to do and shows no body of an answer. */
 function messageFor(error: unknown): string {
   if (error instanceof NotificationError) return error.message
   throw error
 }
 
-/** What an access token says about itself (RFC 7519), texts cut. Only the service verifies its signature. */
+/** The claims of an access token (RFC 7519), with texts cut. Only the service verifies its signature. */
 interface TokenClaims {
   /** The issuer. */
   readonly iss?: string | undefined
-  /** The client that the token was issued to. */
+  /** The client of the token. */
   readonly azp?: string | undefined
   /** When the token ends, in seconds since 1970. */
   readonly exp?: number | undefined

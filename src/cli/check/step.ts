@@ -4,20 +4,19 @@
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * `skipped`: not tried, because an earlier step failed or the step does not apply here. `unknown`: no answer that this
- * check can get shows it.
+ * `skipped`: not tried, because an earlier step failed or the step does not apply. `unknown`: this check cannot prove it.
  */
 export type StepOutcome = 'passed' | 'failed' | 'skipped' | 'unknown'
 
 export interface Step {
-  /** What was tried. */
+  /** The name of the step. */
   readonly name: string
   readonly outcome: StepOutcome
   /** What happened; never the body of an answer, nor a secret. */
   readonly message: string
   /** What to do next. */
   readonly next?: string | undefined
-  /** For programs: what the message says, as values. */
+  /** The values of the message, for programs. */
   readonly details?: object | undefined
 }
 
