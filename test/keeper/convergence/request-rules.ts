@@ -32,7 +32,7 @@ export function checkRequest(world: Surroundings, request: SentRequest): void {
     tooMany(world, request) ??
     harmToOthers(world, request) ??
     needless(world, request) ??
-    superseded(world)
+    superseded(world, request)
   const { process, kind, username } = request
   if (problem !== undefined) world.violate(`${process.name} sends ${kind} for ${username}: ${problem}`)
 }
@@ -69,20 +69,23 @@ function harmToOthers(world: Surroundings, { kind, username = '', subscriptionId
   return twin !== undefined && !isSimilar ? 'it replaces a subscription of another app' : undefined
 }
 
-/** What a keeper knows for certain, it does not replace. */
+/** What a keeper knows for certain it does not replace; and what is in its way it replaces once a day. */
 function needless(world: Surroundings, { kind, username = '' }: SentRequest) {
   const { isConfigurationNew, isUncertain, requests, service, store } = world
   if (kind !== 'recreate' || isConfigurationNew || isUncertain || !store.hasWorkedSince(0)) return undefined
-  const isOpen = requests.some((each) => each.username === username && !each.isAnswered)
+  const sent = requests.filter((each) => each.username === username)
   const isShared = service.subscriptions.some(
-    ({ owner, usernames }) => owner !== 'keeper' && usernames.includes(username),
+    (each) => each.owner !== 'keeper' && each.usernames.includes(username),
   )
-  return isOpen || isShared ? undefined : 'every call for this user was answered'
+  const isFirst = isShared && !sent.some((each) => each.kind === 'recreate')
+  return isFirst || sent.some(({ isAnswered }) => !isAnswered)
+    ? undefined
+    : 'every call for this user was answered'
 }
 
-function superseded({ newerReleaseSinceMs, store, time }: Surroundings) {
-  const isKnown =
-    time.nowMs > newerReleaseSinceMs + longestLookMs && store.hasWorkedSince(newerReleaseSinceMs + 1)
+function superseded({ newerReleaseSinceMs, store }: Surroundings, { atMs, process }: SentRequest) {
+  const lookedMs = Math.max(newerReleaseSinceMs, process.resumedMs) + longestLookMs
+  const isKnown = atMs > lookedMs && store.hasWorkedSince(newerReleaseSinceMs + 1)
   return isKnown ? 'a newer release is there' : undefined
 }
 

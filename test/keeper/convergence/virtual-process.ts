@@ -38,6 +38,8 @@ export class VirtualProcess {
   #monotonicStartMs: number
   #state: 'running' | 'suspended' | 'dead' = 'running'
   #asleepSinceMs: number | undefined
+  /** When it last went on after it had stood still. */
+  resumedMs = 0
   /** What came while it was suspended. */
   readonly #held: (() => void)[] = []
   readonly #random: () => number
@@ -121,6 +123,7 @@ export class VirtualProcess {
   resume(): void {
     if (this.#state !== 'suspended') return
     this.#state = 'running'
+    this.resumedMs = this.time.nowMs
     if (this.#asleepSinceMs !== undefined) this.#monotonicStartMs -= this.time.nowMs - this.#asleepSinceMs
     this.#asleepSinceMs = undefined
     for (const held of this.#held.splice(0)) this.time.schedule(0, () => this.#deliver(held))

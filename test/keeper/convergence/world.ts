@@ -119,7 +119,8 @@ export class World implements Network {
   withdrawNewerRelease = () => {}
   /** When something happened that may need requests: events, and processes that started. */
   readonly causesMs: number[] = []
-  #processes = 0
+  /** How many processes there have been. */
+  processCount = 0
   #secrets = 1
 
   constructor(options: WorldOptions) {
@@ -172,7 +173,7 @@ export class World implements Network {
 
   /** @param starts - `false`: a program that calls methods of its keeper, and not `start()` */
   start(configuration = this.configuration, starts = true): Node {
-    const name = `process ${++this.#processes}`
+    const name = `process ${++this.processCount}`
     const process = new VirtualProcess(name, this.time, this.random)
     const parts = { process, configuration, openProblems: [] }
     const keeper = process.run(() => new SubscriptionKeeper(this.#keeperOptions(parts)))
