@@ -191,7 +191,6 @@ export class Queue {
     if (outcome.kind === 'failed') return this.#waitAfterFailureMs(user, entry, outcome)
     if (outcome.kind === 'done' || outcome.kind === 'conflict' || outcome.kind === 'waiting')
       entry.failures = 0
-    if (outcome.kind === 'done' && user.provenSince < this.#provenFrom) return 0
     return outcome.kind === 'done' || outcome.kind === 'conflict'
       ? Math.max(1_000, outcome.againMs)
       : outcome.againMs
