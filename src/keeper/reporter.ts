@@ -90,7 +90,7 @@ interface OpenProblem {
 }
 
 /** Codes of problems of single users. */
-const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'ROSTER'] as const
+const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'ROSTER', 'SERVICE'] as const
 type UserProblemCode = (typeof userProblemCodes)[number]
 const users = 'users'
 

@@ -39,6 +39,18 @@ describe('a sweep', () => {
     expect(new Set(reports)).toHaveProperty('size', 1)
   })
 
+  test('that begins while another one runs proves every user again, and both count', async () => {
+    const world = worldOf({ users: 60, keeper: { maxRequestsPerSecond: 20 } })
+    const node = world.start(undefined, false)
+    const first = node.process.run(() => node.keeper.sweep())
+    await world.time.advance(2 * second)
+    const second_ = await world.settled(node, (keeper) => keeper.sweep())
+    expect(await first).toMatchObject({ wanted: 60, active: 60, created: 60 })
+    expect(second_).toMatchObject({ wanted: 60, active: 60, failed: [] })
+    expect(world.requests.length).toBeGreaterThan(80)
+    expect(world.time.nowMs).toBeLessThan(30 * second)
+  })
+
   test('ends the wait of its caller when the signal aborts, and goes on', async () => {
     const world = worldOf({ users: 3 })
     const node = world.start(undefined, false)

@@ -171,7 +171,7 @@ export class Reconciler {
         // What has lasted since it was restored says that the receiver works again, also without a delivery.
         const { provenSince, restoredSince = Number.POSITIVE_INFINITY } = user
         const hasLasted = provenSince - restoredSince >= Math.max(calmAfterEndMs, sweepIntervalMs)
-        reporter.problems.removeUser(user.username, hasLasted ? undefined : ['CONFLICT', 'ROSTER'])
+        reporter.problems.removeUser(user.username, hasLasted ? undefined : ['CONFLICT', 'ROSTER', 'SERVICE'])
         return { kind, againMs: user.proofDueFrom - now() }
       }
       case 'wait':
@@ -235,7 +235,7 @@ export class Reconciler {
       await records.write(user, next.record)
       if (result.kind === 'refused') return this.#refused(user, result.failure)
       const isUnreadable = result.kind === 'answered' && result.answer.kind === 'unreadable'
-      if (isUnreadable && call.kind === 'recreate') return this.#unreadable(result.error)
+      if (isUnreadable && call.kind === 'recreate') return this.#unreadable(user, result.error)
       return { record: user.record ?? next.record, learnt: next.learnt }
     } finally {
       limiter.leave(username)
@@ -266,12 +266,9 @@ export class Reconciler {
   }
 
   #noteResult({ username }: User, result: CallResult): void {
-    const { circuit, reporter } = this.#parts
+    const { circuit } = this.#parts
     if (result.kind === 'refused' || result.kind === 'lost') circuit.failed(username, result.failure)
     else circuit.succeeded()
-    if (result.kind === 'answered' && result.answer.kind === 'created') {
-      reporter.problems.resolve('SERVICE', 'unreadable')
-    }
   }
 
   /** What the answer means for the record, and for others. */
@@ -336,9 +333,9 @@ export class Reconciler {
   }
 
   /** Each further attempt would leave one more subscription behind, or end the one before. */
-  #unreadable(error: unknown): Outcome {
+  #unreadable({ username }: User, error: unknown): Outcome {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-    this.#parts.reporter.problems.begin('SERVICE', message, { about: 'unreadable', error })
+    this.#parts.reporter.problems.addUser('SERVICE', username, () => message, error)
     return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
   }
 }
