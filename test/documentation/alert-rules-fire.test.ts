@@ -1,16 +1,16 @@
-/** Rule tests of docs/observability.md by `promtool`: each alert fires at the first failure, and not before. */
+/** Rule tests of examples/alert-rules.yml by `promtool`: each alert fires at the first failure, and not before. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import * as z from 'zod'
-import { markdownBlocks } from './code-blocks.js'
+import { root } from './code-blocks.js'
 
 const ruleSchema = z.object({ alert: z.string(), expr: z.string(), for: z.string().default('0s') })
 const fileSchema = z.object({ groups: z.array(z.object({ rules: z.array(ruleSchema) })) })
-const yaml = markdownBlocks('docs/observability.md').find(({ language }) => language === 'yaml')?.code ?? ''
+const yaml = readFileSync(join(root, 'examples/alert-rules.yml'), 'utf8')
 const rules = fileSchema.parse(parse(yaml)).groups.flatMap((group) => group.rules)
 
 const isInstalled = spawnSync('promtool', ['--version']).status === 0

@@ -1,11 +1,11 @@
-/** The alert rules of docs/observability.md, against the metrics of the example and the keeper's codes. */
+/** The rules of examples/alert-rules.yml, against the metrics of the example and the keeper's codes. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as z from 'zod'
-import { markdownBlocks, root } from './code-blocks.js'
+import { root } from './code-blocks.js'
 
 const ruleSchema = z.strictObject({
   alert: z.string().regex(/^[A-Z][A-Za-z]+$/),
@@ -20,8 +20,7 @@ const fileSchema = z.strictObject({
   groups: z.array(z.strictObject({ name: z.string(), rules: z.array(ruleSchema) })),
 })
 
-const blocks = markdownBlocks('docs/observability.md')
-const { groups } = fileSchema.parse(parse(blocks.find(({ language }) => language === 'yaml')?.code ?? ''))
+const { groups } = fileSchema.parse(parse(readFileSync(join(root, 'examples/alert-rules.yml'), 'utf8')))
 const rules = groups.flatMap((group) => group.rules)
 const page = readFileSync(join(root, 'docs/observability.md'), 'utf8')
 
