@@ -15,7 +15,7 @@ import type { Call } from '../http/send.js'
 import { withoutQuery } from '../shared/http-syntax.js'
 import type { Operation } from '../shared/routes.js'
 import { isSuccess, isTurnedAway } from '../shared/status.js'
-import { excerpt } from '../shared/text.js'
+import { excerpt, numericId } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { type CreateSubscriptionInput, compileOnce } from './schemas.js'
 
@@ -43,13 +43,8 @@ export type CreateSubscriptionResult =
 /** The answer to a successful create (docs/service.md, Endpoints). Fields beyond this one are dropped. */
 export const createSubscriptionResponseSchema = z.object({
   /** Identifier of the new subscription: an integer, also if it is written as text. */
-  subscription_id: z.preprocess((id) => (isDigits(id) ? Number(id) : id), z.int()),
+  subscription_id: z.preprocess(numericId, z.int()),
 })
-
-/** Whether a value is an integer as text, spelled as a number: `007` may be another id than 7. */
-function isDigits(value: unknown): value is string {
-  return typeof value === 'string' && /^(?:0|-?[1-9]\d*)$/.test(value)
-}
 
 /**
  * The part of a create that errors show: without parameters, headers and the callback URL's query, which may be secrets.

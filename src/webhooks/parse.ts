@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ConfigurationError, InvalidDeliveryError, type Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
-import { messageOf, wholeMessageOf } from '../shared/text.js'
+import { messageOf, numericId, wholeMessageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages, validate } from '../shared/validation.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
@@ -140,7 +140,7 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
 
   function safeParse(body: unknown): DeliveryResult {
     try {
-      const value = valueOfBody(body)
+      const value = withNumericId(valueOfBody(body))
       const issues = issuesOfDelivery(value)
       if (issues) {
         const mistake = mistakeIn(body)
@@ -183,6 +183,13 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
   }
   // Every payload goes through the reader of its type, which is what the type parameter states.
   return parser as unknown as DeliveryParser<Payloads>
+}
+
+/** A service may write ids as text: then they come as text here, too. */
+function withNumericId(value: unknown): unknown {
+  const given = Object(value).subscriptionId
+  const subscriptionId = numericId(given)
+  return subscriptionId === given ? value : { ...Object(value), subscriptionId }
 }
 
 /** The parser that knows the documented payload and no others. */

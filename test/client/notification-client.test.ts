@@ -8,7 +8,7 @@ import {
   NotificationClient,
   type ResponseSummary,
 } from 'notification-subscriber'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
@@ -74,6 +74,15 @@ describe('the stack of an error reaches the line of the caller', () => {
   const cases = calls
     .filter(([name]) => name !== 'getAccessToken') // a token request serves many callers
     .flatMap(([name, call]) => refusals.map(([what, onCall]) => [name, what, call, onCall] as const))
+
+  // That of Node.js; the test runner sets a larger one.
+  const { stackTraceLimit } = Error
+  beforeAll(() => {
+    Error.stackTraceLimit = 10
+  })
+  afterAll(() => {
+    Error.stackTraceLimit = stackTraceLimit
+  })
 
   test.each(cases)('%s after %s', async (_name, _what, call, onCall) => {
     const service = fakeService()

@@ -134,6 +134,7 @@ const ids: readonly Variant[] = [
   { name: 'largest ids', service: { firstId: Number.MAX_SAFE_INTEGER, idStep: -1 } },
   { name: 'smallest ids', service: { firstId: Number.MIN_SAFE_INTEGER } },
   { name: 'ids as text in answers', service: { idAsText: ['answer'] } },
+  { name: 'ids as text in answers and callbacks', service: { idAsText: ['answer', 'callback'] } },
   { name: 'negative ids as text', service: { firstId: -1, idStep: -1, idAsText: ['answer'] } },
 ]
 

@@ -257,7 +257,7 @@ test('messages about a body that is no delivery', async () => {
       'text in JSON': () => parseDelivery('"{}"'),
       'a bigint': () => parseDelivery(1n),
       'a list': () => parseDelivery('[]'),
-      'fields of the wrong kind': () => parseDelivery({ subscriptionId: '1', notification }),
+      'fields of the wrong kind': () => parseDelivery({ subscriptionId: 'one', notification }),
       'what the schema of a user says': () =>
         parser.parse({ subscriptionId: 1, notification: { ...notification, time: 1, ver: '1.0', payload } }),
     }),
@@ -294,7 +294,7 @@ test('messages about secrets, and of a sample', async () => {
       'a name twice': verify({ token: 'a', Token: 'b' }),
       'a misspelt override': sample({ paylod: {} }),
       'a payload of another shape': sample({ payload: { idx: 0.5 } }),
-      'an id that is none': sample({ subscriptionId: '7' }),
+      'an id that is none': sample({ subscriptionId: '7a' }),
     }),
   ).toMatchInlineSnapshot(`
     {

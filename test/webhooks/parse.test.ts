@@ -48,9 +48,22 @@ describe('the delivery body (docs/service.md, Resources)', () => {
     expect(refusalOf(changed(path, null)).issues.map((issue) => issue.path)).toEqual([path])
   })
 
-  test.each([1.5, '4711', 2 ** 53, true])('a subscriptionId of %j is refused', (value) => {
-    expect(pathsOf(refusalOf(changed(['subscriptionId'], value)))).toEqual(['subscriptionId'])
+  test.each([
+    ['4711', 4711],
+    ['-1', -1],
+    ['9007199254740991', Number.MAX_SAFE_INTEGER],
+  ])('a subscriptionId of %j is read as the number', (written, read) => {
+    const body = changed(['subscriptionId'], written)
+    expect(parseDelivery(body)).toEqual(changed(['subscriptionId'], read))
+    expect(body).toEqual(changed(['subscriptionId'], written))
   })
+
+  test.each([1.5, '007', '1.5', '9007199254740992', '', 2 ** 53, true])(
+    'a subscriptionId of %j is refused',
+    (value) => {
+      expect(pathsOf(refusalOf(changed(['subscriptionId'], value)))).toEqual(['subscriptionId'])
+    },
+  )
 
   test.each([
     ['notification', 'id'],
