@@ -259,11 +259,12 @@ function valid<Payloads extends PayloadSchemas>(
 function invalid(error: InvalidDeliveryError, payloads: PayloadSchemas = {}): InvalidBody {
   const names = namesIn(error.body)
   const hasOwnSchema = Object.hasOwn(payloads, names.type ?? '')
-  const issues = error.issues.map(({ path, message }) => ({
-    path,
-    // A schema of the user's may quote the payload.
-    message: hasOwnSchema && path[1] === 'payload' ? 'is refused by its schema in `payloads`' : message,
-  }))
+  // A schema of the user's may quote the payload: in its words, and in its paths, which hold the keys of a record.
+  const issues = error.issues.map(({ path, message }) =>
+    hasOwnSchema && path[1] === 'payload'
+      ? { path: path.slice(0, 2), message: 'is refused by its schema in `payloads`' }
+      : { path, message },
+  )
   return { kind: 'invalid', error, reason: formatIssues(issues), logFields: { issues, ...names } }
 }
 

@@ -269,6 +269,7 @@ describe('the log line of a body that is no delivery', () => {
     const { logger, lines } = recordingLogger()
     const payloads = {
       cxScoreUpdated: z.object({ score: z.literal(4, { error: (issue) => `not ${issue.input}` }) }),
+      scoresUpdated: z.record(z.string(), z.number()),
     }
     const receiver = new DeliveryReceiver({ secrets, logger, payloads })
     await receiver.handle({ ...post(), body })
@@ -293,6 +294,7 @@ describe('the log line of a body that is no delivery', () => {
     ],
     ['no notification', { notification: 'secret' }],
     ['a schema of the user’s, which quotes', deliveryOf('cxScoreUpdated', { score: 'secret' })],
+    ['a record, whose keys are in the path', deliveryOf('scoresUpdated', { secret: 'high' })],
   ])('quotes nothing of %s', async (_, body) => {
     const lines = await fieldsOf(body)
     expect(lines).toMatchObject([{ event: 'delivery.invalid', reason: expect.any(String) }])
