@@ -67,7 +67,7 @@ const optionsSchema = z.lazy(() =>
     .check(checkLoopback),
 )
 
-/** Whether `http:` on loopback is allowed is the client's decision; a user's own client decides when it is called. */
+/** The client decides whether `http:` on loopback is allowed; a custom client decides when it is called. */
 function checkLoopback({
   value: { callbackUrl, client },
   issues,
@@ -78,7 +78,7 @@ function checkLoopback({
     issues.push({ code: 'custom', input: callbackUrl, path: ['callbackUrl'], message })
 }
 
-/** What a caller may leave out of the options that have a plain value as their default. */
+/** The options that have a plain default value. */
 const defaults = {
   concurrency: 8,
   existing: 'replace',
@@ -114,7 +114,7 @@ const sweepOptions = z.lazy(() =>
 )
 
 /**
- * Looks at the options of one call.
+ * Validates the options of one call.
  *
  * @throws `InvalidRequestError`: nothing was done
  */
@@ -128,9 +128,9 @@ export function validateCallOptions(
 }
 
 /**
- * Looks at the new values of a rotation.
+ * Validates the new values of a rotation.
  *
- * @param merged - makes what subscriptions have afterwards, which must not be too much either
+ * @param merged - makes the values afterwards, which must not be too many either
  * @throws `InvalidRequestError`: nothing was done
  */
 export function validateRotation(

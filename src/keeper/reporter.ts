@@ -1,5 +1,5 @@
 /**
- * What a keeper reports: log lines, gaps and problems. Each line names the keeper, because a process may have several. A
+ * Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. A
  * problem is reported when it begins, when its users double, and when it is resolved.
  */
 import { type Log, type LogFields, logOf, lossLogOf } from '../logger.js'
@@ -10,7 +10,7 @@ import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOpt
 export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))
   readonly log: Log
-  /** For what must not be missed: writes to `console.error` if there is no logger. */
+  /** For important reports: writes to `console.error` if there is no logger. */
   readonly #lossLog: Log
   readonly #onGap: SubscriptionKeeperOptions['onGap']
   readonly #onProblem: SubscriptionKeeperOptions['onProblem']
@@ -23,7 +23,7 @@ export class Reporter {
   }: Pick<SubscriptionKeeperOptions, 'name' | 'logger' | 'onGap' | 'onProblem'>) {
     const log = logOf(logger)
     const lossLog = lossLogOf(logger)
-    // Lines on the console are read by people; a logger has its own way of writing times.
+    // People read the console; a logger has its own format for times.
     const readable = logger === undefined ? withReadableTimes : (fields: LogFields) => fields
     this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
     this.#lossLog = (level, fields, message) => lossLog(level, readable({ ...fields, keeper: name }), message)
@@ -45,7 +45,7 @@ export class Reporter {
 
   #reportProblem(problem: KeeperProblem): void {
     const { message, error, resolved, ...others } = problem
-    // Under the name that pino serializes errors by.
+    // pino serializes errors under this name.
     const fields = { ...others, description: message, ...(error !== undefined && { err: error }) }
     const onProblem = this.#onProblem
     const log = onProblem === undefined ? this.#lossLog : this.log
@@ -54,7 +54,7 @@ export class Reporter {
     if (onProblem !== undefined) this.#call('onProblem', () => onProblem(problem), { code: problem.code })
   }
 
-  /** What a function of the user's throws must not stop the keeper. */
+  /** Errors of the user's functions must not stop the keeper. */
   #call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object): void {
     void callSafely(call, (err) =>
       this.#lossLog('error', { event: 'listener.failed', listener, ...about, err }, 'A listener failed'),
@@ -62,7 +62,7 @@ export class Reporter {
   }
 }
 
-/** The last moment that a `Date` can be, in milliseconds since 1970: of a later one `toISOString` throws. */
+/** The latest possible `Date`, in milliseconds since 1970: for a later one `toISOString` throws. */
 const maxDateMs = 8.64e15
 
 function withReadableTimes(fields: LogFields): LogFields {
@@ -83,7 +83,7 @@ interface OpenProblem {
   readonly subscriptionId?: number
   /** Empty if the problem does not concern single users. */
   readonly usernames: Set<string>
-  /** How many users there were when the problem was reported last. */
+  /** The number of users at the last report. */
   reportedUsers: number
   message: string
   error?: unknown
@@ -97,7 +97,7 @@ const users = 'users'
 export class Problems {
   readonly #report: (problem: KeeperProblem) => void
   readonly #open = new Map<string, OpenProblem>()
-  /** When a problem that was repaired already was reported; monotonic. */
+  /** When an already resolved problem was reported; monotonic. */
   readonly #onceSince = new Map<string, number>()
 
   constructor(report: (problem: KeeperProblem) => void) {
@@ -125,7 +125,7 @@ export class Problems {
     this.#report(shown(problem, false))
   }
 
-  /** One more user has this problem: reported for the first one, and whenever their number has doubled. */
+  /** Adds a user to this problem: reported for the first user, and when their number has doubled. */
   addUser(
     code: UserProblemCode,
     username: string,
@@ -145,7 +145,7 @@ export class Problems {
     this.#report(shown(problem, false))
   }
 
-  /** The user no longer has these problems. With the last user a problem is resolved. */
+  /** Removes the user from these problems. A problem without users is resolved. */
   removeUser(username: string, codes: readonly UserProblemCode[] = userProblemCodes): void {
     for (const code of codes) {
       const usernames = this.#open.get(keyOf(code, users))?.usernames
@@ -161,7 +161,7 @@ export class Problems {
     this.#report(shown(problem, true))
   }
 
-  /** Reports what has happened and is repaired already; the same again only after ten minutes. */
+  /** Reports an already resolved problem, at most every ten minutes. */
   reportOnce(code: KeeperProblemCode, message: string, about: About): void {
     const key = keyOf(code, `once ${about}`)
     if (now() - (this.#onceSince.get(key) ?? never) < 10 * minute) return

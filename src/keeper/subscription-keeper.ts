@@ -1,4 +1,4 @@
-/** Keeps a roster of users subscribed, whatever the service ends: see {@link SubscriptionKeeper}. */
+/** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
@@ -36,7 +36,7 @@ import type {
 } from './types.js'
 
 const tickMs = 1_000
-/** If the wall clock is ahead of the monotonic one by so much more than before, the machine has slept. */
+/** If the wall clock gains this much on the monotonic clock, the machine has slept. */
 const sleptMs = minute
 
 const channel = channelFor('sweep')
@@ -44,7 +44,7 @@ const channel = channelFor('sweep')
 type OnProgress = (progress: SweepProgress) => unknown
 
 interface SweepRequest extends RosterRequest {
-  /** A proof that was sent since then is enough; monotonic. Default: when the sweep begins. */
+  /** Proofs since then are enough; monotonic. Default: when the sweep begins. */
   readonly provenFrom?: number
 }
 
@@ -55,9 +55,8 @@ interface PreparedSweep {
 }
 
 /**
- * Keeps a roster of users subscribed, each with a subscription of their own: notices when the service has ended one,
- * restores it, and says how long the gap was (docs/keeper.md). Everything it does runs in the async context in which it
- * was constructed.
+ * Keeps a roster of users subscribed, each with a subscription of their own. It finds subscriptions that the service has
+ * ended, restores them, and reports each gap (docs/keeper.md). It runs in the async context of its constructor.
  *
  * @example
  * ```ts
@@ -87,17 +86,17 @@ export class SubscriptionKeeper implements AsyncDisposable {
   readonly #circuit: CircuitBreaker
   readonly #queue: Queue
   readonly #deliveries: Deliveries
-  /** By what is asked for: equal requests share a sweep that has not begun yet. */
+  /** By options: equal calls share a sweep that has not begun yet. */
   readonly #prepared = new Map<string, PreparedSweep>()
   readonly #sweeps = new Set<Promise<unknown>>()
 
   #isWatching = false
   #isStopping = false
   #stopping: Promise<void> | undefined
-  /** What keeps the tick going: the watch, and sweeps. */
+  /** The reasons to keep ticking: the watch, and sweeps. */
   #holders = 0
   #timer: NodeJS.Timeout | undefined
-  /** By how much the wall clock is ahead of the monotonic one. */
+  /** The difference between the wall clock and the monotonic clock. */
   #clockSkewMs = 0
   #checkedSince = never
   #lookedSince = never
@@ -106,7 +105,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   #isRosterOld = false
   #lastEndSince = never
 
-  /** @throws `ConfigurationError` that lists everything that is wrong with the options */
+  /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
     const resolved = resolveOptions(options)
     const { name, sweepIntervalMs } = resolved
@@ -148,7 +147,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Takes in a delivery as proof that its subscription exists. A handler for every notification, bound to its keeper:
+   * Records a delivery as proof that its subscription exists. A handler for every notification, bound to its keeper:
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
@@ -156,12 +155,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Goes over the roster once, at full rate: afterwards every user of the roster is subscribed, except the users in
-   * `failed` of the report. Works in every process. Calls with equal options share a sweep that has not begun yet. A sweep
-   * waits a minute for a service or a store that is down, and 130 seconds for users of a process that crashed. Users who
-   * fail are no rejection.
+   * Reconciles every user once, at full rate. Afterwards every user of the roster is subscribed, except the users in
+   * `failed` of the report, which cause no rejection. Calls with equal options share a sweep that has not begun yet. A
+   * sweep waits a minute for a service or a store that is down, and 130 seconds for users of a crashed process.
    *
-   * @throws `InvalidRequestError` for options that it does not know; the reason of `signal`, which ends this wait and not
+   * @throws `InvalidRequestError` for unknown options; the reason of `signal`, which ends this wait, but not
    * the sweep
    */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
@@ -171,9 +169,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Keeps watch from now on: a sweep at once, then each user once per `sweepIntervalMs`. Users whom an earlier
-   * {@link SubscriptionKeeper.sweep} has proven are not proven again. A keeper on watch keeps the process running until
-   * {@link SubscriptionKeeper.stop}. Does nothing if the watch has begun already.
+   * Starts the watch: a sweep at once, then each user once per `sweepIntervalMs`. Users that an earlier
+   * {@link SubscriptionKeeper.sweep} has proven are not proven again. The watch keeps the process running until
+   * {@link SubscriptionKeeper.stop}. Does nothing if the watch is running.
    */
   start(): void {
     if (this.#isWatching) return
@@ -183,7 +181,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#inOwnContext(() => this.#hold())
   }
 
-  /** Ends the watch, and a sweep before its next user; resolves when nothing is in flight. Subscriptions stay. */
+  /** Ends the watch and running sweeps; resolves when nothing is in flight. Subscriptions stay. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined
@@ -197,14 +195,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Gives every subscription new parameters or headers; those that are not named keep their values. The receiver may
-   * forget the old secret when `pending` is empty. Deploy the new values before long: a process that starts with the
-   * old ones brings them back (docs/keeper.md, Rotating the token).
+   * Gives every subscription new parameters or headers; all others keep their values. When `pending` is empty, the
+   * receiver may drop the old secret. Deploy the new values soon: a process that starts with the
+   * old values restores them (docs/keeper.md, Rotating the token).
    *
-   * With several processes, call the method in each of them: those in which it was not called send nothing any more.
+   * With several processes, call the method in each: the others stop sending.
    *
    * @throws `InvalidRequestError` before anything is sent; `Error` if nothing could be done and this process knows no
-   * user; the reason of `signal`, which ends this wait and not the sweep
+   * user; the reason of `signal`, which ends this wait, but not the sweep
    */
   async rotateParameters(
     values: UpdateSubscriptionParametersInput,
@@ -225,7 +223,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     return { confirmed, pending }
   }
 
-  /** Whether the callbacks of this user carry the present values, for certain. */
+  /** Whether the callbacks of this user certainly carry the present values. */
   #isConfirmed({ record }: User): boolean {
     const { generation, isSuperseded } = this.#configuration
     if (record?.id === undefined || record.isUnsure || record.claim !== undefined) return false
@@ -247,13 +245,13 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  /** The subscription of one user, from memory; `undefined` for a user who is not kept. */
+  /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
     const user = this.#users.get(username)
     return user?.isWanted ? this.#shown(user) : undefined
   }
 
-  /** The subscriptions of all users who are kept, from memory. */
+  /** The subscriptions of all users, from memory. */
   *subscriptions(): IterableIterator<
     {
       /** The user. */
@@ -266,11 +264,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Ends the watch, and then every subscription that the keeper made. Users with whom that failed are in `failed` of the
-   * report: call the method again. Stop other processes first: one of them would subscribe every user again.
+   * Ends the watch, then every subscription of the keeper. If a user is in `failed` of the report, call the method again.
+   * Stop other processes first: they would subscribe the users again.
    *
-   * @throws `Error` if nothing could be done and this process knows no user; the reason of `signal`, which ends this wait
-   * and not the sweep
+   * @throws `Error` if nothing could be done and this process knows no user; the reason of `signal`, which ends this wait,
+   * but not the sweep
    */
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
     validateCallOptions('unsubscribeAll', options)
@@ -343,7 +341,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     })
   }
 
-  /** Reads configuration and roster. @returns why no user can be reconciled, or `undefined` */
+  /** Reads configuration and roster. @returns the reason if no user can be reconciled */
   async #prepare(request: SweepRequest): Promise<Error | undefined> {
     const patientUntil = now() + sweepPatienceMs
     for (;;) {
@@ -351,7 +349,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
         await this.#configuration.look()
         if (!this.#isStopping) await this.#readRoster(request)
         if (this.#isStopping) return new Error(stoppedMessage)
-        // Unless a rotation was called meanwhile.
+        // Unless `rotateParameters` was called meanwhile.
         const { generation, isSuperseded } = this.#configuration
         if (generation !== undefined || isSuperseded) return undefined
       } catch (error) {
@@ -362,7 +360,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  /** Of a sweep that reconciled no user. */
+  /** The report of a sweep that reconciled no user. */
   async #reportOfNothing(
     { wantsNone = false }: SweepRequest,
     error: Error,
@@ -373,7 +371,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
 
-  // The tick: once a second while anything goes on
+  // The tick: once a second while the watch or a sweep runs
 
   #hold(): void {
     if (this.#holders++ > 0) return
@@ -393,7 +391,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     if (!this.#isStopping) this.#queue.tick()
   }
 
-  /** The monotonic clock may stand still while a machine sleeps. */
+  /** The monotonic clock may stop while a machine sleeps. */
   #wakeUp(): void {
     const skewMs = Date.now() - now()
     if (this.#isWatching && skewMs - this.#clockSkewMs > sleptMs) this.#queue.markAllDue(now())
@@ -423,14 +421,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
     try {
       await this.#roster.read(request)
     } catch (error) {
-      // Again as soon as a store that failed is tried again.
+      // Tried again together with a store that failed.
       this.#isRosterOld = true
       this.#readRosterSince = now() - lookMs + storeTimeoutMs
       throw error
     }
   }
 
-  /** The first end that is found is hardly the only one: every user is proven anew. */
+  /** One ended subscription suggests more: every user is proven again. */
   #foundEnd(): void {
     const calmMs = Math.max(calmAfterEndMs, this.#sweepIntervalMs)
     const isFirst = now() - this.#lastEndSince >= calmMs
@@ -452,7 +450,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  /** A store that fails is reported by itself. */
+  /** Failures of the store have their own report. */
   #inBackground(work: () => Promise<unknown>): void {
     this.#inOwnContext(work).catch((err: unknown) => {
       if (err instanceof StoreFailure) return
@@ -461,7 +459,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     })
   }
 
-  /** An empty report would say that nothing is left to do. */
+  /** Throws, because an empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(method: string): void {
     const { isSuperseded } = this.#configuration
     if (this.#users.size > 0 || (!isSuperseded && !this.#store.isFailing)) return

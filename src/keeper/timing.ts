@@ -9,45 +9,45 @@ export const day = 24 * 60 * minute
 /** Before any time. */
 export const never = Number.NEGATIVE_INFINITY
 
-/** A store that takes longer fails; a store that fails is tried this often. */
+/** The time limit of the store, and how often a failing store is tried. */
 export const storeTimeoutMs = 5_000
 export const rosterTimeoutMs = 30_000
 export const callTimeoutMs = 30_000
 
-/** A call is sent within this time after its claim was written, or claimed again. */
+/** A call is sent within this time after its claim, or the user is claimed again. */
 export const claimFreshMs = 10_000
-/** A claim that has not changed for this long was left behind: the outcome of its call is unknown. */
+/** A claim that has not changed for this long is stale: the outcome of its call is unknown. */
 export const claimStaleMs = 2 * minute
 /** How often the claim of another process is read. */
 export const claimLookMs = 10_000
 
-/** How often the configuration is read; and the roster at most, if a user was removed by another process. */
+/** How often the configuration is read, and at most the roster after another process has removed a user. */
 export const lookMs = 30_000
-/** A delivery may be the late third failure: it proves the time of its receipt less this. */
+/** A delivery may be the late third failure: it proves the subscription at its arrival time minus this. */
 export const deliveryLagMs = 1 * minute
-/** After a create whose answer cannot be read, and for a route that is wrong, the next attempt waits. */
+/** The wait after an unreadable answer to a create, or for a wrong route. */
 export const brokenAnswerMs = 15 * minute
-/** So long after the last failure an outage is resolved, so that a service that flaps is one problem. */
+/** How long after the last failure an outage is resolved, so that an unstable service is one problem. */
 export const calmMs = 1 * minute
 
-/** Without another end for this time, or an interval if that is longer, the receiver works again. */
+/** If no subscription ends for this time, or an interval if longer, the receiver works again. */
 export const calmAfterEndMs = 15 * minute
 
 /** How long a sweep waits for the service or the store. */
 export const sweepPatienceMs = 1 * minute
-/** How long a sweep waits for a claim: the claim is stale then, and one more look is needed. */
+/** How long a sweep waits for a claim: until it is stale, and one more look. */
 export const claimPatienceMs = claimStaleMs + 10_000
 
-/** How long after a restore the next one waits: 1, 2, 4, 8, 15 minutes; nothing after a delivery. */
+/** The wait after a restore: 1, 2, 4, 8, 15 minutes; none after a delivery. */
 export function restoreWaitMs(restoresSinceDelivery: number): number {
   if (restoresSinceDelivery === 0) return 0
   return backoffMs(restoresSinceDelivery, { firstMs: minute, maxMs: 15 * minute })
 }
 
-/** So often in a row the service is believed to know how soon it is to be asked again. */
+/** How many times in a row `Retry-After` of the service is used. */
 const trustedFailures = 3
 
-/** How long after so many failures in a row the next attempt waits: 5 s to 5 min, also if the service asks for more. */
+/** The wait after this many failures in a row: 5 s to 5 min, also if `Retry-After` is longer. */
 export function retryWaitMs(failures: number, retryAfterMs?: number): number {
   const backoff = backoffMs(failures, { firstMs: 5_000, maxMs: 5 * minute })
   const isTrusted = retryAfterMs !== undefined && failures <= trustedFailures

@@ -1,4 +1,4 @@
-/** The types of the keeper that its users see: options, reports, gaps and problems. */
+/** The keeper's public types: options, reports, gaps and problems. */
 import type { NotificationClient } from '../client/notification-client.js'
 import type { Logger } from '../logger.js'
 import type { NotificationType } from '../notification-types.js'
@@ -11,10 +11,10 @@ export type KeeperClient = Pick<
   'tryCreateSubscription' | 'unsubscribe' | 'updateSubscriptionParameters'
 >
 
-/** Who is to be subscribed: a list, or a function that is asked once per interval and before every sweep. */
+/** The users to subscribe: a list, or a function that is called once per interval and before every sweep. */
 export type Roster = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
 
-/** What a `SubscriptionKeeper` needs: everything down to `callbackUrl`; the rest has defaults. */
+/** The options of a `SubscriptionKeeper`. Everything down to `callbackUrl` is required. */
 export interface SubscriptionKeeperOptions {
   /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */
   readonly client: KeeperClient
@@ -25,9 +25,9 @@ export interface SubscriptionKeeperOptions {
    * processes share the work; a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
    */
   readonly store: KeyValueStore
-  /** Who is to be subscribed. A function has 30 seconds to answer. */
+  /** The users to subscribe. A function has 30 seconds to return. */
   readonly usernames: Roster
-  /** What every user is subscribed to. */
+  /** The notification types of every user. */
   readonly notificationTypes: readonly NotificationType[]
   /** Where the service sends the notifications; spelled as in `CreateSubscriptionInput`. */
   readonly callbackUrl: string | URL
@@ -58,13 +58,12 @@ export interface SubscriptionKeeperOptions {
   /** How many requests of this process are in flight at most. Default: 8. */
   readonly concurrency?: number | undefined
   /**
-   * What to do at the first meeting with a user who has such a subscription already: replace the subscription, because
-   * its id is not known, or leave it alone and report a `CONFLICT`. Default: `'replace'`.
+   * What to do when a user already has such a subscription: replace it, because its id is unknown, or keep it and report a
+   * `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
   /**
-   * If a new roster lacks more than this share (0 to 1) of the recorded users, and these are more than ten, nobody is
-   * removed. Default: 0.5.
+   * If a new roster lacks more than this share (0 to 1) of more than ten recorded users, no user is removed. Default: 0.5.
    */
   readonly maxRemovedShare?: number | undefined
   /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
@@ -101,22 +100,22 @@ export interface KeeperGap {
 export type KeeperProblemCode =
   /** Subscriptions end: the receiver probably fails its callbacks. */
   | 'RECEIVER_SUSPECTED'
-  /** Somebody else's subscription, or a forgotten one, stands in the way. */
+  /** Another program's subscription, or a forgotten one, is in the way. */
   | 'CONFLICT'
   /** The authorization server or the service refuses the credentials. */
   | 'CREDENTIALS'
   /** The service fails, cannot be reached, or refuses the requests of different users: `error` says which. */
   | 'SERVICE'
-  /** The store fails, hangs, lost what was in it, or holds what cannot be read. */
+  /** The store fails, hangs, lost data, or has unreadable data. */
   | 'STORE'
   /**
-   * The roster is empty, failed, or lacks too many users: nobody is removed. With `usernames`: the client refuses to
+   * The roster is empty, failed, or lacks too many users: no user is removed. With `usernames`: the client refuses to
    * subscribe these users.
    */
   | 'ROSTER'
   /** Deliveries arrive of a subscription that the keeper does not know. */
   | 'STRAY'
-  /** The service has other routes to unsubscribe or to update than the client: what they answer is not believed. */
+  /** The service's unsubscribe or update route differs from the client's: its answers prove nothing. */
   | 'ROUTES'
   /** Another process runs a newer configuration: this one sends nothing. */
   | 'SUPERSEDED'
@@ -133,7 +132,7 @@ export interface KeeperProblem {
   readonly usernames?: readonly string[] | undefined
   /** With a `STRAY`: the subscription that the keeper does not know. */
   readonly subscriptionId?: number | undefined
-  /** What was thrown, if something was; of an `Error` JSON shows nothing, so take its `message`. */
+  /** The thrown value, if any. JSON shows nothing of an `Error`, so use its `message`. */
   readonly error?: unknown
   /** Whether the problem is resolved. */
   readonly resolved: boolean
@@ -147,18 +146,18 @@ export interface SweepReport {
   readonly active: number
   /** How many users were subscribed for the first time. */
   readonly created: number
-  /** How many users had a subscription that had ended, or had to be made anew. */
+  /** How many users had a subscription that had ended or had to be created again. */
   readonly restored: number
   /** How many users are no longer in the roster, and had their subscription ended. */
   readonly removed: number
-  /** Users who are not as they should be. They are tried again later. */
+  /** Users who are not in the wanted state. They are tried again later. */
   readonly failed: readonly {
     /** The user. */
     readonly username: string
-    /** What the last call for this user failed with, or why there was none. */
+    /** The error of the last call for this user, or why there was no call. */
     readonly error: unknown
   }[]
-  /** The problems at the end. With a `ROSTER` that could not be read, the report is of the recorded users. */
+  /** The problems at the end. If the roster could not be read (`ROSTER`), the report is about the recorded users. */
   readonly problems: readonly KeeperProblem[]
 }
 
@@ -188,7 +187,7 @@ export interface SweepOptions {
   readonly allowRemovals?: boolean | undefined
 }
 
-/** What a rotation of parameters came to. */
+/** The result of a rotation of parameters. */
 export interface RotationReport {
   /** Users whose callbacks carry the new values. */
   readonly confirmed: readonly string[]
@@ -213,7 +212,7 @@ export interface KeptSubscription {
   readonly restoredCount: number
 }
 
-/** What a health check shows, from memory: at most 16/15 of an interval old. */
+/** What a health check shows, from memory: at most 7 % older than an interval. */
 export interface KeeperStatus {
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>

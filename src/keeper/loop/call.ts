@@ -1,4 +1,4 @@
-/** Sends one call to the service, and says what came of it. */
+/** Sends one call to the service and classifies its outcome. */
 import {
   ApiError,
   ConfigurationError,
@@ -23,8 +23,8 @@ import type { KeeperClient } from '../types.js'
 import type { Failure } from './outcome.js'
 
 /**
- * What came of a call. `refused`: it had no effect. `lost`: it may have taken effect, now or later. `no-route`: the service
- * has no such route, whether the subscription exists or not.
+ * The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. `no-route`: the service has no
+ * such route, whether the subscription exists or not.
  */
 export type CallResult =
   | { readonly kind: 'answered'; readonly answer: Answer; readonly error?: unknown }
@@ -32,19 +32,19 @@ export type CallResult =
   | { readonly kind: 'refused'; readonly failure: Failure }
   | { readonly kind: 'lost'; readonly failure: Failure }
 
-/** Of whom a call is, and what it sets. */
+/** The user of a call, and the values that it sets. */
 export interface CallTarget {
   readonly username: string
   /** Parameters and headers. */
   readonly values: UpdateSubscriptionParametersInput
 }
 
-/** The keeper repeats by itself, so that nothing leaves long after its claim. */
+/** The keeper itself repeats calls, so that no request leaves long after its claim. */
 const once = { retry: false, timeoutMs: callTimeoutMs } as const
 
 /** Never rejects. */
 export async function sendCall(client: KeeperClient, call: Call, target: CallTarget): Promise<CallResult> {
-  // A user's own client may know no time limit.
+  // A custom client may have no time limit.
   const limitMs = 2 * callTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
@@ -75,7 +75,7 @@ async function request(client: KeeperClient, call: Call, { username, values }: C
   return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
 }
 
-/** What it means that the client's call has thrown. */
+/** The outcome of a call that has thrown. */
 export function classify({ kind }: Call, error: unknown): CallResult {
   const isCreate = kind === 'create' || kind === 'recreate'
   if (isCreate && error instanceof SubscriptionConflictError) return answered('conflict', error)
@@ -100,11 +100,11 @@ function isNoRoute(status: number): boolean {
 }
 
 function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
-  // An error of no class of this package was thrown by a user's own client, and says nothing about the request.
+  // Any other error is of a custom client and proves nothing about the request.
   if (!(error instanceof NotificationError)) return true
   if (error instanceof OutcomeUnknownError || error instanceof ResponseValidationError) return true
   if (error instanceof ConnectionError) return error.requestSent
-  // For a create that was sent the client throws an OutcomeUnknownError.
+  // For a create that was sent, the client throws an OutcomeUnknownError.
   if (error instanceof TimeoutError) return !isCreate && error.phase === 'answer'
   return error instanceof ApiError && isOutcomeOpen(error.status)
 }

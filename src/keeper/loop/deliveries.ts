@@ -1,11 +1,11 @@
-/** Deliveries are proof of the subscriptions that the keeper knows, and a `STRAY` if they are of others. */
+/** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
 import type { User, Users } from '../memory/users.js'
 import type { Problems } from '../reporter.js'
 import { deliveryLagMs, minute, now } from '../timing.js'
 
-/** Without a delivery for so long an unknown subscription is forgotten. */
+/** An unknown subscription is forgotten after this time without a delivery. */
 const memoryMs = 60 * minute
-/** So many ids are remembered at most: more of them are forged. */
+/** The most ids that are remembered: more ids are forged. */
 const maxUnknown = 1_000
 
 interface UnknownSubscription {
@@ -19,7 +19,7 @@ export interface DeliveriesParts {
   readonly sweepIntervalMs: number
   readonly users: Users
   readonly problems: Problems
-  /** Called with a user whose delivery is news for other processes. */
+  /** Called with a user whose delivery other processes do not know. */
   readonly onNews: (user: User) => void
 }
 
@@ -31,7 +31,7 @@ export class Deliveries {
     this.#parts = parts
   }
 
-  /** A delivery has arrived. Costs next to nothing: what follows is left to the queue. */
+  /** Records a delivery at almost no cost: the queue does the rest. */
   observe(id: number, isWatching: boolean): void {
     const { onNews, problems, sweepIntervalMs, users } = this.#parts
     const user = users.withId(id)
@@ -43,15 +43,15 @@ export class Deliveries {
     if (!users.noteDelivery(user, id)) return
     if (wasRestored) problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
     const { provenAt = 0, restores = 0 } = user.record ?? {}
-    // Others are to know of a proof before theirs is due.
+    // Other processes must learn of a proof before their own is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2
     if (restores > 0 || isOld) onNews(user)
   }
 
-  /** Reports unknown subscriptions, and those that are known now, or deliver no longer. */
+  /** Reports unknown subscriptions, and resolves those that are known now or deliver no longer. */
   review(): void {
     const { problems, sweepIntervalMs, users } = this.#parts
-    // In this time every record was read: another process may have made the subscription.
+    // Every record was read in this time: another process may have made the subscription.
     const patienceMs = (sweepIntervalMs * 16) / 15
     users.forgetFormerIds(now() - 2 * sweepIntervalMs)
     for (const [id, unknown] of this.#unknown) {
@@ -68,7 +68,7 @@ export class Deliveries {
 
   #observeUnknown(id: number): void {
     const { reportStrays, users } = this.#parts
-    // The command line's `check` delivers under the id 0, which is no subscription's.
+    // The command line's `check` delivers with the id 0, which no subscription has.
     if (!reportStrays || !Number.isSafeInteger(id) || id === 0 || users.isFormerId(id)) return
     const known = this.#unknown.get(id)
     if (known !== undefined) known.lastSince = now()

@@ -1,13 +1,12 @@
 /**
- * Holds calls back: the limiter keeps to concurrency and rate; the circuit breaker lets one call at a time test a service
- * that fails.
+ * The limiter limits concurrency and rate. While the service fails, the circuit breaker lets one call at a time test it.
  */
 import { excerpt, wholeMessageOf } from '../../shared/text.js'
 import type { Problems } from '../reporter.js'
 import { calmMs, delay, now, retryWaitMs } from '../timing.js'
 import type { Failure } from './outcome.js'
 
-/** So many different users who fail in a row are an outage. */
+/** This many different users who fail in a row are an outage. */
 const usersOfAnOutage = 3
 
 type OutageKind = Extract<Failure['kind'], 'CREDENTIALS' | 'SERVICE' | 'REFUSED'>
@@ -49,12 +48,12 @@ export class CircuitBreaker {
     return this.#outage?.nextTestFrom ?? 0
   }
 
-  /** What the service fails with. */
+  /** The service's last failure. */
   get error(): unknown {
     return this.#outage?.error
   }
 
-  /** Whether a call may be made for this user: in an outage it is the test, and must be followed by `leave`. */
+  /** Whether a call may be made for this user. In an outage the call is the test, and `leave` must follow. */
   enter(username: string): boolean {
     if (this.#outage === undefined) return true
     if (!this.isTestDue) return false
@@ -74,9 +73,9 @@ export class CircuitBreaker {
   }
 
   failed(username: string, { kind, error, retryAfterMs }: Failure): void {
-    // Nothing was sent, so nothing was learnt of the service.
+    // Nothing was sent, so the service's state is unknown.
     if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
-    // In an outage any other call was in flight when the outage was noticed.
+    // In an outage, any other call was already in flight.
     if (this.#outage !== undefined && this.#tester !== username) return
     this.#failedInARow.add(username)
     const enough = Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))
@@ -88,7 +87,7 @@ export class CircuitBreaker {
     this.#problems.begin(codes[kind], outageMessage(kind, error), { error })
   }
 
-  /** Resolves an outage that is past for a while; at the end of a sweep that no other follows, at once. */
+  /** Resolves a past outage after a while, or at once at the end of the last sweep. */
   review(isLast: boolean): void {
     if (this.#closedSince === undefined || (!isLast && now() - this.#closedSince < calmMs)) return
     this.#closedSince = undefined
@@ -115,9 +114,9 @@ export class Limiter {
   }
 
   /**
-   * Waits until a request for this user may be sent.
+   * Waits until a request for this user may leave.
    *
-   * @returns false in an outage; true must be followed by {@link Limiter.leave}
+   * @returns false in an outage; after true, {@link Limiter.leave} must follow
    */
   async enter(username: string): Promise<boolean> {
     if (this.#circuit.isOpen && !this.#circuit.isTestDue) return false

@@ -1,6 +1,6 @@
 /**
- * The one owner of time: knows when which user is due, what is in flight, and how often it failed. A sweep is: all are due
- * now, wait, count.
+ * The scheduler: knows when each user is due, what is in flight, and how often it failed. A sweep makes all users due,
+ * waits and counts.
  */
 
 import type { Configuration } from '../memory/configuration.js'
@@ -13,9 +13,9 @@ import type { CircuitBreaker } from './outage-and-limits.js'
 import type { Outcome, Reconciled } from './outcome.js'
 import { Sweep } from './sweep.js'
 
-/** Store operations take most of a reconciliation: so many users at once for each request in flight. */
+/** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
-/** Longer without a pause, timers and sockets of the process would notice. */
+/** The longest work without a pause for the process' timers and sockets. */
 const longestWorkMs = 20
 
 interface Entry {
@@ -44,7 +44,7 @@ export class Queue {
   readonly #sweeps = new Set<Sweep>()
   /** Users who are due, the next one last. */
   #ready: User[] = []
-  /** A proof that was sent since then is enough for every user. */
+  /** Proofs since then are enough for every user. */
   #provenFrom = never
   #isStopped = true
   #blockedSince: number | undefined
@@ -59,13 +59,13 @@ export class Queue {
     return (this.#entries.get(user)?.failures ?? 0) > 0
   }
 
-  /** The user is reconciled soon. */
+  /** Makes the user due soon. */
   markDue(user: User): void {
     const entry = this.#entryOf(user)
     entry.dueFrom = Math.min(entry.dueFrom, now())
   }
 
-  /** Every user is reconciled soon. @param provenFrom - and is proven again, unless that was done since then */
+  /** Makes every user due soon. @param provenFrom - users without a proof since then are proven again */
   markAllDue(provenFrom: number): void {
     this.#provenFrom = Math.max(this.#provenFrom, provenFrom)
     for (const user of this.#parts.users.all()) this.markDue(user)
@@ -85,7 +85,7 @@ export class Queue {
     return sweep.report()
   }
 
-  /** Once a second: begins with those who are due, and stops waiting for those who take too long. */
+  /** Once a second: starts due users, and stops waiting for slow ones. */
   tick(): void {
     this.#isStopped = false
     if (this.#ready.length === 0) this.#collect()
@@ -93,7 +93,7 @@ export class Queue {
     this.#review()
   }
 
-  /** Begins with no further user, until the next tick; resolves when nothing is in flight. */
+  /** Starts no further user until the next tick; resolves when nothing is in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#ready = []
@@ -147,7 +147,7 @@ export class Queue {
     }
   }
 
-  /** In an outage any user will do, because one call has to test the service; but none whose last call may take effect. */
+  /** In an outage any user can test the service, except one whose last call may still take effect. */
   #next(): User | undefined {
     const { circuit, users } = this.#parts
     for (let user = this.#ready.pop(); user !== undefined; user = this.#ready.pop()) {
@@ -168,7 +168,7 @@ export class Queue {
     entry.dueFrom = Number.POSITIVE_INFINITY
     const { outcome, ...achieved } = await reconcile(user, provenFrom)
     entry.isInFlight = false
-    // What came up meanwhile may have come too late.
+    // A change during the reconciliation may have come too late for it.
     entry.dueFrom = Math.min(entry.dueFrom, now() + this.#waitMs(user, entry, outcome))
     for (const sweep of this.#sweeps) sweep.note(user, outcome, achieved)
     if (outcome.kind === 'removed' && !user.isWanted) {
@@ -177,7 +177,7 @@ export class Queue {
     }
   }
 
-  /** One pause for all that wait: if each had its own, they would work one after the other without any. */
+  /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
   #pause(): Promise<void> {
     this.#pausing ??= delay(0).then(() => {
       this.#workedSince = now()

@@ -1,4 +1,4 @@
-/** Brings one user nearer to what is wanted: reads the record, decides, makes a call, and begins again. */
+/** Reconciles one user: reads the record, decides, makes a call, and begins again. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
 import type { Configuration } from '../memory/configuration.js'
@@ -40,15 +40,15 @@ export interface ReconcilerParts {
   readonly reporter: Reporter
   /** Called when a subscription that had ended was restored. */
   readonly onEnd: () => void
-  /** Called when another process has removed a user whom this one still wants. */
+  /** Called when another process has removed a user that this process still wants. */
   readonly onRemoved: () => void
 }
 
-/** More calls at once bring a user no nearer to what is wanted: the service contradicts itself. */
+/** The most calls in one reconciliation: the service contradicts itself if more are needed. */
 const maxCalls = 8
-/** So many first creates that are answered 409, on a store without a configuration, say that the store was emptied. */
+/** If this many first creates are answered 409, a store without a configuration was emptied. */
 const conflictsOfEmptiedStore = 10
-/** How many proofs by a create come between two by an update. */
+/** One proof in this many is an update; the others are creates. */
 const proofsPerId = 4
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }

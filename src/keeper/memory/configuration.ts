@@ -1,6 +1,6 @@
 /**
- * What every subscription is to be like, and whether that is the newest configuration: the one of the highest generation in
- * the store. The store holds no secret: it knows a configuration by a slow hash.
+ * The wanted subscription of every user, and whether it is the newest configuration, which has the highest generation in the
+ * store. The store has no secret: it identifies a configuration by a slow hash.
  */
 import { randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -32,7 +32,7 @@ const storeKey = 'configuration'
 export interface ConfigurationParts {
   readonly store: KeeperStore
   readonly problems: Problems
-  /** Called when another generation is in force for this process. */
+  /** Called when this process uses another generation. */
   readonly onGeneration: () => void
 }
 
@@ -63,7 +63,7 @@ export class Configuration {
     this.#parts = parts
   }
 
-  /** Parameters and headers, as a create or an update takes them. */
+  /** Parameters and headers for a create or an update. */
   get values(): UpdateSubscriptionParametersInput {
     return this.#values
   }
@@ -73,7 +73,7 @@ export class Configuration {
     return this.#names
   }
 
-  /** In force for this process; `undefined` before the first look, and after a rotation until the next one. */
+  /** The configuration of this process; `undefined` before the first look, and after a rotation until the next look. */
   get generation(): number | undefined {
     return this.#generation
   }
@@ -88,7 +88,7 @@ export class Configuration {
     return this.#wasMissing
   }
 
-  /** The values after a rotation: those that are not named stay. */
+  /** The values after a rotation: other values stay. */
   merged({ parameters, headers }: UpdateSubscriptionParametersInput): UpdateSubscriptionParametersInput {
     const changed = new Set(namesOf({ parameters, headers }))
     const merge = (present: AssociatedValues | undefined, changes: AssociatedValues | undefined) => {
@@ -102,7 +102,7 @@ export class Configuration {
     }
   }
 
-  /** The next look makes the new values a configuration of its own. */
+  /** The next look makes the new values a configuration. */
   rotate(changes: UpdateSubscriptionParametersInput): void {
     this.#values = this.merged(changes)
     this.#names = namesOf(this.#values)
@@ -113,18 +113,18 @@ export class Configuration {
     return this.#provenRoutes.has(route)
   }
 
-  /** A route has answered 2xx, which the store is to remember. */
+  /** Stores that a route has answered 2xx. */
   proveRoute(route: RouteName): void {
     if (this.#provenRoutes.has(route)) return
     this.#provenRoutes.add(route)
-    // A store that fails is reported, and the next look writes the same.
+    // A failure is reported by the store, and the next look writes again.
     this.look().catch(() => {})
   }
 
   /**
    * A newer release has written something.
    *
-   * @returns whether this process is superseded by that
+   * @returns whether that supersedes this process
    */
   meetForeign(key: string, generation: number): boolean {
     if (generation <= (this.#generation ?? this.#highest)) return false
@@ -133,7 +133,7 @@ export class Configuration {
     return true
   }
 
-  /** Finds out whether the newest configuration is this one, or makes it so. @throws StoreFailure, KeyFailure */
+  /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure, KeyFailure */
   look(): Promise<void> {
     this.#looking ??= this.#parts.store
       .untilStored(storeKey, () => this.#look())
@@ -143,7 +143,7 @@ export class Configuration {
     return this.#looking
   }
 
-  /** @returns whether the store holds what this process goes by */
+  /** @returns whether the store has this process' configuration */
   async #look(): Promise<boolean> {
     const { problems, store } = this.#parts
     const values = this.#values
@@ -157,7 +157,7 @@ export class Configuration {
       const isComplete = stored.provenRoutes.length === this.#provenRoutes.size
       return isComplete || store.compareAndSet(storeKey, text, await this.#textOf(stored))
     }
-    // A process that starts has the newest configuration; a rotation succeeds the one that it was called on.
+    // A starting process has the newest configuration; a rotation replaces the configuration before it.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
     if (this.#highest > 0 && !isOlder) {
       this.#supersede(supersededMessage)
@@ -194,7 +194,7 @@ export class Configuration {
     return JSON.stringify(stored)
   }
 
-  /** Slow, because a store that leaks must not help to guess a token; so once per salt and values. */
+  /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */
   #hashWith(salt: string): Promise<string> {
     const sorted = (values: AssociatedValues = {}) =>
       Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1))

@@ -1,6 +1,6 @@
 /**
- * The names of all users who may have a record, in 64 keys of the store. A name is entered before the first claim, and
- * taken out when the record went.
+ * The names of all users who may have a record, in 64 keys of the store. A name is added before the first claim, and
+ * removed after the record.
  */
 import * as z from 'zod'
 import { parseJson } from '../../shared/json.js'
@@ -8,20 +8,20 @@ import type { Parsed } from '../rules/record.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
 
 const shardCount = 64
-/** A longer text would block the process while it is read. Limited where it is written: what is stored can be read. */
+/** A longer text would block the process while reading. Only writing is limited, so stored texts stay readable. */
 const maxShardLength = 2 ** 20
 const shardSchema = z.array(z.string())
 
 /** All names at one time. */
 export interface NamesRead {
   readonly names: ReadonlySet<string>
-  /** Whether the part of the index that would have this name could not be read. */
+  /** Whether the shard of this name could not be read. */
   readonly isUnreadable: (username: string) => boolean
 }
 
 export class IndexOfNames {
   readonly #store: KeeperStore
-  /** Each shard is changed once at a time. */
+  /** One change of a shard at a time. */
   readonly #turns: Promise<unknown>[] = []
 
   constructor(store: KeeperStore) {
@@ -83,7 +83,7 @@ export class IndexOfNames {
   }
 }
 
-/** A plain hash: that of `node:crypto` takes 20 times as long, which shows with 100,000 names. */
+/** A plain hash: `node:crypto` takes 20 times as long, which matters with 100,000 names. */
 function shardOf(username: string): number {
   let hash = 0
   for (let index = 0; index < username.length; index++) hash = (hash * 31 + username.charCodeAt(index)) | 0

@@ -1,6 +1,6 @@
 /**
- * The store as the keeper uses it. While the store fails every operation throws, and nothing may be sent; a key that fails
- * while another works is a fault of that key. Both are reported.
+ * The keeper's access to its store. While the store fails, every operation throws, and nothing is sent. If only one key
+ * fails, the fault is of that key. Both are reported.
  */
 import { randomUUID } from 'node:crypto'
 import { withTimeLimit } from '../../shared/time-limit.js'
@@ -20,12 +20,12 @@ export interface Stored<Value> extends Parsed<Value> {
   readonly text: string | undefined
 }
 
-/** In place of a deleted value, where a value may only be deleted if it is the expected one. Counts as missing. */
+/** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
 
-/** Written and read to find out whether the store works. */
+/** Written and read to test the store. */
 const checkKey = 'check'
-/** How often a value that several processes change is tried, and the longest pause after the first attempt. */
+/** The attempts to change a shared value, and the longest pause after the first one. */
 const maxRounds = 10
 const roundPauseMs = 20
 
@@ -48,14 +48,14 @@ export class KeeperStore {
   }
 
   /**
-   * What cannot be read counts as missing, and is reported.
+   * An unreadable value counts as missing, and is reported.
    *
    * @throws StoreFailure, KeyFailure
    */
   async read<Value>(key: string, parse: (text: string) => Parsed<Value>): Promise<Stored<Value>> {
     let text = await this.#get(key)
     if (text === undefined) {
-      // Some stores answer a failure with nothing: only a store that has just proven to work is believed.
+      // Some stores return nothing when they fail, so a missing value counts only after a test of the store.
       await this.check()
       text = await this.#get(key)
     }
@@ -68,7 +68,7 @@ export class KeeperStore {
   }
 
   /**
-   * @returns whether the text was stored; after a failure it may be stored all the same
+   * @returns whether the text was stored; after a failure it may be stored, too
    * @throws StoreFailure, KeyFailure
    */
   async compareAndSet(
@@ -78,7 +78,7 @@ export class KeeperStore {
     ttlMs?: number,
   ): Promise<boolean> {
     if (this.#store.compareAndSet === undefined) {
-      // Nothing else writes between these steps: there is one process, and it writes a key once at a time.
+      // Nothing else writes between these steps: the only process writes a key once at a time.
       if ((await this.#get(key)) !== expected) return false
       await this.#attempt(key, (name) => this.#store.set(name, text, ttlMs))
       if ((await this.#get(key)) !== text) await this.check()
@@ -92,10 +92,10 @@ export class KeeperStore {
   }
 
   /**
-   * Repeats reading and writing a value until no other process comes between.
+   * Repeats reading and writing a value until no other process interferes.
    *
    * @param attempt - returns whether its value is stored
-   * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that reads old values
+   * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values
    */
   async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
     for (let round = 1; round <= maxRounds; round++) {
@@ -112,7 +112,7 @@ export class KeeperStore {
     return failure
   }
 
-  /** Looks whether the store as a whole works. @throws StoreFailure */
+  /** Tests the store. @throws StoreFailure */
   check(): Promise<void> {
     this.#checking ??= this.#writeAndRead().finally(() => {
       this.#checking = undefined
@@ -152,7 +152,7 @@ export class KeeperStore {
     this.#problems.resolve('STORE')
   }
 
-  /** What says neither that the text was stored nor that it was not must not be guessed. */
+  /** An unclear result must not be guessed. */
   #refuse(returned: unknown): never {
     const what = returned === undefined ? 'nothing' : `a value of type ${typeof returned}`
     const message =

@@ -1,4 +1,4 @@
-/** Reads and writes the record of one user. What this process remembers helps a store that has lost something. */
+/** Reads and writes a user's record. Restores records that the store has lost from memory. */
 import type { Problems } from '../reporter.js'
 import { parseRecord, type UserRecord } from '../rules/record.js'
 import { day } from '../timing.js'
@@ -14,7 +14,7 @@ export interface RecordsParts {
   readonly users: Users
   readonly configuration: Configuration
   readonly problems: Problems
-  /** Called when the first record is found missing: all others may be, too. */
+  /** Called when a first record is missing: others may be, too. */
   readonly onLoss: () => void
 }
 
@@ -25,7 +25,7 @@ export class Records {
     this.#parts = parts
   }
 
-  /** Takes in what the store holds; writes back what the store has lost. @throws StoreFailure, KeyFailure, Collision */
+  /** Reads the record; writes it back if the store has lost it. @throws StoreFailure, KeyFailure, Collision */
   async read(user: User): Promise<UserRecord | undefined> {
     const { configuration, problems, store, users } = this.#parts
     const known = user.record
@@ -47,7 +47,7 @@ export class Records {
       if (text === undefined) this.#reportLoss()
       return user.record
     }
-    // An older copy is believed, but the subscription may have another id by now.
+    // An older copy is used, but the subscription may have another id now.
     const isFormer = value.id !== undefined && users.isFormerId(value.id)
     const isOlder = isFormer || (known !== undefined && value.version < known.version)
     if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')

@@ -1,4 +1,4 @@
-/** Who is wanted: asks the roster, rejects an implausible one, and brings users and index up to date with it. */
+/** Reads the roster, rejects implausible ones, and updates users and index. */
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/time-limit.js'
 import type { Problems } from '../reporter.js'
@@ -7,12 +7,12 @@ import type { SubscriptionKeeperOptions } from '../types.js'
 import type { IndexOfNames } from './index-of-names.js'
 import type { User, Users } from './users.js'
 
-/** A roster that lacks some of so few users is believed. */
+/** With at most this many users, a roster that lacks some is plausible. */
 const guardedFrom = 10
-/** So many users are brought up to date before timers and sockets have their turn. */
+/** The users to update before a pause for timers and sockets. */
 const usersAtOnce = 2_000
 
-/** What one reading of the roster is for. */
+/** The purpose of one reading of the roster. */
 export interface RosterRequest {
   /** Whether users may be removed even if the roster lacks many. Default: false. */
   readonly allowRemovals?: boolean
@@ -26,7 +26,7 @@ export interface RosterParts {
   readonly users: Users
   readonly index: IndexOfNames
   readonly problems: Problems
-  /** Called with a user who is wanted now, or is no longer. */
+  /** Called with a user who joined or left the roster. */
   readonly onChange: (user: User) => void
 }
 
@@ -47,14 +47,14 @@ export class Roster {
 
   async #read({ allowRemovals = false, wantsNone = false }: RosterRequest): Promise<void> {
     const { index, users } = this.#parts
-    // Before the roster is asked: a user that another process adds meanwhile must not look like one that has left.
+    // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const { names: recorded, isUnreadable } = await index.read()
     const asked = wantsNone ? new Set<string>() : await this.ask()
     const isBelieved = wantsNone || (asked !== undefined && this.#isPlausible(asked, recorded, allowRemovals))
     const listed = isBelieved ? asked : undefined
     const missing: string[] = []
     let count = 0
-    // A roster that is not believed adds users neither: the next one like it would lack a smaller share.
+    // An implausible roster adds no users either: otherwise the same roster would next lack a smaller share.
     for (const username of namesOf(recorded, listed, users)) {
       if (++count % usersAtOnce === 0) await delay(0)
       const isIndexed = recorded.has(username) || isUnreadable(username)
@@ -68,7 +68,7 @@ export class Roster {
     }
   }
 
-  /** @param listed - without a roster that is believed every user stays as it is, and those on record are kept */
+  /** @param listed - without a plausible roster every user stays, and recorded users are kept */
   #update(username: string, listed: ReadonlySet<string> | undefined): User {
     const { onChange, problems, users } = this.#parts
     const known = users.get(username)
@@ -100,7 +100,7 @@ export class Roster {
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
     const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     const list = await withTimeLimit(rosterTimeoutMs, answer(), late)
-    // Copied first: `every` passes over the holes of a list, and a list may change.
+    // Copied first: `every` skips the holes of a list, and a list may change.
     const names: unknown[] = Array.isArray(list) ? Array.from(list) : [undefined]
     if (!names.every((name) => typeof name === 'string')) throw new TypeError('it is not a list of names')
     return names
@@ -108,7 +108,7 @@ export class Roster {
 
   #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>, allowRemovals: boolean): boolean {
     const { maxRemovedShare, problems, users } = this.#parts
-    // Users who are being removed were missing at an earlier reading, and do not count again.
+    // Users in removal were already missing at an earlier reading, and do not count again.
     const kept = [...recorded].filter((username) => users.get(username)?.isWanted !== false)
     const lackingCount = kept.filter((username) => !listed.has(username)).length
     const isSmall = kept.length <= guardedFrom || lackingCount <= maxRemovedShare * kept.length
@@ -122,7 +122,7 @@ export class Roster {
   }
 }
 
-/** Each name once, without one more list of all. */
+/** Each name once, without another list. */
 function* namesOf(
   recorded: ReadonlySet<string>,
   listed: ReadonlySet<string> | undefined,

@@ -1,9 +1,9 @@
-/** What this process knows of its users: the records as the store last held them, and what is proven. */
+/** The state of the users in this process: their last known records, and proofs. */
 import { createHash } from 'node:crypto'
 import { absorb, type Delivery, type UserRecord } from '../rules/record.js'
 import { deliveryLagMs, never, now, restoreWaitMs } from '../timing.js'
 
-/** Deliveries that come more often than this are not looked at: that keeps each below 100 ns. */
+/** More frequent deliveries are ignored, which keeps each below 100 ns. */
 const aMomentMs = 1_000
 
 interface MutableUser {
@@ -14,21 +14,21 @@ interface MutableUser {
   /** Whether the index has the name. */
   isIndexed: boolean
 
-  /** What the store held last, and since when; monotonic. */
+  /** The last known text in the store, and since when; monotonic. */
   text: string | undefined
   textSince: number
   record: UserRecord | undefined
   /** When the record was last read or written. */
   readSince: number
 
-  /** When the last proof was sent, by any process, and when the next one is due; monotonic. */
+  /** When any process sent the last proof, and when the next is due; monotonic. */
   provenSince: number
   proofDueFrom: number
-  /** The id that a proof of this process has shown to be right, and how many proofs there were since. */
+  /** The id that this process has proven, and the number of later proofs. */
   metId: number | undefined
   proofs: number
 
-  /** When another subscription was found in the way, by any process, and when the next attempt is due. */
+  /** When any process found a conflict, and when the next attempt is due. */
   conflictSince: number
   conflictDueFrom: number
   /** From when the subscription may be restored again. */
@@ -111,7 +111,7 @@ export class Users {
     user.isIndexed = isIndexed
   }
 
-  /** The store holds this text; `record` is what it says, or what this process remembers instead. */
+  /** The store has this text; `record` is its content, or the remembered record instead. */
   setRead(user: MutableUser, text: string | undefined, record: UserRecord | undefined): void {
     if (text !== user.text) user.textSince = now()
     user.text = text
@@ -133,7 +133,7 @@ export class Users {
     }
   }
 
-  /** A call that was sent then has proven the subscription. */
+  /** Records the proof of a call that was sent then. */
   noteProof(user: MutableUser, sentSince: number, id: number | undefined): void {
     this.#noteProof(user, sentSince, -1)
     user.proofs = id === undefined ? user.proofs + 1 : 1
@@ -144,12 +144,12 @@ export class Users {
     this.#noteConflict(user, now(), -1)
   }
 
-  /** The id is to be proven again. */
+  /** Makes a proof of the id due. */
   forgetMeeting(user: MutableUser): void {
     user.metId = undefined
   }
 
-  /** @returns whether the delivery says more than the last one, a moment before */
+  /** @returns whether the delivery is new, and not a moment after the last one */
   noteDelivery(user: MutableUser, id: number): boolean {
     const at = Date.now()
     if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
@@ -160,7 +160,7 @@ export class Users {
     return true
   }
 
-  /** The record with what the last delivery proves. */
+  /** The record with the proof of the last delivery. */
   withDelivery({ delivery }: User, record: UserRecord): UserRecord {
     return absorb(record, delivery, deliveryLagMs)
   }
@@ -169,7 +169,7 @@ export class Users {
     for (const [id, since] of this.#formerIds) if (since < olderThan) this.#formerIds.delete(id)
   }
 
-  /** What another process has written. How long ago that was, only the wall clock tells; but not before the last look. */
+  /** Takes over another process' record. Its age comes from the wall clock, but is not before the last look. */
   #takeIn(user: MutableUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)

@@ -1,9 +1,9 @@
-/** What an answer of the service means for the record, and for others. A pure rule. */
+/** What an answer of the service means for the record. A pure rule. */
 import type { KeeperGap } from '../types.js'
 import { type Call, type Facts, hasFormerNames, type Learnt } from './decide.js'
 import { type UserRecord, union } from './record.js'
 
-/** `unreadable`: a create was answered with success, and without an id that can be read. */
+/** `unreadable`: a create succeeded, but its answer has no readable id. */
 export type Answer =
   | { readonly kind: 'created'; readonly id: number }
   | { readonly kind: 'ok' | 'conflict' | 'not-found' | 'unreadable' }
@@ -20,9 +20,9 @@ type Target = Pick<Facts, 'spec' | 'names' | 'generation' | 'isWanted'>
 export interface Applied {
   /** The record without a claim. */
   readonly record: UserRecord
-  /** Besides what was learnt before, unless the answer is `created` or `ok`, which make that obsolete. */
+  /** Added to earlier findings, unless the answer is `created` or `ok`, which make them obsolete. */
   readonly learnt: Learnt
-  /** The answer proves that the subscription exists: `by` its id, or only that there is one. */
+  /** What the answer proves: the subscription's id, or only its existence. */
   readonly proven?: 'id' | 'existence'
   /** Whether a user was subscribed for the first time. */
   readonly isCreated?: boolean
@@ -30,7 +30,7 @@ export interface Applied {
   readonly gap?: KeeperGap
 }
 
-/** @param isRouteProven - whether a 404 of this route is believed */
+/** @param isRouteProven - whether a 404 of this route is proof */
 export function apply(
   record: UserRecord,
   call: Call,
@@ -40,7 +40,7 @@ export function apply(
 ): Applied {
   if (call.kind === 'unsubscribe') {
     if (answer.kind === 'not-found' && !isRouteProven) return { record, learnt: { missing: 'unsubscribe' } }
-    // Also what had ended before: its gap is reported when the user is subscribed again.
+    // Also if it ended before: the gap is reported when the user is subscribed again.
     return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
   }
   if (call.kind === 'update') {
@@ -67,7 +67,7 @@ export function apply(
         learnt,
       }
     default:
-      // An identical subscription would have been replaced: so none of ours is there.
+      // A recreate replaces an identical subscription: after a 409 none of ours exists.
       if (call.kind === 'recreate') return { record: without(tried, 'id', 'isUnsure'), learnt }
       if (record.id === undefined || record.isUnsure) return { record, learnt }
       return {
@@ -78,7 +78,7 @@ export function apply(
   }
 }
 
-/** A subscription was made: the first one of this user, or one after an interruption. */
+/** A new subscription: the user's first, or one after an interruption. */
 function created(
   record: UserRecord,
   { kind, spec }: Extract<Call, { spec: string }>,
@@ -93,7 +93,7 @@ function created(
   const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
   const known = { id, spec, names: facts.names, generation: facts.generation }
   const made = { ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'), ...known, provenAt: sentAt }
-  // Only made to be ended: the gap begins with the last proof before.
+  // Made only to learn the id and end it: the gap begins with the last proof before.
   if (!facts.isWanted || spec !== facts.spec) return { record: { ...made, provenAt }, learnt: {} }
   if (isFirst) return { record: made, learnt: {}, proven: 'id', isCreated: true }
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined

@@ -9,21 +9,21 @@ export type Call =
   | { readonly kind: 'unsubscribe'; readonly id: number }
 
 /**
- * The next call; or `forget`: nothing of the user is left. `wait`: a restore has to wait. `conflict`: another subscription
- * is in the way. `blocked`: the route to unsubscribe is wrong. `done`: all is well.
+ * The next call; or `forget`: nothing of the user is left. `wait`: a restore must wait. `conflict`: another subscription
+ * is in the way. `blocked`: the unsubscribe route is wrong. `done`: nothing to do.
  */
 export type Step = Call | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
 
-/** What the answers of this reconciliation have taught, and no record holds. */
+/** Findings of this reconciliation that no record has. */
 export interface Learnt {
-  /** A create of the wanted spec was answered 409, or could not be read: a subscription is there. */
+  /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
-  /** The kind of a call that was answered 404, which is not believed, because its route is not proven. */
+  /** The kind of a call that was answered 404 on an unproven route. */
   readonly missing?: 'update' | 'unsubscribe'
 }
 
 export interface Facts {
-  /** What every user is to be subscribed to. */
+  /** The wanted spec of every user. */
   readonly spec: Spec
   /** Names, in lower case, of the parameters and headers of the configuration. */
   readonly names: readonly string[]
@@ -32,13 +32,13 @@ export interface Facts {
   readonly isWanted: boolean
   /** Whether a proof is due. */
   readonly wantsProof: boolean
-  /** Whether the proof is to show that the recorded id is right. */
+  /** Whether the proof must prove the recorded id. */
   readonly wantsProofById: boolean
   /** Whether a subscription may be restored now. */
   readonly mayRestore: boolean
-  /** Whether the present conflict was found so recently that no call is due. */
+  /** Whether the conflict is so recent that no call is due. */
   readonly isConflictKnown: boolean
-  /** Whether there is something to update, on a route that is not known to be wrong. */
+  /** Whether there are parameters to update, on a route that is not known to be wrong. */
   readonly mayUpdate: boolean
   /** Whether the route to unsubscribe is not known to be wrong. */
   readonly mayUnsubscribe: boolean
@@ -71,7 +71,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : create
 }
 
-/** What is no longer wanted is ended; before that its id is learnt, if it is unsure. */
+/** An unwanted subscription is ended; first its id is learnt, if it is unsure. */
 function end({ id, isUnsure, spec }: UserRecord, { missing }: Learnt, { mayUnsubscribe }: Facts): Step {
   if (id === undefined && !isUnsure) return { kind: 'forget' }
   if (!mayUnsubscribe) return { kind: 'blocked' }
@@ -79,7 +79,7 @@ function end({ id, isUnsure, spec }: UserRecord, { missing }: Learnt, { mayUnsub
   return missing === 'unsubscribe' ? { kind: 'create', spec } : { kind: 'unsubscribe', id }
 }
 
-/** What stands in the way is replaced once a day, and at any time if it may be the keeper's own. */
+/** The obstacle is replaced once a day, or at any time if it may be the keeper's own. */
 function mayReplace(
   { isUnsure, provenAt, replacedAt }: UserRecord,
   { at, replacesExisting }: Facts,
@@ -88,7 +88,7 @@ function mayReplace(
   return replacesExisting && (replacedAt === undefined || Math.abs(at - replacedAt) >= day)
 }
 
-/** Whether the subscription may have parameters that the configuration no longer names: no update takes them away. */
+/** Whether the subscription may have parameters that the configuration no longer names: no update removes them. */
 export function hasFormerNames({ names }: UserRecord, facts: Pick<Facts, 'names'>): boolean {
   return names.some((name) => !facts.names.includes(name))
 }

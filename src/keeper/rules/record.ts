@@ -1,5 +1,5 @@
 /**
- * What the store holds of one user: one record, never changed in place. The record is a cache, the service is the truth.
+ * The stored record of one user, never changed in place. The record is a cache, the service is the truth.
  * Times are of the wall clock.
  */
 import * as z from 'zod'
@@ -13,37 +13,37 @@ const countSchema = z
 const stampSchema = z.number().optional()
 const flagSchema = z.literal(true).optional()
 
-/** What a subscription is to, as text: sorted types, a space, the callback URL. */
+/** The types and callback URL of a subscription, as text: sorted types, a space, the URL. */
 export type Spec = string
 
 const specSchema = z.string().refine((spec) => spec === specOf(typesOf(spec), callbackUrlOf(spec)))
 
 const recordSchema = z.object({
-  /** Grows by one with each write. Begins with the time, so that a record made anew is not taken for an older one. */
+  /** Grows by one with each write. Begins with the time, so that a recreated record does not look older. */
   version: countSchema,
   username: z.string(),
   spec: specSchema,
   /** Names, in lower case, of the parameters and headers that the subscription may have. */
   names: z.array(z.string()).readonly(),
-  /** The generation of the configuration whose values the subscription has for certain; 0: not known. */
+  /** The generation whose values the subscription certainly has; 0: unknown. */
   generation: countSchema,
   /** The service's id, if known. */
   id: z.int().optional(),
-  /** A create may have taken effect: a subscription with another id than the recorded one may exist. */
+  /** A create may have taken effect: the subscription may have another id than the recorded one. */
   isUnsure: flagSchema,
-  /** The subscription was ended on purpose, or may have been, and is to be created anew. */
+  /** The subscription was, or may have been, ended on purpose, and must be created again. */
   isInterrupted: flagSchema,
   /** When the last proof that the subscription exists was sent. */
   provenAt: stampSchema,
   deliveryAt: stampSchema,
   restoredAt: stampSchema,
-  /** When what stood in the way was replaced last, or the attempt was refused. */
+  /** When the obstacle was last replaced, or the attempt was refused. */
   replacedAt: stampSchema,
   /** When another subscription was last found in the way. */
   conflictAt: stampSchema,
   /** Restores since the last delivery. */
   restores: countSchema,
-  /** Restores in all. */
+  /** All restores. */
   restoredCount: countSchema,
   /** While the claim stands, no process sends anything for this user. */
   claim: z
@@ -59,20 +59,20 @@ const recordSchema = z.object({
 
 export type UserRecord = Readonly<z.output<typeof recordSchema>>
 
-/** A text of the store. `foreignGeneration`: some of the text is of a format that this release does not know. */
+/** A text of the store. `foreignGeneration`: a part has a format that this release does not know. */
 export interface Parsed<Value> {
   readonly value?: Value
   readonly foreignGeneration?: number
 }
 
-/** What a keeper writes is much shorter. */
+/** A keeper writes much shorter texts. */
 const maxLength = 2 ** 16
 
 export function parseRecord(text: string): Parsed<UserRecord> {
   return parseWith(recordSchema, text)
 }
 
-/** @returns nothing for a text that cannot be right */
+/** @returns nothing for an implausible text */
 export function parseWith<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
   text: string,
@@ -91,7 +91,7 @@ export function newRecord(username: string, spec: Spec, at: number): UserRecord 
   return { version: at, username, spec, names: [], generation: 0, restores: 0, restoredCount: 0 }
 }
 
-/** The record without its claim, which was left behind: what the claim announces may have been done. */
+/** The record without its stale claim: the claimed call may have taken effect. */
 export function takeOver(claimed: UserRecord): UserRecord {
   const { claim, ...record } = claimed
   switch (claim?.call) {
@@ -107,13 +107,13 @@ export function takeOver(claimed: UserRecord): UserRecord {
   }
 }
 
-/** A delivery that has arrived, by the wall clock. */
+/** The time of a delivery, by the wall clock. */
 export interface Delivery {
   readonly id: number
   readonly at: number
 }
 
-/** A delivery is a proof, for the time of its receipt less the lag. */
+/** A delivery proves the subscription at its arrival time minus the lag. */
 export function absorb(record: UserRecord, delivery: Delivery | undefined, lagMs: number): UserRecord {
   if (delivery === undefined || delivery.id !== record.id) return record
   if (record.deliveryAt !== undefined && delivery.at <= record.deliveryAt) return record
