@@ -1,4 +1,4 @@
-/** What happened in an emulator: the history of its newest events, and the listeners that are called for each. */
+/** The history of an emulator's newest events, and the listeners for each event. */
 import { InvalidRequestError } from '../errors.js'
 import { lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
@@ -7,27 +7,27 @@ import type { EndReason, SubscriptionChange, SubscriptionRecord } from './servic
 
 /** Headers and body of a request, a callback or an answer. Nothing is redacted. */
 export interface RecordedMessage {
-  /** The headers, of what arrived by lower-case name. */
+  /** The headers; received ones by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /** The body as text, its first 16,384 characters. */
   readonly body: string
-  /** How many characters the whole body has; of a request over 1 MiB, the part that was read. */
+  /** The length of the whole body in characters; for a request larger than 1 MiB, of the part that was read. */
   readonly bodyLength: number
 }
 
 /** What was sent, and how it ended. Nothing is redacted. */
 export interface RecordedExchange extends RecordedMessage {
-  /** Counts requests, and callbacks, from 1. Older ones than the first of the list were dropped. */
+  /** Counts requests, and callbacks, from 1. Entries before the first of the list were dropped. */
   readonly id: number
   /** When it began, in milliseconds since 1970. */
   readonly startedAt: number
   /** Status of the answer, if there was one. */
   readonly status?: number
-  /** The answer, if one came that is whole. */
+  /** The answer, if it arrived completely. */
   readonly answer?: RecordedMessage
   /** Why there was no answer, or why a callback failed, as a sentence. */
   readonly error?: string
-  /** How long the answer took, in milliseconds. Missing while there is none. */
+  /** How long the answer took, in milliseconds; missing until then. */
   readonly durationMs?: number
 }
 
@@ -82,7 +82,7 @@ export interface EmulatorEvents {
   readonly callback: readonly [callback: RecordedCallback]
   /** A subscription was created. */
   readonly created: readonly [subscription: SubscriptionRecord]
-  /** A subscription ended; the record is as it was last. */
+  /** A subscription ended, with its last record. */
   readonly ended: readonly [subscription: SubscriptionRecord, reason: EndReason]
 }
 
@@ -90,7 +90,7 @@ type Outcome<Recorded> = Omit<Partial<Recorded>, 'durationMs'>
 type Begun<Recorded> = Omit<Recorded, 'id' | 'startedAt' | 'bodyLength' | Ending>
 type Ending = 'status' | 'answer' | 'error' | 'durationMs'
 
-/** An event at its place in the time line. An event that changes, a request in flight, is replaced. */
+/** An event in the time line. A changed event, such as a request in flight, is replaced. */
 export type HistoryEntry = {
   /** Counts all events from 1. */
   readonly number: number
@@ -108,7 +108,7 @@ type HistoryEvent =
     }
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-/** Something changed: an entry of the history, a subscription, or the injected faults that are still to happen. */
+/** A change of an entry, a subscription, or the pending faults. */
 export type Change =
   | { readonly kind: 'entry'; readonly entry: HistoryEntry }
   | { readonly kind: 'faults' }
@@ -137,7 +137,7 @@ export class Activity {
   #lastRequestId = 0
   #lastCallbackId = 0
 
-  /** Records a request, whose body is cut. The returned function is to be called with the outcome. */
+  /** Records a request with a cut body. Call the returned function with the outcome. */
   beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
     this.#counts[request.operation]++
     const begun = {
@@ -153,7 +153,7 @@ export class Activity {
     )
   }
 
-  /** Records a callback, whose body is cut. The returned function is to be called with the outcome. */
+  /** Records a callback with a cut body. Call the returned function with the outcome. */
   beginCallback(callback: Begun<RecordedCallback>): (outcome: Outcome<RecordedCallback>) => void {
     const begun = {
       ...callback,
@@ -168,7 +168,7 @@ export class Activity {
     )
   }
 
-  /** To be called after each change of a subscription. */
+  /** Call it after each change of a subscription. */
   subscriptionChanged(change: SubscriptionChange): void {
     this.#announce(change)
     if (change.kind === 'created') this.#emit('created', change.subscription)
@@ -178,22 +178,22 @@ export class Activity {
     this.#emit('ended', subscription, reason)
   }
 
-  /** To be called after the tokens were revoked. */
+  /** Call it after the tokens were revoked. */
   tokensRevoked(): void {
     this.#add({ kind: 'tokens-revoked', at: Date.now() })
   }
 
-  /** To be called after each change of the injected faults that are still to happen. */
+  /** Call it after each change of the pending faults. */
   faultsChanged(): void {
     this.#announce({ kind: 'faults' })
   }
 
-  /** The last 1,000 requests, the newest last: copies, which do not change any more. */
+  /** Copies of the last 1,000 requests, the newest last. */
   get requests(): RecordedRequest[] {
     return this.history.flatMap((entry) => (entry.kind === 'request' ? [{ ...entry.record }] : []))
   }
 
-  /** The last 1,000 callbacks, the newest last: copies, which do not change any more. */
+  /** Copies of the last 1,000 callbacks, the newest last. */
   get callbacks(): RecordedCallback[] {
     return this.history.flatMap((entry) => (entry.kind === 'callback' ? [{ ...entry.record }] : []))
   }
@@ -202,7 +202,7 @@ export class Activity {
     return { ...this.#counts }
   }
 
-  /** The last 1,000 events of each kind, in the order in which they began. */
+  /** The last 1,000 events of each kind, in order of their beginning. */
   get history(): HistoryEntry[] {
     return [...this.#history.values()]
   }
@@ -212,15 +212,15 @@ export class Activity {
     return this.#history.get(number)
   }
 
-  /** Calls `watcher` with every change from now on, until the returned function is called. */
+  /** Calls `watcher` with every change, until the returned function is called. */
   watch(watcher: (change: Change) => void): () => void {
     return addTo(this.#watchers, watcher)
   }
 
   /**
-   * Calls `listener` for one kind of public event from now on, until the returned function is called.
+   * Calls `listener` for one kind of public event, until the returned function is called.
    *
-   * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
+   * @throws `InvalidRequestError` for an unknown event, or a listener that is no function
    */
   on<Name extends keyof EmulatorEvents>(
     name: Name,
@@ -280,14 +280,14 @@ export class Activity {
   }
 }
 
-/** A body as an entry has it: its beginning, and the length of the whole. */
+/** The body of an entry: its beginning, and its whole length. */
 export function beginningOf(body: string): { body: string; bodyLength: number } {
   // Copied, because a slice keeps the whole text in memory.
   const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
   return { body: beginning, bodyLength: body.length }
 }
 
-/** The same of a body that arrives in pieces. All of it is read, and only its beginning is kept. */
+/** The same for a body that arrives in pieces. Reads all of it, and keeps only its beginning. */
 export async function readBeginning(
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<{ body: string; bodyLength: number }> {
@@ -302,7 +302,7 @@ export async function readBeginning(
   return { body, bodyLength }
 }
 
-/** Adds a function in an object of its own: one that is added twice is called twice, and each is stopped on its own. */
+/** Adds a function in its own object: a function that is added twice is called twice, and each is stopped separately. */
 function addTo<Call>(calls: Set<{ call: Call }>, call: Call): () => void {
   const added = { call }
   calls.add(added)

@@ -1,4 +1,4 @@
-/** Sends notifications to the subscriptions that want them (docs/service.md, Delivery): one POST each, no retries. */
+/** Sends notifications to the matching subscriptions (docs/service.md, Delivery): one POST each, no retries. */
 import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent } from 'undici'
@@ -31,7 +31,7 @@ interface CallbacksParts {
   readonly store: SubscriptionStore
   readonly faults: FaultPlan
   readonly activity: Activity
-  /** Certificates in PEM that receivers may use besides public ones. */
+  /** Certificates in PEM that receivers may use in addition to public ones. */
   readonly ca: readonly string[]
   readonly timeoutMs: number
 }
@@ -105,7 +105,7 @@ export class Callbacks {
     }
   }
 
-  /** One callback. Its content is asked for when it is sent: until then a parameter may change. */
+  /** One callback. Its content is made when it is sent, because a parameter may change until then. */
   async #deliver(callback: About, contentFor: (parameters: Headers) => Content): Promise<CallbackResult> {
     const { store } = this.#parts
     const { subscriptionId, callbackUrl } = callback
@@ -180,7 +180,7 @@ export class Callbacks {
   }
 }
 
-/** A header that came more than once has its values in one line. */
+/** The values of a duplicate header are in one line. */
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
 }

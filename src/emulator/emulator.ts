@@ -26,7 +26,7 @@ import { TokenEndpoint, TokenIssuer } from './service/token-endpoint.js'
  * Starts the notification service in this process, by default on a free port of 127.0.0.1: HTTPS with a certificate
  * made now, signed access tokens, real callbacks. Close the emulator when the test is done.
  *
- * @throws `ConfigurationError` for options that cannot work, also for a port that is taken
+ * @throws `ConfigurationError` for unusable options, also for a port in use
  *
  * @example
  * ```ts
@@ -78,7 +78,7 @@ export interface EmulatorClientOptions {
   }
   /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */
   readonly dispatcher: Dispatcher
-  /** Whether the client may use callback URLs with `http:` on loopback: as the emulator itself. */
+  /** Whether the client may use callback URLs with `http:` on loopback, as the emulator. */
   readonly allowInsecureLoopback: boolean
   /** Where unsubscribe and update are, if the emulator has its option `routes`. */
   readonly routes: Routes | undefined
@@ -169,12 +169,12 @@ export class Emulator {
   }
 
   /**
-   * Answers a request without any network; of its URL only the path counts. `emulatorHandlers` builds on this method.
+   * Answers a request without a network; only the path of its URL counts. `emulatorHandlers` uses this method.
    *
    * Statuses and bodies that docs/service.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
    * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
    *
-   * @throws a `TypeError`, as a global `fetch` does, where a fault breaks the connection
+   * @throws a `TypeError`, as a global `fetch` does, if a fault breaks the connection
    */
   fetch(request: Request): Promise<Response> {
     return this.#service.handle(request)
@@ -245,7 +245,7 @@ export class Emulator {
   }
 
   /**
-   * Makes the next `times` answers of an endpoint go wrong. Faults of one endpoint happen in the order in which they
+   * Makes the next `times` answers of an endpoint fail. Faults of one endpoint happen in the order in which they
    * were injected (docs/emulator.md, Faults).
    *
    * @param options - `times`: how many answers; `Infinity` until `clearFaults`. Default: 1
@@ -263,7 +263,7 @@ export class Emulator {
     options?: { readonly times?: number | undefined },
   ): void
   /**
-   * Makes the next `times` callbacks go wrong, of all subscriptions or of one. A callback that fails counts as a failure
+   * Makes the next `times` callbacks fail, of all subscriptions or of one. A callback that fails counts as a failure
    * of its subscription (docs/emulator.md, Faults).
    *
    * @param options - `times`: how many callbacks; `Infinity` until `clearFaults`. Default: 1. `subscriptionId`: only
@@ -288,7 +288,7 @@ export class Emulator {
     this.#faults.add(operation, fault, options)
   }
 
-  /** Forgets the faults that have not happened yet. */
+  /** Removes the pending faults. */
   clearFaults(): void {
     this.#faults.clear()
   }

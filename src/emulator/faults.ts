@@ -37,14 +37,14 @@ export type Fault =
       readonly malformedBody: string | true
     }
 
-/** What happens to a callback. One that fails counts as a failure of its subscription. */
+/** What happens to a callback. A failed callback counts as a failure of its subscription. */
 export type CallbackFault =
-  /** Nothing is sent; the callback fails as if this had been the receiver's answer. */
+  /** Nothing is sent; the callback fails with this answer. */
   | {
-      /** HTTP status that the receiver seems to have answered, 300 to 599. */
+      /** HTTP status of that answer, 300 to 599. */
       readonly status: number
     }
-  /** The callback fails, and with `after-processing` the receiver got it: only its answer is lost. */
+  /** The callback fails. With `after-processing` the receiver gets it, and only its answer is lost. */
   | {
       /** Whether the receiver gets the callback. */
       readonly reset: 'before-processing' | 'after-processing'
@@ -75,7 +75,7 @@ interface PlannedCallbackFault {
   readonly subscriptionId?: number | undefined
 }
 
-/** A fault that is still to happen, with the number of times that are left. */
+/** A pending fault, with the number of times that are left. */
 export type PlannedFault = PlannedRequestFault | PlannedCallbackFault
 
 type NewFault = Omit<PlannedRequestFault, 'id'> | Omit<PlannedCallbackFault, 'id'>
@@ -109,7 +109,7 @@ const callbackFaultSchemas: Record<string, z.ZodType<CallbackFault>> = {
   reset: broken,
 }
 
-/** The faults that are still to happen, in the order in which they were injected. */
+/** The pending faults, in the order of injection. */
 export class FaultPlan {
   #planned: readonly PlannedFault[] = []
   #lastId = 0
@@ -146,7 +146,7 @@ export class FaultPlan {
     return planned?.fault
   }
 
-  /** Takes one fault back. */
+  /** Removes one fault. */
   lift(id: number): void {
     this.#change(this.#planned.filter((planned) => planned.id !== id))
   }
@@ -191,8 +191,8 @@ export function delay(delayMs: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * How a broken connection looks to a caller of `emulator.fetch`: the error that a global `fetch` gives for
- * one. The HTTPS server destroys the socket for it, msw answers with a network error.
+ * A broken connection, for a caller of `emulator.fetch`: the same error as of a global `fetch`. The HTTPS server destroys
+ * the socket, msw answers with a network error.
  */
 export class ConnectionReset extends TypeError {
   /** Why the connection broke, for the emulator's own record of the request. */

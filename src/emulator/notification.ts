@@ -1,4 +1,4 @@
-/** What a test asks the emulator to deliver, and the body of its callbacks (docs/service.md, Resources). */
+/** The notifications that a test sends, and the body of their callbacks (docs/service.md, Resources). */
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
@@ -38,7 +38,7 @@ export interface EmulatedNotification {
   readonly ver?: string | undefined
 }
 
-/** A notification of which nothing is left open. */
+/** A notification with all its fields. */
 export interface OutgoingNotification {
   readonly id: string
   readonly type: string

@@ -1,4 +1,4 @@
-/** What can be set when the emulator starts, and its defaults. */
+/** The options of the emulator, and their defaults. */
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
@@ -12,7 +12,7 @@ import { validate } from '../shared/validation.js'
 import type { KeyAndCertificate } from './https/certificate.js'
 import { isReservedHeader } from './service/subscription-endpoints.js'
 
-/** Options of `startEmulator`. Each has a default: none is needed to begin with. */
+/** Options of `startEmulator`. Each has a default. */
 export interface EmulatorOptions {
   /** The tenant name in the token endpoint's path (docs/service.md, Endpoints). Default: `'emulator'`. */
   readonly domain?: string | undefined
@@ -47,8 +47,7 @@ export interface EmulatorOptions {
   /** Certificates as text in PEM, to trust on callbacks besides the public ones and the emulator's own. Default: none. */
   readonly callbackCa?: string | undefined
   /**
-   * Where unsubscribe and update are, for an app whose service has them elsewhere: the `routes` of its client. Any other
-   * path is a 404. Default: as documented (docs/service.md, Endpoints).
+   * The routes of unsubscribe and update: the `routes` of the app's client. Any other path is a 404. Default: as documented (docs/service.md, Endpoints).
    */
   readonly routes?: Routes | undefined
   /** Accepts callback URLs with `http:` on loopback hosts, too. Default: `false`. */
@@ -71,7 +70,7 @@ export interface EmulatorOptions {
    */
   readonly ca?: string | undefined
   /**
-   * Also serves a page for the browser that shows what happens, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, with
+   * Also serves a page that shows all requests and callbacks, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, with
    * `true` on any free port (docs/emulator.md, The page). Default: `false`.
    */
   readonly page?:
@@ -106,7 +105,7 @@ const tlsSchema = z
   })
   .refine(belongTogether, { path: ['key'], error: 'is not the key of `tls.cert`', abort: true })
   .superRefine(({ key, cert }, context) => {
-    // What can still be wrong, e.g. a key that is too short, only TLS itself knows.
+    // Only TLS itself finds further problems, e.g. a key that is too short.
     const problem = problemOf(() => createSecureContext({ key, cert }))
     if (problem !== undefined) {
       context.addIssue({ code: 'custom', path: ['cert'], message: `cannot be used for TLS: ${problem}` })
@@ -183,7 +182,7 @@ export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOption
   )
 }
 
-/** A request must show which operation it asks for. */
+/** Each operation must have its own method and path. */
 function refuseAmbiguity(routes: Routes, context: z.RefinementCtx): void {
   const spelled = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
   const create = spelled(endpoints.create)

@@ -6,22 +6,22 @@ import { settlesWithin } from '../shared/time-limit.js'
 import type { RequestHeaders } from './headers.js'
 import { invalidDelivery, unusableBody } from './parse.js'
 
-/** How long a body may take to arrive, in milliseconds, so that a sender that stops half way is given up. */
+/** How long a body may take to arrive, in milliseconds. */
 export const bodyTimeoutMs = 10_000
 
 /** What to do if something else has read the body. */
 export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
 
-/** A body, or why there is none to use. `Body` is bytes where they were read here. */
+/** A body, or why it is unusable. `Body` is bytes if they were read here. */
 export type BodyRead<Body = unknown> =
   | { readonly kind: 'body'; readonly body: Body }
   | { readonly kind: 'too-large' }
   | UnreadableBody
 
-/** A body that did not arrive wholly, or cannot be decoded. */
+/** A body that is incomplete or cannot be decoded. */
 export interface UnreadableBody {
   readonly kind: 'unreadable'
-  /** Has what there is of the body. */
+  /** Has the received part of the body. */
   readonly error: InvalidDeliveryError
 }
 
@@ -30,7 +30,7 @@ export function unreadableBody(problem: string, body: unknown, cause?: unknown):
   return { kind: 'unreadable', error: unusableBody(problem, body, cause) }
 }
 
-/** A body that threw when it was read: a stream, or an object whose getters throw. */
+/** A body that throws when it is read: a stream, or an object whose getters throw. */
 export function failedBody(thrown: unknown, body: unknown): UnreadableBody {
   return unreadableBody(`cannot be read (${messageOf(thrown)})`, body, thrown)
 }
@@ -38,7 +38,7 @@ export function failedBody(thrown: unknown, body: unknown): UnreadableBody {
 /**
  * Reads pieces up to `maxBytes`, for a limited time. Never rejects.
  *
- * @param problemOf - what it means that the pieces throw: the rest of a sentence that begins with "the body"
+ * @param problemOf - the explanation of a thrown error: the rest of a sentence that begins with "the body"
  */
 export async function readPieces(
   pieces: AsyncIterable<Uint8Array>,
@@ -73,15 +73,14 @@ async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
     const { done, value } = await reader.read()
     if (done) return
     if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
-    // Any view on bytes will do, whatever its elements are.
+    // Accepts any view on bytes.
     yield new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   }
 }
 
 /**
- * Undoes the coding that the header `content-encoding` names, up to `maxBytes` of content: the service compresses
- * nothing (docs/service.md, Delivery), but a proxy before the app may. A body without a coding, and what did not arrive
- * wholly, is returned as it is.
+ * Decodes the `content-encoding`, up to `maxBytes` of content: the service compresses nothing (docs/service.md, Delivery),
+ * but a proxy may. A body without an encoding, or an incomplete one, is returned unchanged.
  */
 export function decoded(
   read: BodyRead<Uint8Array>,
@@ -93,7 +92,7 @@ export function decoded(
   return isCoded && read.kind === 'body' ? decode(read.body, coding, maxBytes) : read
 }
 
-/** Undoes `gzip` and `deflate`, which every runtime can undo. A body that cannot be decoded is kept as it came. */
+/** Decodes `gzip` and `deflate`, which every runtime can. A body that cannot be decoded is kept unchanged. */
 async function decode(encoded: Uint8Array, coding: string, maxBytes: number): Promise<BodyRead> {
   const format = formatOf(coding)
   if (format === undefined) {

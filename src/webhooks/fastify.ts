@@ -7,7 +7,7 @@ import type { PayloadSchemas } from './schemas.js'
 
 /** Options of {@link toFastifyPlugin}. */
 export interface FastifyPluginOptions {
-  /** The path that callbacks are sent to, below the prefix of the plugin, if it has one. */
+  /** The path of the callbacks, below the plugin's prefix, if any. */
   readonly path: string
 }
 
@@ -38,10 +38,10 @@ export interface FastifyInstanceLike {
 }
 
 /**
- * Makes a plugin for Fastify that adds a route for callbacks. The route answers as {@link toNodeHandler} does, whatever
- * content type parsers, body limits and error handlers the app has: Fastify itself would answer malformed JSON with
- * 400, a large body with 413 and an unknown content type with 415, and each counts as a failed delivery. `onRequest`
- * hooks of the app run before the route, other hooks that come before an answer do not.
+ * Makes a plugin for Fastify that adds a route for callbacks. The route answers as {@link toNodeHandler} does,
+ * independent of the app's content type parsers, body limits and error handlers: Fastify itself would answer 400 to
+ * malformed JSON, 413 to a large body and 415 to an unknown content type, and each is a failed callback. The app's
+ * `onRequest` hooks run before the route, later hooks do not.
  *
  * @throws `ConfigurationError` for what is no receiver, or options that cannot work
  *
@@ -55,14 +55,14 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
   options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
   const handleCallback = toNodeHandler(receiver)
-  // Without options at all, the missing path is named, too.
+  // Names the missing path even if there are no options.
   validateRouteOptions({ path: z.string() }, options ?? {})
   const { path } = options
   return async function notifications(app) {
     app.route({
       method: 'POST',
       url: path,
-      // Not in `handler`: before that is called, Fastify refuses a malformed content type, whatever parser there is.
+      // Not in `handler`: before it, Fastify refuses a malformed content type.
       onRequest(request, reply) {
         reply.hijack()
         handleCallback(request.raw, reply.raw)

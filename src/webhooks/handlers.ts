@@ -1,4 +1,4 @@
-/** Handlers: what they get, by the type they are registered for, and whether that type is documented. */
+/** The types of handlers, and a check of the type that a handler is registered for. */
 import type { Log } from '../logger.js'
 import {
   type DocumentedNotificationType,
@@ -28,8 +28,8 @@ export interface DeliveryContext<Payloads extends PayloadSchemas = NoPayloadSche
 }
 
 /**
- * A function that gets notifications of a type, or of every type. The function may be asynchronous: what it returns is
- * awaited, and otherwise ignored.
+ * A function that gets notifications of one type, or of every type. It may be asynchronous: its result is awaited and
+ * ignored.
  */
 export type NotificationHandler<
   Type extends string = string,

@@ -1,4 +1,4 @@
-/** Reads headers from every shape in which frameworks hold them. */
+/** Reads headers from every form that frameworks use. */
 
 /** The value of a header, or why there is none. */
 type HeaderRead =
@@ -13,8 +13,8 @@ export class RequestHeaders {
 
   /**
    * @param headers - `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the
-   * headers as they were sent. `Headers` joins what was sent twice with a comma and a space, which no longer shows as
-   * two. Anything else has no headers.
+   * headers as they were sent. `Headers` joins duplicates with a comma and a space, so duplicates become invisible.
+   * Anything else has no headers.
    */
   constructor(headers: unknown) {
     const { get } = Object(headers)

@@ -13,7 +13,7 @@ export interface KoaContextLike {
   readonly request: {
     /** The HTTP method. */
     readonly method: string
-    /** What a body parser that ran before left here. */
+    /** The result of an earlier body parser. */
     readonly body?: unknown
   }
   /** Whether Koa answers itself. */

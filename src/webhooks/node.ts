@@ -34,7 +34,7 @@ export interface NodeRequest {
         close(code: number): unknown
       }
     | undefined
-  /** What a body parser that ran before left here. */
+  /** The result of an earlier body parser. */
   readonly body?: unknown
   /** Whether the connection is gone. */
   readonly destroyed?: boolean | undefined
@@ -81,8 +81,8 @@ export interface NodeResponse {
  *   delivery.
  * - Method and secrets are checked before the body is read. A secret header that was sent twice is refused. A refused
  *   sender that continues its body is disconnected after 10 seconds.
- * - The listener reads at most `maxBodyBytes`, for at most 10 seconds. A body that is late, incomplete, or was read by a
- *   middleware that kept nothing of it, goes to `onInvalid`, with the part that was received.
+ * - The listener reads at most `maxBodyBytes`, for at most 10 seconds. A late or incomplete body, or one that a
+ *   middleware read and did not keep, goes to `onInvalid`, with the received part.
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
  * @throws `ConfigurationError` for what is no receiver
@@ -100,7 +100,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
   return (request, response) => void handleNodeRequest(core, request, response)
 }
 
-/** @param parsedBody - what a body parser that ran before has left; may throw */
+/** @param parsedBody - the result of an earlier body parser; may throw */
 export async function handleNodeRequest(
   core: AdapterCore,
   request: NodeRequest,
@@ -167,7 +167,7 @@ function limitRest(request: NodeRequest): void {
   request.on('close', () => clearTimeout(timer))
 }
 
-/** The body that a middleware has read already; `undefined` if the stream is untouched. */
+/** The body that a middleware has already read; `undefined` if the stream is untouched. */
 function bodyLeftIn(request: NodeRequest, parsedBody: () => unknown): BodyRead | undefined {
   try {
     const body = parsedBody()
@@ -213,7 +213,7 @@ async function readNodeStream(
     if (first.byteLength === declaredBytes) return { kind: 'body', body: first }
   }
   const read = await readPieces(piecesOf(request, first), maxBytes, () => 'broke off with the connection')
-  // What is left is read and dropped: a sender that only writes would not see the answer.
+  // Reads and drops the rest: a sender that only writes would not see the answer.
   if (read.kind !== 'body') request.resume()
   return read
 }

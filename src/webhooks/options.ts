@@ -1,4 +1,4 @@
-/** How a receiver is configured: its options, and what validates them. */
+/** The options of a receiver, and their validation. */
 import * as z from 'zod'
 import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
 import type { Logger } from '../logger.js'
@@ -9,7 +9,7 @@ import { payloadsSchema } from './parse.js'
 import type { NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 import { secretsIssues } from './verify.js'
 
-/** What a `DeliveryReceiver` needs: either `secrets` or `allowUnauthenticated: true`, the rest has defaults. */
+/** The options of a `DeliveryReceiver`: `secrets` or `allowUnauthenticated: true` is required. */
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
   OptionalOptions<Payloads> & (Authenticated | Unauthenticated)
 
@@ -22,8 +22,8 @@ interface Authenticated {
   /**
    * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the
    * name of a header, in any case. The headers are parameters or headers that the subscription was created with.
-   * Every header named here must be there once, with one of its accepted values; two values let a secret be
-   * rotated while deliveries arrive. Placeholders are refused, and a value of fewer than 16 characters is logged.
+   * Every named header must be sent once, with one of its accepted values; two values allow a rotation while
+   * deliveries arrive. Placeholders are refused, and a value of fewer than 16 characters is logged.
    *
    * @example
    * ```ts
@@ -43,19 +43,19 @@ interface Authenticated {
 interface Unauthenticated {
   /** Cannot be given together with `allowUnauthenticated: true`. */
   readonly secrets?: undefined
-  /** Accepts callbacks from anyone who can reach the route. */
+  /** Accepts callbacks from every sender. */
   readonly allowUnauthenticated: true
 }
 
 /**
- * All options but those about authentication.
+ * All options except those about authentication.
  *
  * @inline
  */
 interface OptionalOptions<Payloads extends PayloadSchemas> {
   /**
-   * Payload schemas by `notification.type`, as {@link createDeliveryParser} takes them: they check and type the
-   * payloads of further notification types. Default: the documented one alone.
+   * Payload schemas by `notification.type`, as for {@link createDeliveryParser}: they check and type the
+   * payloads of further notification types. Default: only the documented payload.
    *
    * @example
    * ```ts
@@ -69,13 +69,13 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
    */
   readonly payloads?: Payloads | undefined
   /**
-   * Gets every body that was answered with 204 although it is no delivery: `error.issues` says why, `error.body` is what
-   * was received. The function may be asynchronous. A `logger` gets a line, too. Default: without a `logger`, a
+   * Called for every body that is no delivery, which is answered with 204: `error.issues` says why, `error.body` is the
+   * received body. The function may be asynchronous. A `logger` gets a line, too. Default: without a `logger`, a
    * line on `console.error`.
    */
   readonly onInvalid?: ((error: InvalidDeliveryError) => unknown) | undefined
   /**
-   * Gets what a handler threw or rejected with, and what the handler got. The function may be asynchronous. A
+   * Called with a handler's error, and the handler's arguments. The function may be asynchronous. A
    * `logger` gets a line, too. Default: without a `logger`, a line on `console.error`.
    */
   readonly onError?:
@@ -86,30 +86,29 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
       ) => unknown)
     | undefined
   /**
-   * Gets every request that was refused with 401, 405 or 413. The function may be asynchronous; the answer does not wait
-   * for it. A `logger` gets a line, too. Default: without a `logger`, at most one line a minute on
+   * Called for every request that was refused with 401, 405 or 413. The function may be asynchronous; the answer does not
+   * wait. A `logger` gets a line, too. Default: without a `logger`, at most one line a minute on
    * `console.error`.
    */
   readonly onRefused?: ((refused: RefusedCallback) => unknown) | undefined
   /**
-   * How long an answer waits for the handlers, in milliseconds. Handlers that take longer continue after the answer. How
-   * long the service waits before it counts a failure is not documented; 2 seconds are less than the limits that senders
-   * usually set. Default: 2,000.
+   * How long an answer waits for the handlers, in milliseconds. Slower handlers continue after the answer. How long
+   * the service waits is not documented; 2 seconds are less than senders' usual limits. Default: 2,000.
    */
   readonly ackTimeoutMs?: number | undefined
   /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
   readonly maxBodyBytes?: number | undefined
   /**
-   * Gets a line for each delivery, refusal and failure, never a secret, whether or not `onInvalid`, `onError` and
-   * `onRefused` are given; `false` turns all lines off. Default: only losses are logged, to `console.error`.
+   * Gets a line for each delivery, refusal and failure, never a secret, also if `onInvalid`, `onError` and `onRefused` are
+   * set; `false` turns all lines off. Default: only losses are logged, to `console.error`.
    */
   readonly logger?: Logger | false | undefined
 }
 
-/** A request that was refused, as `onRefused` gets it. */
+/** A refused request, the argument of `onRefused`. */
 export interface RefusedCallback {
   /**
-   * 401: a secret is missing, wrong or there twice; 405: the method is not POST; 413: the body is larger than
+   * 401: a secret is missing, wrong or sent twice; 405: the method is not POST; 413: the body is larger than
    * `maxBodyBytes`.
    */
   readonly status: 401 | 405 | 413
@@ -121,7 +120,7 @@ export interface RefusedCallback {
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateReceiverOptions(options: unknown): void {
-  // Without options at all, what is missing is named, too.
+  // Names missing options even if there are no options.
   check(optionsSchema(), options ?? {}, 'The delivery receiver')
 }
 
@@ -133,7 +132,7 @@ export function validateArgument(type: 'string' | 'function', value: unknown, na
   ])
 }
 
-/** @throws `ConfigurationError` about options of `drain` that are unknown, or no time that a timer can wait for */
+/** @throws `ConfigurationError` about unknown options of `drain`, or an invalid time */
 export function validateDrainOptions(options: unknown): void {
   check(z.strictObject({ timeoutMs: delaySchema().optional() }), options, 'The delivery receiver')
 }
@@ -162,7 +161,7 @@ function delaySchema() {
   return z.number().min(0).max(maxDelayMs)
 }
 
-// Made when a receiver is made: parsing deliveries alone does not pay for it.
+// Made with the first receiver, so that parsing alone does not cost it.
 function optionsSchema() {
   return z
     .strictObject({

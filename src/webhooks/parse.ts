@@ -1,4 +1,4 @@
-/** Callback bodies in, typed deliveries out (docs/service.md, Delivery). */
+/** Parses callback bodies into typed deliveries (docs/service.md, Delivery). */
 import * as z from 'zod'
 import { ConfigurationError, InvalidDeliveryError, type Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
@@ -6,11 +6,11 @@ import { messageOf, numericId, wholeMessageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages, validate } from '../shared/validation.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
-/** What {@link createDeliveryParser} needs. */
+/** The options of {@link createDeliveryParser}. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   /**
    * Synchronous schemas by `notification.type`, of any library that implements Standard Schema
-   * (https://standardschema.dev), such as zod, valibot and arktype. What a schema returns becomes
+   * (https://standardschema.dev), such as zod, valibot and arktype. A schema's result becomes
    * `notification.payload`. A schema for `lowEnergyAgentOpened` replaces the documented one. Transforms and
    * refinements may run twice on a payload that is refused.
    */
@@ -24,7 +24,7 @@ export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
       success: true
       /** The delivery. */
       data: Delivery<Payloads>
-      /** Never there, because the body is a delivery. */
+      /** Always missing, because the body is a delivery. */
       error?: never
     }
   | {
@@ -32,11 +32,11 @@ export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
       success: false
       /** Why, and the body. */
       error: InvalidDeliveryError
-      /** Never there, because the body is no delivery. */
+      /** Always missing, because the body is no delivery. */
       data?: never
     }
 
-/** Reads callback bodies with the payload schemas it was made with; see {@link createDeliveryParser}. */
+/** Reads callback bodies with its payload schemas; see {@link createDeliveryParser}. */
 export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** Like {@link parseDelivery}. */
   parse(body: unknown): Delivery<Payloads>
@@ -45,8 +45,8 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 }
 
 /**
- * Makes a parser that also knows the payloads of further notification types: only that of `lowEnergyAgentOpened` is
- * documented (docs/service.md, Resources), and for every other type the payload is any object.
+ * Makes a parser that also knows the payloads of further notification types. Only the payload of `lowEnergyAgentOpened` is
+ * documented (docs/service.md, Resources); otherwise a payload is any object.
  *
  * @throws `ConfigurationError` if `payloads` is not an object of synchronous schemas, or another option is given
  *
@@ -70,7 +70,7 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
   return parserOf(options.payloads)
 }
 
-/** The schema of the option `payloads`. Made when options are checked: parsing alone does not pay for it. */
+/** The schema of the option `payloads`, made when options are checked, so that parsing alone does not cost it. */
 export function payloadsSchema() {
   const schema = z.unknown().superRefine((value, context) => {
     const message = schemaProblem(value)
@@ -89,7 +89,7 @@ function schemaProblem(value: unknown): string | undefined {
     : undefined
 }
 
-/** Not every library says so beforehand: see {@link readerOf}. */
+/** Not every library shows this beforehand: see {@link readerOf}. */
 function isKnownAsAsynchronous(schema: PayloadSchemas[string]): boolean {
   // Valibot's mark.
   if ('async' in schema && schema.async === true) return true
@@ -150,7 +150,7 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
             : invalidDelivery(body, [{ path: [], message: mistake }])
         return { success: false, error }
       }
-      // What is left of it is checked below.
+      // The rest is checked below.
       const delivery = value as Delivery
       const { subscriptionId, notification } = delivery
       const { id, time, ver, type, payload } = notification
@@ -185,21 +185,20 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
   return parser as unknown as DeliveryParser<Payloads>
 }
 
-/** A service may write ids as text: then they come as text here, too. */
+/** A service may write ids as text. */
 function withNumericId(value: unknown): unknown {
   const given = Object(value).subscriptionId
   const subscriptionId = numericId(given)
   return subscriptionId === given ? value : { ...Object(value), subscriptionId }
 }
 
-/** The parser that knows the documented payload and no others. */
+/** The parser that knows only the documented payload. */
 export const defaultParser = parserOf({})
 
 /**
  * Reads the body of a callback (docs/service.md, Resources).
  *
- * Unknown fields, notification types and versions are kept: nothing is copied or left out. An object comes back
- * as the same object.
+ * Unknown fields, notification types and versions are kept. A parsed object is returned as the same object.
  *
  * @param body - the body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed
  * @throws `InvalidDeliveryError`, and nothing else, if the body is no delivery: `issues` says why, `body` keeps it
@@ -230,7 +229,7 @@ export function isBytes(body: unknown): body is Bytes {
   try {
     return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
   } catch {
-    // A `Proxy` throws even when its kind is asked for.
+    // A `Proxy` may throw even here.
     return false
   }
 }
@@ -265,7 +264,7 @@ function valueOfText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // A byte order mark is looked for only now, because hardly any body begins with one.
+    // Checks for a byte order mark only now, because bodies rarely have one.
     if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
     if (text.trim() === '') throw new SyntaxError('is empty')
     // Engines quote a few characters around the fault, and some of them name its position.
@@ -338,7 +337,7 @@ export function unusableBody(problem: string, body: unknown, cause?: unknown): I
   return invalidDelivery(body, [{ path: [], message: `the body ${problem}` }], cause)
 }
 
-/** The error for a body that is no delivery. Its message is short, however big or odd the body is. */
+/** The error for a body that is no delivery. Its message is short for every body. */
 export function invalidDelivery(
   body: unknown,
   issues: readonly Issue[],
@@ -359,7 +358,7 @@ function mistakeIn(body: unknown): string | undefined {
     if (typeof then === 'function') return 'the body is a promise: pass `await request.text()`'
     if (typeof text === 'function') return 'the body is a Request: pass `await request.text()`'
   } catch {
-    // The getters of the object throw: there is no advice.
+    // The object's getters throw: no advice.
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-/** What becomes of a callback: authenticate, read, parse, call the handlers, answer. */
+/** Handles a callback: authenticate, read, parse, call the handlers, answer. */
 import type { InvalidDeliveryError } from '../errors.js'
 import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { callSafely, inFlight } from '../shared/calls.js'
@@ -19,7 +19,7 @@ import {
 import type { Delivery, Notification, PayloadSchemas } from './schemas.js'
 import { type Authenticator, authenticator, logShortSecrets } from './verify.js'
 
-/** What to answer a callback with. There is never a body. */
+/** The answer to a callback; never with a body. */
 export interface CallbackAnswer {
   /** 204 for every callback of the service; 401, 405 or 413 for a request that cannot come from the service. */
   readonly status: 204 | 401 | 405 | 413
@@ -30,11 +30,11 @@ export interface CallbackAnswer {
 /** The outcome of a callback. */
 export interface CallbackOutcome {
   readonly answer: CallbackAnswer
-  /** Resolves when the handlers that the answer did not wait for are done. */
+  /** Resolves when the handlers that still run after the answer are done. */
   readonly stillRunning?: Promise<void>
 }
 
-/** The state of a receiver, and what its adapters need of it. */
+/** The state of a receiver, and its interface for adapters. */
 export class ReceiverCore<Payloads extends PayloadSchemas> {
   readonly maxBodyBytes: number
   readonly log: Log
@@ -69,7 +69,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
     this.#handlers = [...this.#handlers, { type, handler }]
   }
 
-  /** Resolves with the number of deliveries in flight: when there are none, or after a time limit. */
+  /** Resolves when no delivery is in flight, or after a time limit, with the number of deliveries in flight. */
   async drain(timeoutMs: number | undefined): Promise<number> {
     const drained = new Promise<void>((resolve) => this.#deliveries.whenIdle(resolve))
     if (timeoutMs === undefined) await drained
@@ -117,7 +117,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
     return { answer: answerWith(204), stillRunning: handled }
   }
 
-  /** Logs, once, that something has read a body before: it answers what it cannot read by itself. */
+  /** Logs once that a parser ran before the receiver: the parser itself answers bodies that it cannot read. */
   warnOfParser(): void {
     if (this.#hasWarnedOfParser) return
     this.#hasWarnedOfParser = true
@@ -136,7 +136,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
     if (read.kind === 'too-large') return 'too-large'
     if (read.kind === 'unreadable') return invalid(read.error, this.#options.payloads)
     try {
-      // A body that something else has read, such as a body parser, was not limited yet.
+      // A body that a parser has read was not limited yet.
       if (isLarger(read.body, this.maxBodyBytes)) return 'too-large'
       const { data, error } = this.#parser.safeParse(read.body)
       return error ? invalid(error, this.#options.payloads) : valid(data, headers)
@@ -169,7 +169,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
     }
   }
 
-  /** Reports a refusal. Does not wait for `onRefused`: the answer to a stranger must not depend on it. */
+  /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
   refuse(refused: RefusedCallback, method?: unknown): CallbackAnswer {
     const { onRefused } = this.#options
     if (refused.status === 405 && isProbe(method)) {
@@ -222,7 +222,7 @@ interface RegisteredHandler<Payloads extends PayloadSchemas> {
   readonly handler: NotificationHandler<string, Payloads>
 }
 
-/** A delivery, with what its handlers and its log lines need. */
+/** A delivery, with the data for its handlers and log lines. */
 interface ParsedDelivery<Payloads extends PayloadSchemas> {
   readonly kind: 'valid'
   readonly notification: Notification<string, Payloads>
@@ -255,7 +255,7 @@ function valid<Payloads extends PayloadSchemas>(
   }
 }
 
-/** What is logged of a body that is no delivery quotes nothing of it but the names of the notification, where they can be read. */
+/** The log fields of an invalid body: only its readable ids and type, nothing else of it. */
 function invalid(error: InvalidDeliveryError, payloads: PayloadSchemas = {}): InvalidBody {
   const names = namesIn(error.body)
   const hasOwnSchema = Object.hasOwn(payloads, names.type ?? '')
@@ -287,7 +287,7 @@ function answerWith(status: CallbackAnswer['status']): CallbackAnswer {
   return { status, headers: status === 405 ? { allow: 'POST' } : {} }
 }
 
-/** Whether a request only looks whether the route exists, as load balancers, monitors and browsers do. */
+/** Whether a request only tests that the route exists, as load balancers, monitors and browsers do. */
 function isProbe(method: unknown): boolean {
   return ['GET', 'HEAD'].includes(String(method).toUpperCase())
 }

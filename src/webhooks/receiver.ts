@@ -1,4 +1,4 @@
-/** The receiver of callbacks, as its users see it. What becomes of a callback: see receiver-core.ts. */
+/** The public receiver of callbacks; receiver-core.ts handles them. */
 import type { NotificationHandler, SuggestedType } from './handlers.js'
 import { RequestHeaders } from './headers.js'
 import {
@@ -11,7 +11,7 @@ import {
 import { type CallbackAnswer, ReceiverCore } from './receiver-core.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
-/** A callback as {@link DeliveryReceiver.handle} takes it. */
+/** A callback, the argument of {@link DeliveryReceiver.handle}. */
 export interface CallbackRequest {
   /** The HTTP method. */
   readonly method: string | undefined
@@ -30,13 +30,12 @@ export interface CallbackRequest {
 const receiverCore = Symbol.for('notification-subscriber')
 
 /**
- * Receives callbacks (docs/service.md, Delivery and Authentication) and hands their notifications to handlers.
+ * Receives callbacks (docs/service.md, Delivery and Authentication) and passes their notifications to handlers.
  *
- * The service never repeats a callback, ignores what the answer says, and ends the subscription after three failures in
- * a row (docs/service.md, Delivery). So the receiver refuses only what cannot come from the service: 401 without the right
- * `secrets`, 405 for another method than POST, 413 for a body larger than `maxBodyBytes`. Everything else is
- * answered with 204: also a body that is no delivery, which goes to `onInvalid`, and a delivery whose handler
- * throws, which goes to `onError`.
+ * The service never repeats a callback, and ends the subscription after three failures in a row (docs/service.md,
+ * Delivery). So the receiver refuses only requests that cannot come from the service: 401 without the right `secrets`, 405
+ * for another method than POST, 413 for a body larger than `maxBodyBytes`. It answers 204 to all others. A body that is no
+ * delivery goes to `onInvalid`, the error of a handler to `onError`.
  *
  * A route for the receiver comes from `toNodeHandler`, `toWebHandler`, `toFastifyPlugin` or
  * {@link DeliveryReceiver.handle} (docs/receiver.md, Where to put the route).
@@ -69,8 +68,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   /**
    * Registers a handler for one value of `notification.type`: a documented one, one of `payloads`, or any other by
    * `.on<string>(…)`. All handlers of a notification
-   * run at the same time, and none is stopped by the failure of another. A handler that is registered while a
-   * delivery is handled gets the next one. A name that is neither documented nor in `payloads` is logged once,
+   * run at the same time and fail independently. A handler that is registered during a
+   * delivery gets the next one. A name that is neither documented nor in `payloads` is logged once,
    * because it may be misspelt: without a `logger` on `console.error`.
    *
    * @throws `ConfigurationError` for a type that is no string, or a handler that is no function
@@ -88,7 +87,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   }
 
   /**
-   * Registers a handler for notifications of every type, besides those of {@link DeliveryReceiver.on}.
+   * Registers a handler for notifications of every type, in addition to those of {@link DeliveryReceiver.on}.
    *
    * @throws `ConfigurationError` for a handler that is no function
    */
@@ -102,9 +101,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * Handles one callback: for servers and platforms that have no adapter here. Resolves, and never rejects,
    * when the handlers are done or `ackTimeoutMs` has passed.
    *
-   * The body is taken as it is: undo an encoding (base64, gzip) before. A secret header must be there once:
-   * an array of values is refused. `Headers` joins what was sent twice to one text, which is compared as a
-   * whole.
+   * The body must be decoded (base64, gzip). A secret header must be sent once: an array of values is refused. `Headers`
+   * joins a header that was sent twice to one text, which is compared as a whole.
    *
    * @example
    * ```ts
@@ -119,7 +117,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       const headers = new RequestHeaders(request.headers)
       return (await this.#core.receive(method, headers, () => ({ kind: 'body', body }))).answer
     } catch {
-      // There is no request, or it is an object whose getters throw: no framework passes this.
+      // No request, or an object whose getters throw: no framework passes this.
       return this.#core.refuse({ status: 401, reason: 'the request cannot be read' })
     }
   }
@@ -130,7 +128,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    *
    * @param options - `timeoutMs`: how long to wait, in milliseconds. Default: no limit
    * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
-   * @throws `ConfigurationError` if `timeoutMs` is no time that can be waited for
+   * @throws `ConfigurationError` if `timeoutMs` is invalid
    *
    * @example
    * ```ts
@@ -145,7 +143,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   }
 }
 
-/** What an adapter needs of a receiver. */
+/** The interface of a receiver for adapters. */
 export type AdapterCore = Pick<
   ReceiverCore<PayloadSchemas>,
   'maxBodyBytes' | 'log' | 'receive' | 'warnOfParser'

@@ -13,13 +13,13 @@ import { RequestHeaders } from './headers.js'
 import { parseDelivery, unusableBody } from './parse.js'
 import type { Notification } from './schemas.js'
 
-/** What {@link sampleDelivery} replaces in the sample. */
+/** The values that replace those of the sample. */
 export interface SampleDeliveryOverrides<Type extends string = string> {
   /** Identifier of the subscription. Default: 1. */
   readonly subscriptionId?: number | undefined
   /**
-   * Fields of the payload, which replace those of the sample. Where no fields are documented, any can be given. Default:
-   * the sample's alone.
+   * Fields of the payload, which replace the sample's. If no fields are documented, any are allowed. Default: only the
+   * sample's.
    */
   readonly payload?: Partial<Notification<Type>['payload']> | undefined
   /** Identifier of the notification. Default: a new random UUID. */
@@ -43,7 +43,7 @@ export interface SampleDelivery<Type extends string = string> {
   readonly body: string
   /** The headers of the callback. */
   readonly headers: Record<string, string>
-  /** What a handler gets besides the notification. */
+  /** The second argument of a handler. */
   readonly context: DeliveryContext
 }
 
@@ -99,7 +99,7 @@ export function samplePayload(type: string): Record<string, unknown> {
   return { ...documentedPayloadOf(type)?.sample }
 }
 
-/** The names alone: what the fields hold is checked with the delivery. */
+/** Checks only the names: the values are checked with the delivery. */
 function argumentsSchema(payloadShape: object | undefined) {
   const field = z.unknown().optional()
   const payloadFields = Object.keys(payloadShape ?? {}).map((name) => [name, field])

@@ -14,8 +14,8 @@ import { RequestHeaders } from './headers.js'
  *
  * @param headers - a plain object with names in any case, or anything with `get`, such as `Headers`
  * @param secrets - accepted values by header name, as in the options of the receiver
- * @returns whether every header of `secrets` is there once, with one of its accepted values. A header that is there
- * twice, as a list or joined by a comma, is refused
+ * @returns whether every header of `secrets` is present once, with one of its accepted values. A duplicate header, as
+ * a list or joined by a comma, is refused
  * @throws `ConfigurationError` if there is no secret, or one that is empty or cannot be the value of a header
  *
  * @example
@@ -57,8 +57,8 @@ export interface SecretProblem {
 export type Authenticator = (headers: RequestHeaders) => SecretProblem | undefined
 
 /**
- * Makes a check in constant time: every header is compared with every accepted value, and always over the length of
- * what was presented.
+ * Makes a check in constant time: every header is compared with every accepted value, over the length of the presented
+ * value.
  *
  * @param secrets - valid ones: {@link secretsIssues} found nothing
  */
@@ -125,7 +125,7 @@ export function secretsIssues(secrets: unknown): Issue[] {
   return issues
 }
 
-/** What stands on pages and in templates, until it is replaced. */
+/** Placeholders of pages and templates. */
 const placeholder = /^(?:a-long-random-value|change-?me|undefined|null|<.*>|\$?\{.*\})$/i
 
 const advice = 'make one with `node -p "crypto.randomUUID()"`'

@@ -10,9 +10,8 @@ import type { PayloadSchemas } from './schemas.js'
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
   /**
-   * Keeps the platform from stopping handlers that still run when the answer is sent, after `ackTimeoutMs`: gets their
-   * promise, and then whatever else the platform called the route with. Default: none, and then such handlers may be cut
-   * short on platforms that end with the answer.
+   * Keeps the platform from stopping handlers that still run after the answer (`ackTimeoutMs`). Gets their promise, then the
+   * other arguments of the route. Default: none; platforms that end with the answer may stop such handlers.
    *
    * @example
    * ```ts
@@ -31,8 +30,8 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  *
  * - Method and secrets are checked before the body is read. `Headers` joins a header that was sent twice to one
  *   text, which is compared as a whole.
- * - The function reads at most `maxBodyBytes`, for at most 10 seconds. A body that arrives too late or not wholly, or
- *   that something else has read before, goes to `onInvalid` with what there is of it.
+ * - The function reads at most `maxBodyBytes`, for at most 10 seconds. A late or incomplete body, or one that was
+ *   read before, goes to `onInvalid` with the received part.
  * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
  *
  * @throws `ConfigurationError` for what is no receiver, or options that cannot work

@@ -2,8 +2,8 @@
  * The certificates that the emulator makes at its start (RFC 5280): an authority that only its tests trust, and one
  * certificate for loopback that the authority signed.
  *
- * Node can sign but not write certificates. `@oslojs/asn1` does the DER encoding because it is small; the
- * full X.509 libraries weigh ten times as much as everything else the emulator brings along.
+ * Node.js can sign, but not write, certificates. `@oslojs/asn1` does the DER encoding because it is small: full X.509
+ * libraries are ten times as large as the rest of the emulator.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -217,7 +217,7 @@ function utcTime(epochMs: number): ASN1Encodable {
   )
 }
 
-/** A SEQUENCE that Node encoded already; only its header is taken off, as the encoder writes it again. */
+/** A SEQUENCE that Node.js has already encoded, without its header, which the encoder writes again. */
 function alreadyEncoded(der: Buffer): ASN1Encodable {
   // The key of a P-256 pair is shorter than 128 bytes: its header is one byte of tag and one of length.
   return {

@@ -15,7 +15,7 @@ import type { KeyAndCertificate } from './certificate.js'
 type Handler = (request: Request, method: string) => Promise<Response>
 
 export class HttpsServer {
-  /** `https://<host>:<port>`, with 127.0.0.1 where it listens on all addresses. */
+  /** `https://<host>:<port>`, with 127.0.0.1 if it listens on all addresses. */
   readonly baseUrl: string
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -30,7 +30,7 @@ export class HttpsServer {
   }
 
   /**
-   * Makes a server that listens.
+   * Starts a server.
    *
    * @throws `ConfigurationError` if host or port cannot be listened on
    */

@@ -1,4 +1,4 @@
-/** What the page and the command line can do with the emulator: one POST for each. */
+/** The actions of the page and the command line: one POST for each. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
 import { validate } from '../../shared/validation.js'
@@ -10,10 +10,10 @@ import type { PageHost } from './host.js'
 import { masked, plain } from './mask.js'
 import { entryView, serviceView } from './views.js'
 
-/** Does what a POST asks for and returns the answer; throws `InvalidRequestError` for what cannot be done. */
+/** Carries out an action and returns the answer; throws `InvalidRequestError` if that is impossible. */
 type Action = (host: PageHost, body: unknown) => object | Promise<object>
 
-/** Subscriptions in the answer to a notification that no subscription wanted. */
+/** The most subscriptions in the answer to a notification without a match. */
 const newestShown = 20
 
 const subscriptionSchema = z.object({ subscriptionId: z.int() })
@@ -52,7 +52,7 @@ const actions: Readonly<Record<string, Action>> = {
   end: ({ emulator }, body) => ({
     ended: emulator.endSubscription(parse(subscriptionSchema, body).subscriptionId),
   }),
-  // What is copied has its secrets, also while the page masks them.
+  // Copies have their secrets, even while the page masks them.
   'reveal-entry': (host, body) => entryView(entryOf(host, body), plain),
   'reveal-service': (host) => serviceView(host, plain),
 }
@@ -93,7 +93,7 @@ function entryOf({ activity }: PageHost, body: unknown): HistoryEntry {
   return entry
 }
 
-/** The newest subscriptions, for the answer to a notification that no subscription wanted. */
+/** The newest subscriptions, for the answer to a notification without a match. */
 function subscribed(subscriptions: readonly SubscriptionRecord[]): object {
   return {
     subscribed: subscriptions

@@ -1,4 +1,4 @@
-/** Sends the page what happens, as server-sent events: a snapshot first, then the changes, gathered in bursts. */
+/** Sends server-sent events to the page: a snapshot first, then the changes, in batches. */
 import type { ServerResponse } from 'node:http'
 import type { Change, HistoryEntry } from '../activity.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
@@ -6,7 +6,7 @@ import type { PageHost } from './host.js'
 import type { Mask } from './mask.js'
 import { type Batch, entryView, faultView, type Snapshot, snapshotOf, subscriptionView } from './views.js'
 
-/** At 100 changes a second a page gets ten messages, and an eye sees no delay. */
+/** At 100 changes a second a page gets ten messages, without visible delay. */
 const gatherMs = 100
 
 /** Keeps proxies and sleeping computers from closing an idle connection. */
@@ -15,7 +15,7 @@ const heartbeatMs = 15_000
 interface Reader {
   readonly response: ServerResponse
   readonly mask: Mask
-  /** A slow reader missed something. It gets a snapshot when it has read what it was sent. */
+  /** A slow reader missed changes. It gets a snapshot when it has read the earlier messages. */
   isBehind: boolean
 }
 
@@ -24,7 +24,7 @@ export class EventStream {
   readonly #readers = new Set<Reader>()
   readonly #heartbeat: NodeJS.Timeout
   readonly #stopWatching: () => void
-  /** What changed since the last message, by id. */
+  /** The changes since the last message, by id. */
   readonly #entries = new Map<number, HistoryEntry>()
   readonly #subscriptions = new Map<number, SubscriptionRecord>()
   #faultsChanged = false
@@ -57,7 +57,7 @@ export class EventStream {
     sendSnapshot()
   }
 
-  /** Ends every stream with an event, by which a page knows that this emulator does not come back. */
+  /** Ends every stream with an event that means that this emulator has ended. */
   close(): void {
     this.#stopWatching()
     clearInterval(this.#heartbeat)

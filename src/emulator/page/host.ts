@@ -1,4 +1,4 @@
-/** What the page needs of an emulator: the page knows nothing else of it. */
+/** The interface of an emulator for the page. */
 import type { Activity, RecordedCallback } from '../activity.js'
 import type { CallbackResult } from '../callbacks.js'
 import type { FaultPlan } from '../faults.js'
@@ -25,6 +25,6 @@ export interface PageHost {
   /** Sends a callback once more, byte for byte. */
   resend(callback: RecordedCallback): Promise<CallbackResult>
   readonly allowInsecureLoopback: boolean
-  /** Environment variables that the page shows besides those of the emulator, or in place of them. */
+  /** Environment variables that the page shows in addition to the emulator's, or instead of them. */
   readonly environment: Readonly<Record<string, string>>
 }

@@ -42,7 +42,7 @@ export const masked: Mask = {
     return lowerName === 'authorization' && scheme !== undefined ? `${scheme} ${dots}` : dots
   },
 
-  /** A password, and what may be a secret in a query: both can be what a receiver checks. */
+  /** A password, or a possible secret in a query: a receiver may check either. */
   url(text) {
     const withoutPassword = text.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#@]*@/i, `$1${dots}@`)
     const [, path = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(withoutPassword) ?? []
@@ -71,7 +71,7 @@ export const masked: Mask = {
   },
 }
 
-/** By its name, or because it is as long as a secret and no word. */
+/** A secret by its name, or because it is as long as a secret and no word. */
 function maySecret(name: string, value: string): boolean {
   return (
     /key|token|secret|pass|pwd|auth|sig|code|credential|session|jwt/i.test(name) || /[\w-]{16}/.test(value)

@@ -13,7 +13,7 @@ import { EventStream } from './events.js'
 import type { PageHost } from './host.js'
 import { masked, plain } from './mask.js'
 
-/** The largest body of a POST, in bytes: as much as the emulator takes at its own address. */
+/** The largest body of a POST, in bytes: the same limit as the emulator's. */
 const maxBodyBytes = 1024 * 1024
 
 /** Where the page is served. */
@@ -24,16 +24,16 @@ export interface PageOptions {
 
 /** A page server that is listening. */
 export interface PageServer {
-  /** `http://127.0.0.1:<port>/<token>/`: every program that knows this address can do what the page can. */
+  /** `http://127.0.0.1:<port>/<token>/`: every program that knows this address can use all actions of the page. */
   readonly url: string
   /** Stops listening and closes every connection, open streams of events included. */
   close(): Promise<void>
 }
 
 /**
- * Starts the page of an emulator, on 127.0.0.1 whatever the emulator's own host is.
+ * Starts the page of an emulator, always on 127.0.0.1.
  *
- * @throws `ConfigurationError` for a port that is taken, or if the file of the page is missing
+ * @throws `ConfigurationError` for a port in use, or if the file of the page is missing
  */
 export async function startPageServer(host: PageHost, options: PageOptions): Promise<PageServer> {
   const html = await readPage()
@@ -188,7 +188,7 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.end(body)
 }
 
-/** Why a request is not answered. */
+/** Why a request is refused. */
 class PageRefusal extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

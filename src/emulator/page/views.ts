@@ -1,4 +1,4 @@
-/** What the page shows of what the emulator records. The page takes its types from here. */
+/** The page's views of the emulator's records. The page imports these types. */
 import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { samplePayload } from '../../webhooks/sample.js'
 import type { HistoryEntry, RecordedCallback, RecordedMessage, RecordedRequest } from '../activity.js'
@@ -19,7 +19,7 @@ export type AnswerView = ReturnType<typeof answerView>
 export type Snapshot = ReturnType<typeof snapshotOf>
 export type SampleView = (typeof samples)[number]
 
-/** What has changed: each replaces what had its id, and the faults replace all faults. */
+/** The changes: each replaces the item with its id; the faults replace all faults. */
 export interface Batch {
   readonly entries: readonly EntryView[]
   readonly subscriptions: readonly SubscriptionView[]
@@ -34,7 +34,7 @@ const samples = notificationTypes.flatMap((category) =>
   documentedNotificationTypes[category].map((type) => ({ type, category, payload: samplePayload(type) })),
 )
 
-/** Everything as it is now: the first thing a page gets. */
+/** The present state, which a page gets first. */
 export function snapshotOf(host: PageHost, mask: Mask) {
   return {
     service: serviceView(host, mask),
@@ -45,7 +45,7 @@ export function snapshotOf(host: PageHost, mask: Mask) {
   }
 }
 
-/** How a client finds this emulator, with the variables for its `.env`. */
+/** The addresses and credentials of this emulator, with the variables for `.env`. */
 export function serviceView({ emulator, environment, allowInsecureLoopback }: PageHost, mask: Mask) {
   // The name under which a browser saves the certificate that the page offers.
   const variables = { ...clientVariables(emulator, 'emulator-ca.pem'), ...environment }
@@ -99,7 +99,7 @@ function callbackView(id: number, record: RecordedCallback, mask: Mask) {
   }
 }
 
-/** What requests and callbacks have in common. */
+/** The common fields of requests and callbacks. */
 function message(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
   const { startedAt: at, status, error, durationMs, fault, answer, headers } = record
   return {

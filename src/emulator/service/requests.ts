@@ -1,8 +1,8 @@
-/** Reads the headers and forms of requests strictly. A `Refusal` says what is wrong with a request. */
+/** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
 import { parseJson } from '../../shared/json.js'
 import { excerpt } from '../../shared/text.js'
 
-/** What a request is answered with. */
+/** The answer to a request. */
 export interface Answer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -58,7 +58,7 @@ export function mediaTypeOf(contentType: string | null): string | undefined {
 /**
  * The fields of an `application/x-www-form-urlencoded` body.
  *
- * @throws `Refusal` (400) for bad percent-encoding, a missing name, or a name that is there twice
+ * @throws `Refusal` (400) for bad percent-encoding, a missing name, or a duplicate name
  */
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
@@ -78,7 +78,7 @@ export function parseForm(body: string): Map<string, string> {
 /**
  * The fields of a JSON object, numbers as text.
  *
- * @throws `Refusal` (400) for anything but an object of texts and numbers
+ * @throws `Refusal` (400) for anything except an object of texts and numbers
  */
 export function parseJsonObject(body: string): Map<string, string> {
   const fields = new Map<string, string>()
@@ -98,7 +98,7 @@ export function parseJsonObject(body: string): Map<string, string> {
   return fields
 }
 
-/** Undoes form encoding, in which a space is a plus sign. Nothing if the text is not encoded so. */
+/** Decodes form encoding, in which a space is a plus sign; nothing if the text is not encoded so. */
 export function decodeFormComponent(text: string): string | undefined {
   try {
     // Seven times as fast as `replaceAll` if there are many.

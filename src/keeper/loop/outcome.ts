@@ -1,13 +1,13 @@
-/** What came of a reconciliation. */
+/** The outcome of a reconciliation. */
 
 /**
- * How a reconciliation ended, and in how long the user is to be reconciled again.
+ * How a reconciliation ended, and when the user is due again.
  *
- * - `done`: all is as it should be. `removed`: nothing of the user is left, as it should be.
- * - `conflict`: another subscription is in the way. `waiting`: the next restore has to wait.
+ * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
+ * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
  * - `claimed`: another process is working on the user, or a call was not answered.
- * - `held`: an outage, the store or a newer configuration holds all calls back.
- * - `failed`: a call did, or the user's key in the store, or the keeper itself. Without `againMs` a backoff decides.
+ * - `held`: an outage, the store or a newer configuration prevents all calls.
+ * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly againMs: number }
@@ -19,7 +19,7 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
 
-/** What the calls of one reconciliation have achieved, however it ended. */
+/** The results of the calls of one reconciliation. */
 export interface Achieved {
   readonly isCreated: boolean
   readonly isRestored: boolean
@@ -31,7 +31,7 @@ export interface Reconciled extends Achieved {
 
 /**
  * Why a user could not be reconciled. `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service
- * refused this request. `STORE`: what the store holds of this user cannot be read or written. `BUG`: the keeper has thrown.
+ * refused this request. `STORE`: the user's record cannot be read or written. `BUG`: the keeper has thrown.
  */
 export interface Failure {
   readonly kind: 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'

@@ -72,7 +72,7 @@ export class Reconciler {
   /**
    * Never rejects. Only one reconciliation of a user at a time.
    *
-   * @param provenFrom - a proof that was sent since then is enough; monotonic
+   * @param provenFrom - proofs since then are enough; monotonic
    */
   async reconcile(user: User, provenFrom: number): Promise<Reconciled> {
     const achieved = { isCreated: false, isRestored: false }
@@ -154,7 +154,7 @@ export class Reconciler {
     }
   }
 
-  /** Nothing is to be called. What a claim that was left behind or a delivery has taught is written. */
+  /** No call is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(
     user: User,
     record: UserRecord,
@@ -168,7 +168,7 @@ export class Reconciler {
     } else if (record !== user.record && user.record !== undefined) await records.write(user, record)
     switch (kind) {
       case 'done': {
-        // What has lasted since it was restored says that the receiver works again, also without a delivery.
+        // A restored subscription that lasts shows that the receiver works again, also without a delivery.
         const { provenSince, restoredSince = Number.POSITIVE_INFINITY } = user
         const hasLasted = provenSince - restoredSince >= Math.max(calmAfterEndMs, sweepIntervalMs)
         reporter.problems.removeUser(user.username, hasLasted ? undefined : ['CONFLICT', 'ROSTER', 'SERVICE'])
@@ -186,7 +186,7 @@ export class Reconciler {
     }
   }
 
-  /** No call may be made. A claim that was left behind is written as what it means. */
+  /** No call may be made. Resolves a stale claim. */
   async #held(user: User, record: UserRecord, againMs = lookMs): Promise<Outcome> {
     const { circuit, configuration, records } = this.#parts
     const { isSuperseded } = configuration
@@ -197,7 +197,7 @@ export class Reconciler {
   async #forget(user: User): Promise<Outcome> {
     const { index, records, reporter, users } = this.#parts
     const { username } = user
-    // The name goes last: whatever stops the process in between, another one finds the rest.
+    // The name is removed last: if the process stops in between, another one finds the rest.
     await records.remove(user)
     await index.remove(username)
     users.setIndexed(user, false)
@@ -242,7 +242,7 @@ export class Reconciler {
     }
   }
 
-  /** The claim is written, or written again, a moment before the call. */
+  /** Writes the claim, or writes it again, right before the call. */
   async #claim(user: User, record: UserRecord, call: Call, facts: Facts): Promise<void> {
     const { configuration, index, records, users } = this.#parts
     if (!user.isIndexed) {
@@ -271,7 +271,7 @@ export class Reconciler {
     else circuit.succeeded()
   }
 
-  /** What the answer means for the record, and for others. */
+  /** Applies the answer to the record, and reports its findings. */
   #settle(
     user: User,
     { record, learnt }: Progress,
@@ -293,7 +293,7 @@ export class Reconciler {
     const times = { sentAt: sent.at, answeredAt: Date.now() }
     const isRouteProven = route !== undefined && routes.isProven(route)
     const applied = apply(record, call, answer, facts, { ...times, isRouteProven })
-    // What a 404 did not find lives.
+    // The subscription that a 404 did not find exists.
     if (learnt.missing !== undefined && applied.proven === 'existence') routes.refute(learnt.missing, error)
     if (applied.proven !== undefined) {
       users.noteProof(user, sent.since, applied.proven === 'id' ? applied.record.id : undefined)
@@ -332,7 +332,7 @@ export class Reconciler {
     return { kind: 'failed', againMs: sweepIntervalMs, failure }
   }
 
-  /** Each further attempt would leave one more subscription behind, or end the one before. */
+  /** Each further attempt would leave another subscription, or end the previous one. */
   #unreadable({ username }: User, error: unknown): Outcome {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
     this.#parts.reporter.problems.addUser('SERVICE', username, () => message, error)
@@ -369,7 +369,7 @@ function conflictMessage(userCount: number, username: string): string {
   )
 }
 
-/** @param error - what the client says of the user who came last */
+/** @param error - the client's error for the last user */
 function invalidMessage(userCount: number, username: string, error: unknown): string {
   const who =
     userCount === 1

@@ -1,6 +1,6 @@
 /**
- * What is known of the routes that the interface leaves open. A 404 is believed only on a route that has answered 2xx: on
- * any other it may mean that the service has another route.
+ * The state of the routes that the interface leaves open. A 404 is proof only on a route that has answered 2xx: on any
+ * other it may mean that the service has another route.
  */
 import { messageOf } from '../../shared/text.js'
 import type { Configuration, RouteName } from '../memory/configuration.js'
@@ -12,7 +12,7 @@ export class Routes {
   readonly #problems: Problems
   /** Wrong routes, and when each may be tried again; monotonic. */
   readonly #wrong = new Map<RouteName, number>()
-  /** Who tests the route to unsubscribe. */
+  /** The user that tests the unsubscribe route. */
   #tester: string | undefined
 
   constructor(configuration: Configuration, problems: Problems) {
@@ -24,14 +24,14 @@ export class Routes {
     return this.#configuration.isRouteProven(route) && !this.#wrong.has(route)
   }
 
-  /** Whether the route is not known to be wrong, or was not tried for a while. */
+  /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
   mayTry(route: RouteName): boolean {
     return now() >= (this.#wrong.get(route) ?? 0)
   }
 
   /**
-   * Whether this user may be unsubscribed now. A route that is not proven is tested with one user at a time: the test of a
-   * wrong route may leave a subscription behind.
+   * Whether this user may be unsubscribed now. An unproven route is tested with one user at a time: testing a wrong route
+   * may leave a subscription.
    */
   enter(username: string): boolean {
     if (this.isProven('unsubscribe')) return true

@@ -1,20 +1,20 @@
-/** Counts one sweep: every user is reconciled at least once, and the sweep waits for those who cannot be at once. */
+/** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
 import type { Achieved, Outcome } from './outcome.js'
 
 export class Sweep {
-  /** A proof that was sent since then is enough; monotonic. */
+  /** Proofs since then are enough; monotonic. */
   readonly provenFrom: number
-  /** Resolves when the sweep waits for no user any more. */
+  /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
   readonly #open: Set<User>
   readonly #total: number
   readonly #wanted: number
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
-  /** Users who could not be reconciled at once: why, and until when the sweep waits for them; monotonic. */
+  /** Users that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
   readonly #waiting = new Map<User, { readonly error: unknown; readonly patientUntil: number }>()
   readonly #onProgress: (progress: SweepProgress) => void
   #active = 0
@@ -47,7 +47,7 @@ export class Sweep {
     else this.#wait(user, outcome)
   }
 
-  /** Stops waiting for users who take too long. @param reason - why no user can be reconciled, if that is so */
+  /** Stops waiting for slow users. @param reason - why no user can be reconciled, if none can */
   review(reason: Error | undefined): void {
     for (const user of this.#open) {
       const waiting = this.#waiting.get(user)
@@ -66,7 +66,7 @@ export class Sweep {
     const known = this.#waiting.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
-    // Why a claim stands, the call that left it has said.
+    // The call behind a claim has already reported the reason.
     this.#waiting.set(user, {
       error: outcome.kind === 'claimed' && known ? known.error : error,
       patientUntil,
@@ -89,7 +89,7 @@ export class Sweep {
   }
 }
 
-/** Whether an attempt a moment later would end in the same way. */
+/** Whether an attempt a moment later would fail again. */
 function isFinal(outcome: Outcome): boolean {
   if (outcome.kind === 'failed') return ['INVALID', 'REFUSED', 'BUG'].includes(outcome.failure.kind)
   return outcome.kind === 'conflict' || outcome.kind === 'waiting'
