@@ -187,7 +187,7 @@ describe('tokenCache', () => {
     ])
   })
 
-  test('a rejected token is removed for everybody and not taken over again', async () => {
+  test('a rejected token is removed from the store and not used again', async () => {
     const service = fakeService()
     const store = keyValueStore()
     await clientWith(service, store).getAccessToken()

@@ -30,7 +30,7 @@ describe('one token request for all calls (interface 4.1)', () => {
     expect(new Set(created.map(({ subscriptionId }) => subscriptionId)).size).toBe(1_000)
   })
 
-  test('a failed token request fails everyone who waited for it, and is not remembered', async () => {
+  test('a failed token request fails every waiting call, and is not remembered', async () => {
     const service = fakeService()
     service.onToken = () => Response.json({ error: 'invalid_client' }, { status: 401 })
     const client = service.client()
@@ -433,7 +433,7 @@ describe('one caller aborts while others wait for the same token', () => {
     expect(warn).not.toHaveBeenCalled()
   })
 
-  test('everyone gone, the token is kept for the next caller', async () => {
+  test('if every caller has left, the token is kept for the next one', async () => {
     const service = fakeService()
     const answer = deferred<Response>()
     service.onToken = () => answer.promise
@@ -447,7 +447,7 @@ describe('one caller aborts while others wait for the same token', () => {
     expect(service.tokenRequests).toHaveLength(1)
   })
 
-  test('everyone gone and the request failed: nothing is left unhandled', async () => {
+  test('if every caller has left and the request fails, no rejection is unhandled', async () => {
     const service = fakeService()
     service.onToken = async () => {
       throw new ConnectionError('gone', { requestSent: false })

@@ -27,7 +27,7 @@ export function spoolRows(settings: Settings): Promise<Row[]> {
         const times = await load.call('timeFor', runMs)
         const elapsedMs = performance.now() - startedAt
         await load.call('close')
-        // What is still being delivered would slow down whoever comes next.
+        // Deliveries in flight would slow down the next measurement.
         await remotes[name].call('settle')
         return { ...times, elapsedMs }
       })

@@ -118,7 +118,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     })
   })
 
-  test('startEmulator tells what became of a callback that nobody receives', async () => {
+  test('startEmulator reports the outcome of a callback without a receiver', async () => {
     const { stdout } = await folder.run('src/emulator/emulator.ts: startEmulator')
     expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
   })

@@ -144,7 +144,7 @@ describe('section 3: failed callbacks', () => {
     expect(emulator.subscriptions).toMatchObject([{ consecutiveFailures: 0 }])
   })
 
-  test('a port where nobody listens and a certificate that nobody trusts are failures', async () => {
+  test('a port without a listener and an untrusted certificate are failures', async () => {
     await using emulator = await startEmulator()
     await using stranger = await startEmulator()
     await using untrusted = await Receiver.start(stranger)

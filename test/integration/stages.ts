@@ -172,7 +172,7 @@ export const stages: readonly Stage[] = [
   },
   {
     // RFC 9110 section 15.2 asks clients to bear it; undici breaks the connection.
-    name: '100 Continue that nobody asked for',
+    name: '100 Continue that was not requested',
     outcome: 'lost',
     script: answer((operation) => `HTTP/1.1 100 Continue\r\n\r\n${whole(operation)}`, 'close'),
   },
@@ -191,7 +191,7 @@ export const stages: readonly Stage[] = [
       'go on',
     ),
   },
-  { name: 'a gzip body that nobody asked for', outcome: 'unusable', script: answer(gzipped, 'go on') },
+  { name: 'a gzip body that was not requested', outcome: 'unusable', script: answer(gzipped, 'go on') },
   {
     name: 'an HTML page with 200',
     outcome: 'not the service',

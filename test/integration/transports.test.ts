@@ -52,7 +52,7 @@ const otherwise: Partial<Record<TransportName, Readonly<Record<string, Outcome>>
     'garbage bytes in place of TLS': 'lost',
     'accepted, and TLS never answers': 'late',
     // Fetch decodes by itself.
-    'a gzip body that nobody asked for': 'success',
+    'a gzip body that was not requested': 'success',
   },
 }
 

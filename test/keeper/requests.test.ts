@@ -52,7 +52,7 @@ test.each([
   })
 })
 
-test('200 users of whom the service refuses a tenth cost at most 4,500 requests in four hours', async () => {
+test('200 users, a tenth of them refused by the service, cost at most 4,500 requests in four hours', async () => {
   const world = await settledWorld({ users: 200 })
   const before = world.requests.length
   for (const name of agents(20)) world.refused.add(name)

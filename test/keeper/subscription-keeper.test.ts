@@ -67,10 +67,10 @@ class Bench implements AsyncDisposable {
   }
 }
 
-const everybody = { alice: 'first', bob: 'first', carol: 'first' }
+const everyUser = { alice: 'first', bob: 'first', carol: 'first' }
 
 describe('a sweep', () => {
-  test('subscribes everybody of the roster, each with a subscription of their own', async () => {
+  test('subscribes every user of the roster, each with a subscription of their own', async () => {
     await using bench = await Bench.start()
     const keeper = bench.keeper()
     expect(await keeper.sweep()).toEqual({
@@ -82,7 +82,7 @@ describe('a sweep', () => {
       failed: [],
       problems: [],
     })
-    expect(bench.subscribed).toEqual(everybody)
+    expect(bench.subscribed).toEqual(everyUser)
     expect(keeper.subscription('bob')).toMatchObject({ subscriptionId: bench.idOf('bob'), state: 'active' })
     expect(keeper.status().counts).toEqual({ active: 3, unproven: 0, conflict: 0, failing: 0 })
     expect(bench.gaps).toEqual([])
@@ -107,7 +107,7 @@ describe('a sweep', () => {
     bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
     const before = Date.now()
     expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0, restored: 1 })
-    expect(bench.subscribed).toEqual(everybody)
+    expect(bench.subscribed).toEqual(everyUser)
     const [gap] = bench.gaps
     expect(bench.gaps).toEqual([
       {
@@ -166,7 +166,7 @@ describe('a roster that is not believed', () => {
   test.each([
     ['is a list with holes', () => new Array<string>(3)],
     ['cannot be read, for a reason that is no text', () => Promise.reject(Object.create(null))],
-  ])('because it %s removes nobody, and those who are recorded are kept', async (_what, wrong) => {
+  ])('because it %s removes no user, and recorded users are kept', async (_what, wrong) => {
     await using bench = await Bench.start()
     const users = ['alice', 'bob']
     let ask: () => readonly string[] | Promise<readonly string[]> = () => users
@@ -294,7 +294,7 @@ describe('what the client would refuse', () => {
 })
 
 describe('without callbacks, or with callbacks that fail', () => {
-  test('what callbacks throw is on the console, too: nobody else has the gap then', async () => {
+  test('errors of callbacks are on the console, too, because the gap would be lost', async () => {
     const written = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => written.mockRestore())
     await using bench = await Bench.start()
@@ -473,7 +473,7 @@ describe('the keeper', () => {
     ).toEqual(['alice', 'bob', 'carol'].map((name) => [name, bench.idOf(name), 'active']))
   })
 
-  test('names a user whom the client refuses to subscribe, and subscribes the others', async () => {
+  test('names a user that the client refuses to subscribe, and subscribes the others', async () => {
     await using bench = await Bench.start()
     let usernames = ['alice', 'no,body']
     const keeper = bench.keeper({ usernames: () => usernames })

@@ -108,7 +108,7 @@ describe('a sweep', () => {
 })
 
 describe('a keeper on watch', () => {
-  test('does not prove again whom a sweep has proven a moment before', async () => {
+  test('does not prove again a user that a sweep has just proven', async () => {
     const world = worldOf({ users: 5 })
     const node = world.start(undefined, false)
     await world.settled(node, (keeper) => keeper.sweep())

@@ -8,7 +8,7 @@ import { everythingShownBy } from '../support/secrets.js'
 const channel = channelFor('deliver')
 const subscribable = tracingChannel('notification-subscriber:deliver')
 
-test('nothing is computed while nobody listens', async () => {
+test('nothing is computed without a subscriber', async () => {
   const contextOf = () => expect.unreachable('the context was computed')
   await expect(traced(channel, contextOf, async (context) => context)).resolves.toBeUndefined()
 })

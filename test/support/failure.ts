@@ -14,7 +14,7 @@ export const networkError = (fields: object, message = 'what the network says') 
 /** The error that `fetch` throws because of another one. */
 export const failedFetch = (cause: unknown) => Object.assign(new TypeError('fetch failed'), { cause })
 
-/** As `fetch` does where nobody listens. */
+/** As `fetch` does on a port without a listener. */
 export function refused(): never {
   throw failedFetch(networkError({ code: 'ECONNREFUSED' }, 'connect ECONNREFUSED'))
 }

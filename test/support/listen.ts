@@ -32,5 +32,5 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** A port of 127.0.0.1 where nobody listens, and that is never given to anybody: `tcpmux`, which no system runs. */
+/** A port of 127.0.0.1 without a listener that is never assigned: `tcpmux`, which no system runs. */
 export const refusingPort = 1

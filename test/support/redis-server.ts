@@ -61,7 +61,7 @@ export class RedisServer implements AsyncDisposable {
         await server.restart()
         return server
       } catch (error) {
-        // Somebody else may have taken the port before Redis did.
+        // Another program may have taken the port before Redis.
         const isPortTaken = error instanceof Error && error.message.includes('Address already in use')
         if (isPortTaken && attempt < 5) continue
         await server[Symbol.asyncDispose]()
@@ -135,7 +135,7 @@ async function ready(child: ChildProcess): Promise<void> {
       reject(new Error(`redis-server ended before it was ready:\n${lines.slice(-10).join('\n')}`))
     })
   })
-  // After it got ready nobody waits for this any more.
+  // After Redis is ready, nothing waits for this any more.
   failed.catch(() => {})
   const started = new Promise<void>((resolve) => {
     if (child.stdout === null) throw new Error('redis-server was started without a pipe for its output')

@@ -42,7 +42,7 @@ const required = {
 type Options = SubscriptionKeeperOptions
 
 describe('the options of a keeper', () => {
-  test('need what says whom to subscribe to what, by whom, and where that is remembered', () => {
+  test('need client, name, store, users, types and callback URL', () => {
     expectTypeOf(required).toExtend<Options>()
     expectTypeOf<Omit<Options, 'client'>>().not.toExtend<Options>()
     expectTypeOf<Omit<Options, 'name'>>().not.toExtend<Options>()

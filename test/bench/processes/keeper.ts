@@ -119,7 +119,7 @@ const functions = {
   /** Deliveries, of one user after the other. */
   observe: (runMs: number): Promise<Cost> => costOf(() => observeFor(runMs)),
   heapPerUser: async (): Promise<number> => ((await heapAfterCollection()) - before) / users,
-  /** The sweep that subscribed everybody. */
+  /** The sweep that subscribed every user. */
   firstSweep: async (): Promise<Cost> => firstSweep,
   /** An interval of watch, after one that has spread the users over it. */
   quietInterval: async (): Promise<{ readonly cost: Cost; readonly store: StoreUse }> => {

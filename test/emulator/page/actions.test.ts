@@ -50,7 +50,7 @@ test('notify needs a type and a user, and answers with a result for each subscri
   ])
 })
 
-test('notify says who is subscribed where nobody was notified: the newest 20, and how many', async () => {
+test('notify without a match lists the newest 20 subscriptions, and the number of all', async () => {
   for (let i = 1; i <= 21; i++) await created(emulator, { users: `user-${i}` })
   const { answer } = await post('notify', { type: 'lowEnergyAgentOpened', username: 'alice' })
   expect(answer).toMatchObject({ results: [], subscribedCount: 21 })

@@ -48,7 +48,7 @@ describe('the page server', () => {
     }
   })
 
-  it('breaks no rule of its policy in a browser, and asks nobody else for anything', async () => {
+  it('breaks no rule of its policy in a browser, and sends requests only to its own server', async () => {
     await using world = await World.start()
     await using opened = await openPage(browser, world.pageUrl)
     const { page, problems, origins } = opened

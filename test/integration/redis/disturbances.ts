@@ -33,7 +33,7 @@ export interface DisturbanceContext {
   change(): Promise<void>
   /** The service ends some subscriptions. */
   endSome(count: number): void
-  /** The roster does without somebody. */
+  /** A user is missing from the roster. */
   remove(username: string): Promise<void>
 }
 

@@ -23,7 +23,7 @@ test.each([2, 3])(
       await scene.change()
       await disturbances[disturbance]()
     }
-    // From here on nobody dies, so that nobody makes up for what another has missed.
+    // From here on no process dies, so that no process repairs what another has missed.
     await disturbances.superseded()
     emulator.clearFaults()
     await scene.changeRoster()

@@ -71,7 +71,7 @@ class Rules {
   request(request: KeeperRequest): string[] {
     const { kind, process, username, subscriptionId, from } = request
     const rules: Record<string, boolean> = {
-      'is of somebody who is not kept here': !this.#records.wanted.has(username),
+      'is of a user who is not kept here': !this.#records.wanted.has(username),
       'has the values of an earlier configuration': this.#isOutdated(request),
       'left long after its claim': this.#isLate(request),
       'ends what is wanted': kind === 'unsubscribe' && this.#isWanted(username, this.#sentBy(request)),

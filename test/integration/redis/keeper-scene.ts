@@ -205,7 +205,7 @@ export class Scene implements AsyncDisposable {
     expect(standings.filter((each) => !this.#isAsWanted(each))).toEqual([])
   }
 
-  /** Of everybody who is wanted, has a subscription or has a record, and of others. */
+  /** Of every user who is wanted, or has a subscription or a record, and of others. */
   async #standings(redisUrl: string, others: Iterable<string> = []): Promise<Standing[]> {
     const records = await keptUsers(redisUrl)
     const known = await Promise.all(
@@ -290,7 +290,7 @@ export class Scene implements AsyncDisposable {
     }
   }
 
-  /** Nobody else was in the way, and only an earlier configuration is superseded. */
+  /** No other program was in the way, and only an earlier configuration is superseded. */
   async expectNoUnfoundedProblem(): Promise<void> {
     const { keepers } = this
     const unfounded = (await keepers.reports()).filter((report) => {
@@ -346,7 +346,7 @@ export class Scene implements AsyncDisposable {
     return fastTime(this.keepers.clockStartedAt, at)
   }
 
-  /** For somebody who looks for a reason: milliseconds since the clocks started, by ours. */
+  /** For the analysis of a failure: milliseconds since the clocks started, by ours. */
   #storyOf(username: string, gaps: readonly KeeperGap[]): string {
     const startedAt = this.keepers.clockStartedAt
     const ms = (at: number | undefined) => at && at - startedAt

@@ -129,7 +129,7 @@ export class StoreHistory implements Disposable {
   }
 }
 
-/** The records of a Redis that stay if nobody writes them again: none of users of whom nothing exists. */
+/** The records of a Redis that stay if no process writes them again: none of users without a subscription. */
 export async function keptUsers(url: string): Promise<StoredUser[]> {
   const redis = new Redis(url)
   try {

@@ -88,7 +88,7 @@ export class World implements Network {
   outage: NetworkOutcome | undefined
   /** What becomes of the next requests. */
   readonly nextOutcomes: NetworkOutcome[] = []
-  /** The users for whom the service refuses everything. */
+  /** The users for which the service refuses everything. */
   readonly refused = new Set<string>()
   hasWrongRoutes = false
   /** Whether callbacks of the service fail. */

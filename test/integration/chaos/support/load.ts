@@ -44,7 +44,7 @@ export class Load {
     const { idPrefix, port, token, pauseMs } = this.#options
     while (!this.#isStopped) {
       const id = `${idPrefix}-${this.#sent++}`
-      // Refused: the receiver is starting, and has not seen the callback. Lost on the way: nobody sends it again.
+      // Refused: the receiver is starting, and has not seen the callback. Lost on the way: it is not sent again.
       let outcome = await send(this.#agent, port, token, id)
       while (outcome === 'refused') {
         await sleep(100)

@@ -47,7 +47,7 @@ export class Program implements AsyncDisposable {
     await Promise.race([
       once(lines, 'line'),
       once(child, 'exit').then(([code, signal]) => {
-        // One that is killed while it starts is nobody's mistake.
+        // A process that is killed while it starts is no fault.
         if (signal !== 'SIGKILL') throw new Error(`${this.name} ended (${code}):\n${errors.join('\n')}`)
       }),
     ])

@@ -35,8 +35,7 @@ const client = new NotificationClient({
 })
 
 /**
- * A clock that stands still while a busy machine does not let this process run: what a call takes then is nobody's
- * fault here.
+ * A clock that stops while a busy machine does not let this process run: that time does not count for a call.
  */
 let awakeMs = 0
 let lookedAt = performance.now()
