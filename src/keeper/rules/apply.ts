@@ -71,7 +71,11 @@ export function apply(
       if (call.kind === 'recreate') return { record: without(tried, 'id', 'isUnsure'), learnt }
       if (record.id === undefined || record.isUnsure) return { record, learnt }
       return {
-        record: { ...without(record, 'isInterrupted'), provenAt: sentAt },
+        // The gap of a spec that is no longer wanted begins with the last proof before.
+        record: {
+          ...without(record, 'isInterrupted'),
+          ...(call.spec === facts.spec && { provenAt: sentAt }),
+        },
         learnt,
         proven: 'existence',
       }

@@ -76,6 +76,13 @@ describe('the record after', () => {
       { record: { ...(without(kept, 'id') as UserRecord), spec: old, replacedAt: 101 }, learnt: {} },
     ],
     [
+      '409 of a create that is to find out whether the subscription of an old spec lives',
+      { ...kept, spec: old },
+      { kind: 'create', spec: old },
+      conflict,
+      { record: { ...kept, spec: old }, learnt: {}, proven: 'existence' },
+    ],
+    [
       'a create that cannot be read',
       kept,
       create,
