@@ -1,5 +1,5 @@
 /**
- * Reaches a service through a proxy, where a private authority signed the certificate of the service.
+ * Reaches a service through a proxy, with a certificate of a private authority.
  *
  *     npm install notification-subscriber tsx
  *     npx tsx corporate-proxy.mts
@@ -32,7 +32,7 @@ console.log(
 )
 await client.close()
 
-// What it looks like when a part is missing: the messages say which one.
+// If a part is missing, the message names it.
 await explain('no authority', {})
 useProxy(`http://${proxy.host}`)
 await explain('no password', { ca: emulator.ca })
@@ -41,7 +41,7 @@ console.log(
   'Next: set HTTPS_PROXY and NOTIFICATION_CA_FILE where your app runs; `npx notification-subscriber check` tries them.',
 )
 
-/** Sets the variable as if that had been done outside of the program. */
+/** Sets the variable, as the environment would. */
 function useProxy(address: string): void {
   Object.assign(process.env, { HTTPS_PROXY: address })
 }
@@ -56,7 +56,7 @@ async function explain(missing: string, trusted: { ca?: string }): Promise<void>
   }
 }
 
-/** A forward proxy for TLS: all that it ever sees is the host and the port of a tunnel. */
+/** A forward proxy for TLS. It only sees the host and the port of a tunnel. */
 async function startProxy(credentials: string) {
   const expected = `Basic ${Buffer.from(credentials).toString('base64')}`
   const tunnels: string[] = []

@@ -42,7 +42,7 @@ const { subscriptionId } = await client.createSubscription({
   usernames: ['alice'],
   callbackUrl,
   parameters: { token: callbackToken },
-  // A subscription that an earlier start left has another token.
+  // The subscription of an earlier start has another token.
   recreateIfExists: true,
 })
 console.log(

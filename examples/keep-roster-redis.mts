@@ -1,5 +1,5 @@
 /**
- * One roster, two processes, one Redis: both keep the roster, and either goes on alone.
+ * One roster, two processes, one Redis: both keep the roster, and either can continue alone.
  *
  *     npm install notification-subscriber ioredis tsx
  *     npx tsx keep-roster-redis.mts
@@ -45,7 +45,7 @@ async function keepRoster(): Promise<void> {
   })
   keeper.start()
   process.once('SIGTERM', async () => {
-    // What is in flight is finished; subscriptions stay.
+    // Finishes the calls in flight; subscriptions stay.
     await keeper.stop()
     await client.close()
     redis.disconnect()
@@ -71,7 +71,7 @@ async function demonstrate(): Promise<void> {
     no_proxy: '127.0.0.1',
     CALLBACK_TOKEN: randomBytes(24).toString('base64url'),
     KEEPER_NAME: `demonstration-${process.pid}`,
-    // An end is found within this time. For the demonstration: the default is 15 minutes.
+    // Ended subscriptions are found within this time. For the demonstration: the default is 15 minutes.
     SWEEP_INTERVAL_MS: '2000',
   }
   const created = new Set<string>()
@@ -87,7 +87,7 @@ async function demonstrate(): Promise<void> {
   await stop(first)
   console.log(`One has stopped, and ${emulator.subscriptions.length} subscriptions stay`)
 
-  // The service does not report that a subscription has ended: the other process finds out.
+  // The service does not report that a subscription has ended: the other process finds it.
   const bob = emulator.subscriptions.find(({ usernames }) => usernames.includes('bob'))
   created.clear()
   emulator.endSubscription(bob?.subscriptionId ?? 0)

@@ -36,7 +36,7 @@ const keeper = new SubscriptionKeeper({
   name: 'keep-roster',
   // For the demonstration: an app takes a store that outlives the process.
   store: new Map(),
-  // Asked before every sweep, and once per interval: the file, a database, the CRM.
+  // Called before every sweep, and once per interval: reads the file, a database or the CRM.
   usernames: async () => (await readFile(rosterFile, 'utf8')).split('\n').filter((line) => line !== ''),
   notificationTypes: ['behavioral', 'call-score'],
   callbackUrl: `https://127.0.0.1:${port}/notifications`,
@@ -51,7 +51,7 @@ receiver.onAny(keeper.observe)
 const { created } = await keeper.sweep({ onProgress: showProgress })
 say(`${created} subscribed`)
 
-// A user joins, a user leaves: in an app a log-in calls `sweep`, or the watch finds out within an interval.
+// A user joins, a user leaves: in an app a log-in calls `sweep`, or the watch reads the roster within an interval.
 await writeFile(rosterFile, [...agents.slice(1), 'newcomer'].join('\n'))
 const change = await keeper.sweep({ onProgress: showProgress })
 say(`${change.created} joined, ${change.removed} left`)
@@ -59,7 +59,7 @@ say(`${change.created} joined, ${change.removed} left`)
 // From now on each user is proven once in 15 minutes.
 keeper.start()
 
-// The service ends a subscription without a report. The watch finds out within 15 minutes, a sweep at once.
+// The service ends a subscription without a report. The watch finds the end within 15 minutes, a sweep at once.
 emulator.endSubscription(keeper.subscription('agent-7')?.subscriptionId ?? 0)
 await keeper.sweep()
 
@@ -73,7 +73,7 @@ server.close()
 await rm(folder, { recursive: true })
 say('Next: give the keeper your own client, roster and store, and read docs/keeper.md.')
 
-/** A bar on a terminal; nothing where the output is a file. */
+/** A bar on a terminal; nothing if the output is a file. */
 function showProgress({ done, total, failed }: SweepProgress): void {
   if (!process.stdout.isTTY) return
   const width = 30

@@ -45,7 +45,7 @@ function count(fields: object): void {
 const logger: Logger = {
   debug: count,
   info: count,
-  // An app also hands these two to the logger that it has.
+  // An app also passes these two to its own logger.
   warn: count,
   error: count,
 }
@@ -73,7 +73,7 @@ const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.kee
   .onAny(keeper.observe)
   .onAny(spool.keep)
 
-// To copy: what is asked for at each scrape.
+// To copy: the values that each scrape reads.
 new Gauge({
   name: 'notification_spool_size',
   help: 'Deliveries that wait in the spool.',

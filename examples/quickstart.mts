@@ -27,7 +27,7 @@ const accessToken = await client.getAccessToken()
 sayWhatWasSent()
 say('Access token', `${accessToken.slice(0, 20)}… (a JWT; the client keeps it and refreshes it)`)
 
-// 2. A receiver. Callbacks carry no signature: a secret of ours, which comes back as a header, proves the sender.
+// 2. A receiver. Callbacks carry no signature: our secret, which comes back as a header, proves the sender.
 const callbackToken = randomBytes(24).toString('base64url')
 const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } })
   .on('lowEnergyAgentOpened', ({ payload }, { subscriptionId }) => {
@@ -38,7 +38,7 @@ const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } })
     )
   })
   .on('cxScoreUpdated', ({ payload }, { subscriptionId }) => {
-    // The payload of this type is not documented: a plain record, kept to the letter.
+    // The payload of this type is not documented: a plain record, kept unchanged.
     say('Received', `subscription ${subscriptionId}: new score ${JSON.stringify(payload)}`)
   })
 const server = createServer(emulator.tls, toNodeHandler(receiver)).listen(0, '127.0.0.1')
@@ -57,7 +57,7 @@ const { subscriptionId } = await client.createSubscription(subscription)
 sayWhatWasSent()
 say('Subscription', `${subscriptionId} is active`)
 
-// 4. Something happens on two live calls, and the service tells us.
+// 4. Events on two live calls: the service sends notifications.
 const [lowEnergy] = await emulator.notify({
   type: 'lowEnergyAgentOpened',
   category: 'behavioral',

@@ -1,10 +1,10 @@
 /**
- * Makes sure at start-up that a subscription exists, whatever happened before and whatever goes wrong on the way.
+ * Makes sure at start-up that a subscription exists, also after a crash or a lost answer.
  *
  *     npm install notification-subscriber tsx
  *     npx tsx resilient-startup.mts
  *
- * To copy: `ensureSubscription`. The rest plays it on the emulator, once for each thing that can go wrong. It is enough
+ * To copy: `ensureSubscription`. The rest runs it on the emulator, once for each possible failure. It is enough
  * for one subscription whose users rarely change, in an app that starts often: the app does not notice an end between
  * two starts, and a change of users leaves all of them without notifications for a moment. Where that matters, use
  * `SubscriptionKeeper` (keep-roster.mts).
@@ -19,9 +19,9 @@ import {
 import { startEmulator } from 'notification-subscriber/emulator'
 
 /**
- * Returns the id of a subscription for exactly what is wanted.
+ * Returns the id of a subscription for exactly the wanted types, users and callback URL.
  *
- * @param previousId - what this function returned at the last start, from wherever you keep it
+ * @param previousId - the id that this function returned at the last start
  */
 async function ensureSubscription(
   client: NotificationClient,
@@ -52,11 +52,11 @@ async function replaceSubscription(
   const result = await client.tryCreateSubscription(replacing)
   if (result.created) return result.subscriptionId
 
-  // Only a partial overlap is left: what is wanted has changed since the last start.
+  // Only a partial overlap is left: the wanted types or users have changed since the last start.
   say(result.conflict.code, result.conflict.message)
   if (previousId === undefined) throw result.conflict
   await client.unsubscribe(previousId).catch((error: unknown) => {
-    // The service ends subscriptions by itself, too. Anything else is for the operator.
+    // The service may have ended the subscription. Other errors are for the operator.
     if (!(error instanceof SubscriptionNotFoundError)) throw error
   })
   return (await client.createSubscription(replacing)).subscriptionId

@@ -1,5 +1,5 @@
 /**
- * Gives callbacks a new token while they arrive, and none is refused.
+ * Rotates the token of callbacks while they arrive, and none is refused.
  *
  *     npm install notification-subscriber tsx
  *     npx tsx rotate-callback-token.mts
@@ -17,7 +17,7 @@ interface Rotation {
   readonly subscriptionId: number
   readonly oldToken: string
   readonly newToken: string
-  /** Has every instance of the app run with these tokens in its configuration. */
+  /** Deploys these tokens to every instance of the app. */
   readonly deploy: (...acceptedTokens: string[]) => void | Promise<void>
   /** Waits for callbacks that are in flight with the old token: in production a minute is plenty. */
   readonly settled: () => Promise<void>
@@ -63,7 +63,7 @@ const notification: EmulatedNotification = {
   payload: { score: 4.2 },
 }
 
-// Deliveries arrive all the while, one after the other.
+// Deliveries arrive all the time, one after the other.
 const deliveries = new EventEmitter<{ answered: [status: number | undefined] }>()
 const statuses: (number | undefined)[] = []
 deliveries.on('answered', (status) => statuses.push(status))

@@ -27,12 +27,12 @@ const callbackUrl = setting('CALLBACK_URL', `http://127.0.0.1:${port}/notificati
 const token = setting('CALLBACK_TOKEN', randomBytes(24).toString('base64url'))
 const redisUrl = setting('REDIS_URL', '')
 
-/** To replace: the users whose notifications are wanted, asked for once in 15 minutes. */
+/** To replace: the users to subscribe, read once in 15 minutes. */
 async function usernames(): Promise<string[]> {
   return Array.from({ length: 200 }, (_, index) => `agent-${index + 1}`)
 }
 
-/** To replace: the work. If it throws, it is repeated. It may come twice for one `notification.id`. */
+/** To replace: the work. If it throws, it is repeated. It may run twice for one `notification.id`. */
 async function work({ notification }: Delivery): Promise<void> {
   console.log(`Notification ${notification.type}: ${JSON.stringify(notification.payload)}`)
 }
@@ -58,7 +58,7 @@ const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
   if (request.url === '/notifications') handleCallback(request, response)
   else if (request.url === '/healthz') {
-    // To alert on: a restart of this process mends none of these problems.
+    // To alert on: a restart of this process solves none of these problems.
     const { counts, problems } = keeper.status()
     const isHealthy = counts.failing + counts.conflict + problems.length === 0
     const shown = problems.map(({ code, message }) => ({ code, message }))
@@ -84,7 +84,7 @@ function showProgress({ done, total, failed }: SweepProgress): void {
   shownSecond = second
 }
 
-/** Subscriptions stay, and what waits in the spool is left to the next start. */
+/** Subscriptions stay, and the next start delivers what waits in the spool. */
 async function stop(): Promise<void> {
   await keeper.stop()
   await new Promise((done) => server.close(done))
@@ -98,7 +98,7 @@ async function stop(): Promise<void> {
   )
 }
 
-/** A variable of the environment, which only the emulator can do without. */
+/** A variable of the environment, which is optional only on the emulator. */
 function setting(name: string, onEmulator: string): string {
   const value = process.env[name]
   if (!value && emulator === undefined) throw new Error(`${name} is missing: see the top of this file`)

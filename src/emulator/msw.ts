@@ -17,7 +17,7 @@ export interface MswHttp<Handler> {
  * under the addresses given. Give the client `fetch: globalThis.fetch`: msw does not see requests made by undici, and
  * without it they leave the process. Domain, client ID and secret of an app's configuration are options of `startEmulator`.
  *
- * @param http - `http` of msw, in whatever way the tests import it
+ * @param http - `http` of msw
  * @returns one handler for each address, of the type that `http` makes
  * @throws `ConfigurationError` without `http`, or for a `baseUrl` or `authUrl` that cannot be one
  *

@@ -189,7 +189,7 @@ function refuseAmbiguity(routes: Routes, context: z.RefinementCtx): void {
   const update = spelled(resolvedRoute('update', routes.update))
   const unsubscribe = spelled(resolvedRoute('unsubscribe', routes.unsubscribe))
   const refuse = (operation: Operation, other: string) => {
-    const message = `has the method and path of ${other}: the emulator could not tell them apart`
+    const message = `has the method and path of ${other}: the emulator could not distinguish them`
     context.addIssue({ code: 'custom', path: [operation], message })
   }
   if (update === unsubscribe) refuse('update', 'unsubscribe')

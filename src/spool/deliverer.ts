@@ -106,7 +106,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#running.add(attempt)
   }
 
-  /** Delivers an entry once. Never rejects: whatever happens, the entry is on the disk until its work is done. */
+  /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
     const { data, error } = this.#options.parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)

@@ -131,7 +131,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas> {
     return problem && { status: 401, ...problem }
   }
 
-  /** Never throws, whatever the body is. */
+  /** Never throws, for any body. */
   #parse(read: BodyRead, headers: RequestHeaders): ParsedDelivery<Payloads> | InvalidBody | 'too-large' {
     if (read.kind === 'too-large') return 'too-large'
     if (read.kind === 'unreadable') return invalid(read.error, this.#options.payloads)

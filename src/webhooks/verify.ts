@@ -10,7 +10,7 @@ import { RequestHeaders } from './headers.js'
 
 /**
  * Whether a request carries the right secrets: the check of `DeliveryReceiver`, for a route without a receiver
- * (docs/service.md, Authentication). Takes the same time whatever the values are.
+ * (docs/service.md, Authentication). Takes the same time for all values.
  *
  * @param headers - a plain object with names in any case, or anything with `get`, such as `Headers`
  * @param secrets - accepted values by header name, as in the options of the receiver

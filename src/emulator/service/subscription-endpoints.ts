@@ -68,7 +68,7 @@ export class SubscriptionEndpoints {
     await this.#authorize(headers)
     requireFormat(headers, route.format)
     const subscriptionId = idOf(route, idInPath, body)
-    // Checked before the values are read: for a subscription that has ended the answer is 404, whatever they are.
+    // Checked before the values: an ended subscription is always a 404.
     if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
     this.#store.updateParameters(subscriptionId, readUpdate(route, body, headers, this.#rules))
     return { status: 200, subscriptionId }
@@ -115,7 +115,7 @@ function requireFormat(headers: Headers, format: ResolvedRoute['format']): void 
   throw new Refusal(415, 'unsupported_media_type', `Content-Type must be ${type}`)
 }
 
-/** @throws `Refusal` (400) if the id should stand in the body and does not */
+/** @throws `Refusal` (400) if the body must have the id, and has not */
 function idOf({ format, idField }: ResolvedRoute, idInPath: string | undefined, body: string): number {
   const id = idInPath ?? fieldsIn(format, body).get(idField ?? '')
   if (id !== undefined && /^\d+$/.test(id)) return Number(id)

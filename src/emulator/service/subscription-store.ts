@@ -54,7 +54,7 @@ const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
   readonly #active = new Map<number, Subscription>()
-  // Rule 1 as a data structure: for a type, a user and a callback URL there is room for one subscription.
+  // Rule 1 as a data structure: at most one subscription for a type, a user and a callback URL.
   readonly #index = new Map<NotificationType, Map<string, Map<string, Subscription>>>()
   readonly #onChange: (change: SubscriptionChange) => void
   #lastId = 0
@@ -142,7 +142,7 @@ export class SubscriptionStore {
 
   /**
    * A subscription that covers a user and a type of the request at its callback URL. The first that is found is enough:
-   * if it is identical to the request, rule 1 leaves no room for another, and if not, the request is refused anyway.
+   * if it is identical to the request, rule 1 allows no other, and if not, the request is refused anyway.
    */
   #firstOverlap({
     notificationTypes,

@@ -127,7 +127,7 @@ export class TokenIssuer {
       })
       return Date.now() < payload.exp_ms
     } catch {
-      // Whatever is wrong with the token, the answer to the caller is the same.
+      // The answer to every wrong token is the same.
       return false
     }
   }

@@ -385,7 +385,7 @@ function endMessage(userCount: number): string {
       : `${userCount} subscriptions were found ended and are`
   return (
     `${found} restored. The service ends a subscription after three failed callbacks in a row: the receiver was probably ` +
-    'down, slow or refusing. Look at its log, and at the log of what stands in front of it, since `lastProvenAt` of the ' +
+    'down, slow or refusing. Look at its log, and at the logs of proxies in front of it, since `lastProvenAt` of the ' +
     'gap, which `onGap` gets, or else the line `subscription.restored` in the log.'
   )
 }
