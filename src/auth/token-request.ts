@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
 import { type Answer, readJson } from '../http/answer.js'
-import { redactTokens } from '../http/redact.js'
+import { gatewayKeys, redactTokens } from '../http/redact.js'
 import {
   Call,
   type MissingToken,
@@ -98,7 +98,7 @@ export class TokenEndpoint {
       address: this.address,
       headers,
       body: form.toString(),
-      secrets: Object.values(headers ?? {}),
+      secrets: gatewayKeys(headers),
       isRepeatable: true,
       purpose: 'get an access token',
       secretsIn: issuedTokens,

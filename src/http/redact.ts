@@ -36,6 +36,11 @@ export function redact(text: string, secrets: readonly string[], { cutOff = fals
   return isSecretShown ? blankText : shown
 }
 
+/** The values of a gateway's headers that may be keys. Many texts contain a shorter one, such as a version, by chance. */
+export function gatewayKeys(headers: Readonly<Record<string, string>> = {}): string[] {
+  return Object.values(headers).filter(({ length }) => length >= minEncodedLength)
+}
+
 /** A copy, because a slice keeps the whole text in memory for as long as the error lives. */
 function shownPartOf(text: string): string {
   if (text.length <= maxShownLength) return text

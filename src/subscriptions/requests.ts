@@ -1,5 +1,6 @@
 /** The wire form of the subscription calls (docs/service.md, Endpoints; update and unsubscribe: see `Routes`). */
 import { InvalidRequestError } from '../errors.js'
+import { gatewayKeys } from '../http/redact.js'
 import type { UnauthorizedRequest } from '../http/send.js'
 import { type Address, addressBelow } from '../http/transport.js'
 import { endpoints, idPlace, type ResolvedRoute, type Routes, resolvedRoute } from '../shared/routes.js'
@@ -112,7 +113,8 @@ export class SubscriptionRequests {
     const twice = Object.keys(headers ?? {}).find((name) => taken.has(name.toLowerCase()))
     if (twice !== undefined) throw refusal(['headers', twice], "is a header of the client's option `headers`")
     const all = headers === undefined && own === undefined ? undefined : { ...own, ...headers }
-    const secrets = [...Object.values(all ?? {}), ...Object.values(parameters ?? {}), ...furtherSecrets]
+    const given = [headers, parameters].flatMap((values) => Object.values(values ?? {}))
+    const secrets = [...gatewayKeys(own), ...given, ...furtherSecrets]
     return { headers: all, secrets }
   }
 }

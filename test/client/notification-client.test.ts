@@ -273,6 +273,18 @@ describe('headers for a gateway', () => {
     expect(inspect(refusal)).not.toContain(headers['X-Api-Key'])
   })
 
+  test('blank no answer by a value that is too short for a key, such as a version', async () => {
+    const service = fakeService()
+    const [body, requestId] = ['use 1 of 2', 'req-1']
+    service.onCall = () => new Response(body, { status: 400, headers: { 'x-request-id': requestId } })
+    const { authUrl } = credentials
+    const short = { headers: { 'x-api-version': '1' } }
+    expect(await failureOf(service.client(short).unsubscribe(7))).toMatchObject({ body, requestId })
+    service.onToken = () => new Response('', { status: 401, headers: { 'x-request-id': requestId } })
+    const refusal = await failureOf(service.client({ ...short, baseUrl: authUrl }).unsubscribe(7))
+    expect(refusal).toMatchObject({ code: 'TOKEN_REQUEST', requestId })
+  })
+
   test('have names that no header of a call may have', async () => {
     const service = fakeService()
     const client = service.client({ headers })
