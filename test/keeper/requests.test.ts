@@ -1,7 +1,7 @@
 /** How many requests a keeper costs. */
 import { expect, test } from 'vitest'
-import { hour, minute } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, tellStories } from './stories.js'
+import { hour, minute, second } from './convergence/world.js'
+import { agents, nodeOf, problemCodes, requestsSince, settledWorld, tellStories } from './stories.js'
 
 tellStories()
 
@@ -61,4 +61,16 @@ test('200 users, a tenth of them refused by the service, cost at most 4,500 requ
   expect(nodeOf(world).process.run(() => nodeOf(world).keeper.status())).toMatchObject({
     counts: { active: 180, failing: 20 },
   })
+})
+
+test('an outage is tested with a user without a claim, also before that user is due', async () => {
+  const world = await settledWorld({ users: 4 })
+  await world.time.advance(9 * minute)
+  world.callback('agent3')
+  world.outage = { kind: 'reset' }
+  while (!problemCodes(nodeOf(world)).includes('SERVICE')) await world.time.advance(second)
+  world.outage = undefined
+  const endedAtMs = world.time.nowMs
+  await world.time.advance(30 * second)
+  expect(requestsSince(world, endedAtMs)[0]).toMatch(/agent3$/)
 })

@@ -51,6 +51,17 @@ describe('a sweep', () => {
     expect(world.time.nowMs).toBeLessThan(30 * second)
   })
 
+  test('does not count a proof that was sent before the sweep began', async () => {
+    const world = await settledWorld({ users: 1 })
+    const node = nodeOf(world)
+    world.nextOutcomes.push({ kind: 'late', effectAfterMs: 0, answerAfterMs: 5 * second })
+    void node.process.run(() => node.keeper.sweep())
+    await world.time.advance(2 * second)
+    world.end(['agent0'])
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 1, restored: 1 })
+  })
+
   test('ends the wait of its caller when the signal aborts, and goes on', async () => {
     const world = worldOf({ users: 3 })
     const node = world.start(undefined, false)

@@ -1,0 +1,107 @@
+/** What an error of the client means. */
+import { describe, expect, test } from 'vitest'
+import {
+  ApiError,
+  ConfigurationError,
+  ConnectionError,
+  InvalidRequestError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  SubscriptionConflictError,
+  SubscriptionNotFoundError,
+  type SubscriptionRequestSummary,
+  TimeoutError,
+  TokenRequestError,
+} from '../../../src/errors.js'
+import { classify } from '../../../src/keeper/loop/call.js'
+import type { Call } from '../../../src/keeper/rules/decide.js'
+
+const create: Call = { kind: 'create', spec: 'behavioral https://app.example.com/' }
+const update: Call = { kind: 'update', id: 1 }
+const request: SubscriptionRequestSummary = {
+  notificationTypes: ['behavioral'],
+  usernames: ['alice'],
+  callbackUrl: '',
+  recreateIfExists: false,
+}
+const at = { url: undefined, requestId: undefined, body: '' }
+
+function api(status: number): ApiError {
+  return new ApiError('', { ...at, status })
+}
+
+describe('an error of the client', () => {
+  test.each<[string, Call, unknown, string, string]>([
+    ['a create without an answer', create, new OutcomeUnknownError('', { request }), 'lost', 'SERVICE'],
+    ['a connection that broke', update, new ConnectionError('', { requestSent: true }), 'lost', 'SERVICE'],
+    ['no connection', update, new ConnectionError('', { requestSent: false }), 'refused', 'SERVICE'],
+    [
+      'no answer in time to an update',
+      update,
+      new TimeoutError('', { timeoutMs: 1, phase: 'answer' }),
+      'lost',
+      'SERVICE',
+    ],
+    [
+      'no token in time',
+      update,
+      new TimeoutError('', { timeoutMs: 1, phase: 'token' }),
+      'refused',
+      'SERVICE',
+    ],
+    [
+      'no answer in time to a create that was not sent',
+      create,
+      new TimeoutError('', { timeoutMs: 1, phase: 'answer' }),
+      'refused',
+      'SERVICE',
+    ],
+    ['a 500', update, api(500), 'lost', 'SERVICE'],
+    ['a 502', update, api(502), 'lost', 'SERVICE'],
+    ['a 504', update, api(504), 'lost', 'SERVICE'],
+    ['a 520 of a proxy', update, api(520), 'lost', 'SERVICE'],
+    ['a 501', create, api(501), 'refused', 'SERVICE'],
+    [
+      'an answer of a proxy',
+      update,
+      new ResponseValidationError('', { ...at, status: 200, issues: [] }),
+      'lost',
+      'SERVICE',
+    ],
+    ['a 503', update, api(503), 'refused', 'SERVICE'],
+    ['a 429', update, api(429), 'refused', 'SERVICE'],
+    ['a 401', update, api(401), 'refused', 'CREDENTIALS'],
+    ['a 403', create, api(403), 'refused', 'CREDENTIALS'],
+    ['a 422', create, api(422), 'refused', 'REFUSED'],
+    ['a refused token', create, new TokenRequestError('', { status: 401 }), 'refused', 'CREDENTIALS'],
+    ['a token endpoint that fails', create, new TokenRequestError('', { status: 500 }), 'refused', 'SERVICE'],
+    ['a name that cannot be sent', create, new InvalidRequestError('', { issues: [] }), 'refused', 'INVALID'],
+    ['an option that cannot be', create, new ConfigurationError('', { issues: [] }), 'refused', 'INVALID'],
+    ['an error of the user’s own client', create, new Error('?'), 'lost', 'SERVICE'],
+  ])('%s', (_name, call, error, kind, failureKind) => {
+    expect(classify(call, error)).toMatchObject({ kind, failure: { kind: failureKind, error } })
+  })
+
+  test('409 to a create and 404 to another call are answers', () => {
+    const conflict = new SubscriptionConflictError('', {
+      ...at,
+      status: 409,
+      reason: 'partial-overlap',
+      request,
+    })
+    const missing = new SubscriptionNotFoundError('', { ...at, status: 404, subscriptionId: 1 })
+    const unreadable = new ResponseValidationError('', { ...at, status: 201, issues: [] })
+    expect(classify(create, conflict)).toMatchObject({ kind: 'answered', answer: { kind: 'conflict' } })
+    expect(classify(update, missing)).toMatchObject({ kind: 'answered', answer: { kind: 'not-found' } })
+    expect(classify(create, unreadable)).toMatchObject({ kind: 'answered', answer: { kind: 'unreadable' } })
+    expect(classify(create, missing)).toMatchObject({ kind: 'refused' })
+  })
+
+  test.each([300, 302, 399, 405, 501])('%i to an update says that there is no such route', (status) => {
+    expect(classify(update, api(status))).toEqual({ kind: 'no-route', error: api(status) })
+  })
+
+  test.each([299, 400, 404])('%i does not', (status) => {
+    expect(classify(update, api(status)).kind).toBe('refused')
+  })
+})
