@@ -55,6 +55,13 @@ describe('the record after', () => {
       { record: { ...kept, provenAt: 100 }, proven: 'existence', learnt: { isTaken: true } },
     ],
     [
+      '409 of an old spec, which proves nothing for a later gap',
+      { ...kept, spec: old },
+      { kind: 'create', spec: old },
+      conflict,
+      { record: { ...kept, spec: old }, proven: 'existence', learnt: {} },
+    ],
+    [
       '409 of an unsure one',
       { ...kept, isUnsure: true },
       create,
