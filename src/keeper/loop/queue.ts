@@ -141,7 +141,8 @@ export class Queue {
       entry.isInFlight = true
       const visit = this.#reconcile(user, entry).finally(() => {
         this.#inFlight.delete(visit)
-        this.#begin()
+        // A test of an outage may have made no call: the next one waits for the next tick.
+        if (!this.#parts.circuit.isOpen) this.#begin()
       })
       this.#inFlight.add(visit)
     }
@@ -155,7 +156,8 @@ export class Queue {
     }
     if (!circuit.isOpen) return undefined
     for (const user of users.all()) {
-      if (user.isWanted && user.record?.claim === undefined && !this.#entryOf(user).isInFlight) return user
+      const mayCall = user.isWanted && user.record?.claim === undefined && now() >= user.restorableFrom
+      if (mayCall && !this.#entryOf(user).isInFlight) return user
     }
     return undefined
   }
