@@ -25,6 +25,7 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     const [problem] = node.process.run(() => node.keeper.status()).problems
     expect(problem?.message).toContain('`routes.update`')
     expect(problem?.message).toContain('`routes.unsubscribe`')
+    expect(problem?.error).toMatchObject({ code: 'SUBSCRIPTION_NOT_FOUND', status: 404 })
     expect(world.gaps).toEqual([])
     expect(Object.values(statesOf(node))).toEqual(agents(20).map(() => 'active'))
     world.end(['agent7'])

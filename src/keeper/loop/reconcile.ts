@@ -57,6 +57,8 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 interface Progress {
   readonly record: UserRecord
   readonly learnt: Learnt
+  /** The 404 behind `learnt.missing`. */
+  readonly notFound?: unknown
 }
 
 export class Reconciler {
@@ -236,7 +238,7 @@ export class Reconciler {
       if (result.kind === 'refused') return this.#refused(user, result.failure)
       const isUnreadable = result.kind === 'answered' && result.answer.kind === 'unreadable'
       if (isUnreadable && call.kind === 'recreate') return this.#unreadable(user, result.error)
-      return { record: user.record ?? next.record, learnt: next.learnt }
+      return { ...next, record: user.record ?? next.record }
     } finally {
       limiter.leave(username)
     }
@@ -274,7 +276,7 @@ export class Reconciler {
   /** Applies the answer to the record, and reports its findings. */
   #settle(
     user: User,
-    { record, learnt }: Progress,
+    { record, learnt, notFound }: Progress,
     call: Call,
     result: Exclude<CallResult, { kind: 'lost' }>,
     facts: Facts,
@@ -294,7 +296,9 @@ export class Reconciler {
     const isRouteProven = route !== undefined && routes.isProven(route)
     const applied = apply(record, call, answer, facts, { ...times, isRouteProven })
     // The subscription that a 404 did not find exists.
-    if (learnt.missing !== undefined && applied.proven === 'existence') routes.refute(learnt.missing, error)
+    if (learnt.missing !== undefined && applied.proven === 'existence') {
+      routes.refute(learnt.missing, notFound)
+    }
     if (applied.proven !== undefined) {
       users.noteProof(user, sent.since, applied.proven === 'id' ? applied.record.id : undefined)
     }
@@ -302,7 +306,12 @@ export class Reconciler {
     if (applied.gap !== undefined) achieved.isRestored = true
     this.#report(user, record, applied, answer)
     const isSettled = answer.kind === 'created' || answer.kind === 'ok'
-    return { record: applied.record, learnt: isSettled ? {} : { ...learnt, ...applied.learnt } }
+    if (isSettled) return { record: applied.record, learnt: {} }
+    return {
+      record: applied.record,
+      learnt: { ...learnt, ...applied.learnt },
+      notFound: answer.kind === 'not-found' ? error : notFound,
+    }
   }
 
   #report(user: User, before: UserRecord, { gap, isCreated, record }: Applied, answer: Answer): void {

@@ -2,6 +2,7 @@
  * The state of the routes that the interface leaves open. A 404 is proof only on a route that has answered 2xx: on any
  * other it may mean that the service has another route.
  */
+import { ApiError } from '../../errors.js'
 import { messageOf } from '../../shared/text.js'
 import type { Configuration, RouteName } from '../memory/configuration.js'
 import type { Problems } from '../reporter.js'
@@ -61,8 +62,10 @@ function wrongMessage(routes: readonly RouteName[], error: unknown): string {
   const whatWaits = routes.includes('unsubscribe')
     ? 'no subscription is ended'
     : 'new parameters reach only new subscriptions'
+  const why =
+    error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)
   return (
-    `The service has another route than ${settings} of the client: ${messageOf(error)}. Set \`routes.update\` and ` +
+    `The service has another route than ${settings} of the client: ${why}. Set \`routes.update\` and ` +
     `\`routes.unsubscribe\` to the method and the path of this service. Until then ${whatWaits}.`
   )
 }
