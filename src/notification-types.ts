@@ -45,10 +45,15 @@ export const integer = z.number().refine(Number.isInteger, 'must be an integer')
 export const documentedPayloads = {
   lowEnergyAgentOpened: {
     schema: z.looseObject({
+      /** The call. */
       callId: z.string().describe('The call.'),
+      /** The user (agent) that the notification is about. */
       username: z.string().describe('The user (agent) that the notification is about.'),
+      /** An integer of any sign; no unit is documented. */
       bTime: integer.describe('An integer of any sign; no unit is documented.'),
+      /** An integer of any sign; no unit is documented. */
       nTime: integer.describe('An integer of any sign; no unit is documented.'),
+      /** An integer of any sign. */
       idx: integer.describe('An integer of any sign.'),
     }),
     sample: { callId: 'call-1', username: 'alice', bTime: 21_648, nTime: 35_912, idx: 0 },

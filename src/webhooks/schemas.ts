@@ -46,7 +46,12 @@ export type PayloadSchemas = Readonly<
         /** Checks a payload. */
         readonly validate: (payload: unknown) => StandardResult | Promise<StandardResult>
         /** What TypeScript infers from a schema. */
-        readonly types?: { readonly output: unknown } | undefined
+        readonly types?:
+          | {
+              /** The parsed payload. */
+              readonly output: unknown
+            }
+          | undefined
       }
     }
   >

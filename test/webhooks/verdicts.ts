@@ -5,17 +5,13 @@ import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
 export function verdicts(): unknown[] {
   const { safeParse } = createDeliveryParser({
-    payloads: {
-      cxScoreUpdated: z.object({ score: z.coerce.number() }),
-      asynchronous: z.object({}).refine(async () => true),
-    },
+    payloads: { cxScoreUpdated: z.object({ score: z.coerce.number() }) },
   })
   const bodies = [
     lowEnergyDelivery(),
     JSON.stringify(lowEnergyDelivery()),
     deliveryOf('cxScoreUpdated', { score: '87', added: 1 }),
     deliveryOf('cxScoreUpdated', { score: 'high' }),
-    deliveryOf('asynchronous', {}),
     deliveryOf('lowEnergyAgentOpened', {}),
     changed(['notification', 'payload', 'idx'], 0.5),
     changed(['subscriptionId'], '1'),
