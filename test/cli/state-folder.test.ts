@@ -31,10 +31,6 @@ test('what was saved is loaded, and readable for the owner only', async () => {
   expect(await readFile(join(path, 'ca.pem'), 'utf8')).toBe(state.ca)
 })
 
-test('a folder below one that takes no folders is refused, and the start does not try for ever', async () => {
-  await expect(StateFolder.open('/proc/nowhere/state')).rejects.toThrow(UsageError)
-})
-
 test('a temporary folder has the certificate only, and is gone after its release', async () => {
   const folder = await StateFolder.temporary()
   await folder.save(stateWith(), true)

@@ -28,7 +28,7 @@ const server = createServer(async ({ url = '/' }, response) => {
     () => response.writeHead(404).end(),
   )
 })
-let browser: Browser
+let browser: Browser | undefined
 let origin: string
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 240_000)
 
 afterAll(async () => {
-  await browser.close()
+  await browser?.close()
   server.close()
   rmSync(folder, { recursive: true })
 })
@@ -62,7 +62,7 @@ function samples(): string[] {
 }
 
 async function openSite(options: Parameters<Browser['newContext']>[0] = {}) {
-  const context = await browser.newContext(options)
+  const context = await (browser ?? expect.unreachable('no browser')).newContext(options)
   const page = await context.newPage()
   const requested = new Set<string>()
   const failed: string[] = []
