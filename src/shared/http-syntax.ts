@@ -110,7 +110,7 @@ function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefi
   if (allowInsecureLoopback && loopbackHost.test(hostname)) return undefined
   return allowInsecureLoopback
     ? 'must be an https: URL: http: is allowed on loopback only'
-    : 'must be an https: URL (for tests on loopback, set `allowInsecureLoopback`)'
+    : 'must be an https: URL (for tests on loopback, set `allowInsecureLoopback` on the client)'
 }
 
 function problemOfHost(hostname: string): string | undefined {

@@ -496,7 +496,7 @@ describe('the keeper', () => {
   test('is not made with a callback URL that its client would refuse', async () => {
     await using bench = await Bench.start()
     const callbackUrl = 'http://127.0.0.1:3000/notifications'
-    expect(() => bench.keeper({ callbackUrl })).toThrow(ConfigurationError)
+    expect(() => bench.keeper({ callbackUrl })).toThrow('set `allowInsecureLoopback` on the client')
     await using client = new NotificationClient({
       ...bench.emulator.clientOptions,
       allowInsecureLoopback: true,
