@@ -75,6 +75,7 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     // A passing run prints the runner's summary: what passing tests log, and a line per file, is left out.
     silent: 'passed-only',
+    execArgv: ['--no-warnings'],
     reporters: ['minimal'],
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },

@@ -1,7 +1,7 @@
 /** How many requests a keeper costs. */
 import { expect, test } from 'vitest'
-import { hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, requestsSince, settledWorld, tellStories } from './stories.js'
+import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
+import { agents, nodeOf, problemCodes, requestsSince, settledWorld, statesOf, tellStories } from './stories.js'
 
 tellStories()
 
@@ -73,4 +73,24 @@ test('an outage is tested with a user without a claim, also before that user is 
   const endedAtMs = world.time.nowMs
   await world.time.advance(30 * second)
   expect(requestsSince(world, endedAtMs)[0]).toMatch(/agent3$/)
+})
+
+test('an outage goes on while every user without a claim waits for a restore', async () => {
+  const configuration = { ...defaultConfiguration, parameters: {} }
+  const world = await settledWorld({ users: 6, configuration, isStoreSynchronous: true })
+  const waiting = agents(6).slice(3)
+  for (let count = 0; count < 2; count++) {
+    await world.time.advance(2 * minute)
+    world.end(waiting)
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  }
+  const beganAtMs = world.time.nowMs
+  world.outage = { kind: 'reset' }
+  void nodeOf(world).process.run(() => nodeOf(world).keeper.sweep())
+  await world.time.advance(minute)
+  expect(problemCodes(nodeOf(world))).toContain('SERVICE')
+  expect(requestsSince(world, beganAtMs).sort()).toEqual(['create agent0', 'create agent1', 'create agent2'])
+  world.outage = undefined
+  await world.time.advance(20 * minute)
+  expect(statesOf(nodeOf(world))).toEqual(Object.fromEntries(agents(6).map((name) => [name, 'active'])))
 })

@@ -79,7 +79,7 @@ describe('sampleDelivery', () => {
 
   test.each<[string, object]>([
     ['a payload of another shape', { payload: { idx: 0.5 } }],
-    ['a subscriptionId that is none', { subscriptionId: '7' }],
+    ['a subscriptionId that is none', { subscriptionId: '7a' }],
     ['a time that is none', { time: 1.5 }],
     ['a payload that JSON cannot hold', { payload: { idx: 10n } }],
   ])('throws InvalidDeliveryError for %s', (_, overrides) => {
