@@ -1,7 +1,15 @@
 /** How many requests a keeper costs. */
 import { expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, requestsSince, settledWorld, statesOf, tellStories } from './stories.js'
+import {
+  agents,
+  nodeOf,
+  problemCodes,
+  requestsSince,
+  settledWorld,
+  statesOf,
+  tellStories,
+} from './stories.js'
 
 tellStories()
 
