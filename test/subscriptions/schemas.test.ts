@@ -150,7 +150,7 @@ describe('input that is refused before anything is sent', () => {
         "a value with white space around it": "headers.token: has a value that cannot be sent as an HTTP header: visible ASCII only, and spaces or tabs in between",
         "an empty name": "headers.: cannot be the name of an HTTP header: letters, digits and !#$%&'*+-.^_\`|~ only",
         "an empty username": "usernames.0: must not be empty",
-        "an http: callback URL": "callbackUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\`)",
+        "an http: callback URL": "callbackUrl: must be an https: URL (for tests on loopback, set \`allowInsecureLoopback\` on the client)",
         "an unknown type": "notificationTypes.0: is the type of a delivered notification: to get it, subscribe to \`behavioral\`",
         "another scheme": "callbackUrl: must be an https: URL",
         "half a surrogate pair": "usernames.0: must not contain half a surrogate pair: it cannot be encoded",
