@@ -13,7 +13,7 @@ module.exports = async function story(main, webhooks, emulated) {
   const client = new main.NotificationClient(emulator.clientOptions)
 
   const received = []
-  const receiver = new webhooks.DeliveryReceiver({ secrets: { token: 'of-this-program' } }).on(
+  const receiver = new webhooks.DeliveryReceiver({ secrets: { token: 'of-this-program-alone' } }).on(
     'lowEnergyAgentOpened',
     ({ payload }, { subscriptionId }) => received.push({ subscriptionId, callId: payload.callId }),
   )
@@ -24,7 +24,7 @@ module.exports = async function story(main, webhooks, emulated) {
     notificationTypes: ['behavioral'],
     usernames: ['alice'],
     callbackUrl: `https://127.0.0.1:${server.address().port}/notifications`,
-    parameters: { token: 'of-this-program' },
+    parameters: { token: 'of-this-program-alone' },
   }
   const { subscriptionId } = await client.createSubscription(subscription)
   const payload = { callId: 'call-1', username: 'alice', bTime: 21648, nTime: 35912, idx: 0 }

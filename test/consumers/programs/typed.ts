@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   const client = new NotificationClient(options)
 
   const callIds: string[] = []
-  const receiver = new DeliveryReceiver({ secrets: { token: 'of-this-program' } }).on(
+  const receiver = new DeliveryReceiver({ secrets: { token: 'of-this-program-alone' } }).on(
     'lowEnergyAgentOpened',
     ({ payload }) => callIds.push(payload.callId),
   )
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     notificationTypes: ['behavioral'],
     usernames: ['alice'],
     callbackUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    parameters: { token: 'of-this-program' },
+    parameters: { token: 'of-this-program-alone' },
   }
   const { subscriptionId } = await client.createSubscription(input)
   const payload = { callId: 'call-1', username: 'alice', bTime: 1, nTime: 2, idx: 3 }
