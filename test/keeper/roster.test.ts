@@ -73,6 +73,23 @@ describe('a user who', () => {
   })
 })
 
+test('a user whom an old roster brings back stays listed: if that process dies, another one ends the subscription', async () => {
+  const world = await settledWorld({ users: 2 })
+  world.rosterMode = 'slow'
+  // It has read the index, and waits for the roster.
+  const late = world.start()
+  await world.time.advance(second)
+  world.rosterMode = 'working'
+  world.wanted.delete('agent0')
+  await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  expect(subscribedIn(world)).toEqual(['agent1'])
+  await world.time.advance(30 * second)
+  expect(subscribedIn(world)).toHaveLength(2)
+  late.process.kill()
+  await world.time.advance(32 * minute)
+  expect(subscribedIn(world)).toEqual(['agent1'])
+})
+
 describe('a roster that', () => {
   test.each(['empty', 'throwing', 'hanging', 'unreadable'] as const)(
     'is %s removes no user, and is reported until it works',

@@ -39,6 +39,8 @@ export class Records {
     if (value === undefined) {
       if (known === undefined || text === goneMark || !user.isWanted) {
         users.setRead(user, text, undefined)
+        // The name goes with the record, perhaps after this process has read the index.
+        if (text === goneMark) users.setIndexed(user, false)
         return undefined
       }
       users.setRead(user, text, known)
