@@ -6,14 +6,14 @@
 export type { Auth, BasicAuth, ProvidedTokenAuth } from './auth/authorizer.js'
 export type { ClientCredentialsAuth, CredentialsEncoding } from './auth/token-request.js'
 export { NotificationClient } from './client/notification-client.js'
-export type { CallOptions, NotificationClientOptions, ResponseSummary } from './client/options.js'
+export type { CallOptions, NotificationClientOptions } from './client/options.js'
 export * from './errors.js'
 export type { DispatcherLike, FetchLike, FetchResponseLike } from './http/fetch.js'
-export type { RetryOptions } from './http/send.js'
+export type { ResponseSummary, RetryOptions } from './http/send.js'
 export type { Logger } from './logger.js'
 export type { Route, Routes } from './shared/routes.js'
 export type { KeyValueStore } from './stores/key-value-store.js'
-export type { CreatedSubscription, CreateSubscriptionResult } from './subscriptions/answers.js'
+export type { CreatedSubscription, CreateSubscriptionResult } from './subscriptions/endpoints.js'
 export {
   type AssociatedValues,
   type CreateSubscriptionInput,

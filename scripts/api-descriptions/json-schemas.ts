@@ -1,7 +1,7 @@
 /** JSON Schemas (2020-12) of what goes over the wire, made from the zod schemas that the package validates with. */
 import { z } from 'zod'
 import { accessTokenResponseSchema } from '../../src/auth/token-request.js'
-import { createSubscriptionResponseSchema } from '../../src/subscriptions/answers.js'
+import { createSubscriptionResponseSchema } from '../../src/subscriptions/endpoints.js'
 import { subscriptionIdSchema } from '../../src/subscriptions/schemas.js'
 import { deliverySchema } from '../../src/webhooks/schemas.js'
 

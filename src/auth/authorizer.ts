@@ -1,15 +1,17 @@
-/** The Authorization header of subscription calls (docs/service.md, Authentication), by kind of credentials. */
-import { ConfigurationError } from '../errors.js'
-import type { Deadline } from '../http/deadline.js'
-import type { Authorization, MissingToken } from '../http/send.js'
-import { accessTokenPattern, basicCredentials, type ClientCredentialsAuth } from './token-request.js'
+/** The Authorization header of subscription calls, by kind of credentials (docs/client.md, Tokens). */
+import pMemoize from 'p-memoize'
+import { ConfigurationError, TimeoutError } from '../errors.js'
+import type { Deadline, Missing } from '../http/deadline.js'
+import type { Authorization, Authorizer } from '../http/send.js'
+import { SharedToken, type StoredToken } from './shared-token.js'
 import {
-  type BearerAuthorization,
-  bearer,
-  type TokenAuthorizer,
+  accessTokenPattern,
+  basicCredentials,
+  type ClientCredentialsAuth,
+  type IssuedToken,
+  TokenEndpoint,
   type TokenRequestOptions,
-  TokenSource,
-} from './token-source.js'
+} from './token-request.js'
 
 /** User name and password, sent on every subscription call (docs/service.md, Authentication). */
 export interface BasicAuth {
@@ -31,14 +33,46 @@ export interface ProvidedTokenAuth {
 /** One of the three ways to authenticate (docs/service.md, Authentication). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
+/** An authorizer that also returns its access token. */
+export interface TokenAuthorizer extends Authorizer {
+  /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
+  heldAccessToken?(): Promise<string> | undefined
+  accessToken(deadline: Deadline): Promise<string>
+}
+
 export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
-  if ('getAccessToken' in auth) return new ProvidedTokenAuthorizer(() => auth.getAccessToken())
-  if ('username' in auth) return new BasicAuthorizer(auth.username, auth.password)
-  return new TokenSource(auth, options)
+  if ('getAccessToken' in auth) return new ProvidedTokens(() => auth.getAccessToken())
+  if ('username' in auth) return basicAuthorizer(auth)
+  return new RequestedTokens(auth, options)
+}
+
+function basicAuthorizer({ password, username }: BasicAuth): TokenAuthorizer {
+  const credentials = basicCredentials(username, password, 'raw')
+  const authorization = { header: `Basic ${credentials}`, secrets: [credentials, password] }
+  return {
+    authorize: () => authorization,
+    async accessToken() {
+      const message = 'is a user name and password: there is no access token to give'
+      throw new ConfigurationError(
+        `auth ${message}. Configure client credentials or \`getAccessToken\` instead.`,
+        { issues: [{ path: ['auth'], message }] },
+      )
+    },
+  }
+}
+
+interface BearerAuthorization extends Authorization {
+  readonly accessToken: string
+  /** Issued during this call: if the service rejects it, a newer token would be rejected, too. */
+  readonly isFresh: boolean
+}
+
+function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh }
 }
 
 /** Tokens from the caller's function, which also caches and refreshes them. */
-class ProvidedTokenAuthorizer implements TokenAuthorizer {
+class ProvidedTokens implements TokenAuthorizer {
   readonly #getAccessToken: () => unknown
   /** Kept, so that each token is checked and encoded once. */
   #last: BearerAuthorization | undefined
@@ -62,25 +96,21 @@ class ProvidedTokenAuthorizer implements TokenAuthorizer {
     return next.accessToken === rejected.accessToken ? undefined : next
   }
 
-  missing(): MissingToken {
-    const words =
-      '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.'
-    return { words, lastFailure: undefined }
-  }
-
-  heldAccessToken(): undefined {
-    return undefined
-  }
-
   async accessToken(deadline: Deadline): Promise<string> {
     const provided = (async () => this.#getAccessToken())()
-    const token = await deadline.waitFor(provided, 'token')
+    const token = await deadline.waitFor(provided, 'token', { missing: () => missingProvided })
     if (typeof token === 'string' && accessTokenPattern.test(token)) return token
     const message = whatIsWrongWith(token)
     throw new ConfigurationError(`auth.getAccessToken ${message}.`, {
       issues: [{ path: ['auth', 'getAccessToken'], message }],
     })
   }
+}
+
+const missingProvided: Missing = {
+  words:
+    '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.',
+  lastFailure: undefined,
 }
 
 /** Why a value from `getAccessToken` is no token. */
@@ -96,32 +126,165 @@ function describe(value: unknown): string {
   return typeof value === 'object' ? 'an object that holds it' : `a ${typeof value}`
 }
 
-/** User name and password on every subscription call; there are no tokens. */
-class BasicAuthorizer implements TokenAuthorizer {
-  readonly #authorization: Authorization
+interface HeldToken {
+  readonly accessToken: string
+  /** The same token as one promise: the hot path returns it and allocates nothing. */
+  readonly promise: Promise<string>
+  /** Made once per token, so that its header is checked and encoded once. */
+  readonly authorization: BearerAuthorization
+  /** Whether this process requested the token. A token from the shared store may have been rejected elsewhere. */
+  readonly issuedHere: boolean
+  readonly lifetimeMs: number
+  /** When a refresh is due, on the monotonic clock; changes when a refresh starts or fails. */
+  refreshFrom: number
+  /** When the token expires, on the monotonic clock. */
+  readonly endsAt: number
+}
 
-  constructor(username: string, password: string) {
-    const credentials = basicCredentials(username, password, 'raw')
-    this.#authorization = { header: `Basic ${credentials}`, secrets: [credentials, password] }
+/**
+ * When a refresh is due, as a share of the lifetime: random between 80 and 90 per cent, so that processes that started
+ * together do not refresh together.
+ */
+const refreshDue = [0.8, 0.9] as const
+
+/** The wait after a failed refresh, as a share of the lifetime: random, for the same reason. */
+const refreshWait = [1 / 64, 1 / 32] as const
+
+/** What to request: a token within so many milliseconds, or a refresh, for which no call waits. */
+type Asked = number | 'refresh'
+
+/** Client credentials: tokens are requested, held and refreshed. */
+class RequestedTokens implements TokenAuthorizer {
+  readonly #endpoint: TokenEndpoint
+  readonly #options: TokenRequestOptions
+  readonly #shared: SharedToken | undefined
+  /** Equal calls share the promise of the request in flight. */
+  readonly #obtainOnce = pMemoize((asked: Asked) => this.#obtain(asked), { cache: false })
+  #current: HeldToken | undefined
+  #rejected: string | undefined
+
+  constructor(auth: ClientCredentialsAuth, options: TokenRequestOptions) {
+    this.#endpoint = new TokenEndpoint(auth, options)
+    this.#options = options
+    const { clientId, scope = '', tokenCache } = auth
+    // Two clients share a token only if they would request the same one.
+    const key = `notification-subscriber ${JSON.stringify([this.#endpoint.address.url, clientId, scope])}`
+    this.#shared = tokenCache && new SharedToken(tokenCache, key, options.log)
   }
 
-  authorize(): Authorization {
-    return this.#authorization
+  authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
+    return this.#held()?.authorization ?? this.#authorizeAnew(deadline)
   }
 
-  async reauthorize(): Promise<undefined> {
-    return undefined
+  async reauthorize(
+    { accessToken, isFresh }: BearerAuthorization,
+    deadline: Deadline,
+  ): Promise<BearerAuthorization | undefined> {
+    this.#rejected = accessToken
+    // A newer token may have replaced it.
+    if (this.#current?.accessToken === accessToken) this.#current = undefined
+    this.#shared?.remove(accessToken)
+    return isFresh ? undefined : this.authorize(deadline)
   }
 
-  heldAccessToken(): undefined {
-    return undefined
+  heldAccessToken(): Promise<string> | undefined {
+    return this.#held()?.promise
   }
 
-  async accessToken(): Promise<string> {
-    const message = 'is a user name and password: there is no access token to give'
-    throw new ConfigurationError(
-      `auth ${message}. Configure client credentials or \`getAccessToken\` instead.`,
-      { issues: [{ path: ['auth'], message }] },
-    )
+  async accessToken(deadline: Deadline): Promise<string> {
+    const token = this.#held() ?? (await this.#next(deadline))
+    return token.accessToken
   }
+
+  async #authorizeAnew(deadline: Deadline): Promise<BearerAuthorization> {
+    const { accessToken, issuedHere } = await this.#next(deadline)
+    return bearer(accessToken, issuedHere)
+  }
+
+  /** The current token without waiting, if there is one; starts a background refresh when that is due. */
+  #held(): HeldToken | undefined {
+    const token = this.#current
+    const now = performance.now()
+    if (token === undefined || now >= token.endsAt) return undefined
+    if (now >= token.refreshFrom) void this.#refresh(token)
+    return token
+  }
+
+  /** Waits for a token, together with all other calls that allow as much time. */
+  #next(deadline: Deadline): Promise<HeldToken> {
+    const limitMs = Math.max(deadline.timeoutMs, this.#options.timeoutMs)
+    const token = this.#obtainOnce(limitMs).catch((error: unknown) => {
+      // The time limit of an earlier call has ended; this call has time left.
+      if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(limitMs)
+      throw error
+    })
+    return deadline.waitFor(token, 'token', { missing: () => this.#endpoint.missing() })
+  }
+
+  async #refresh(token: HeldToken): Promise<void> {
+    token.refreshFrom = Number.POSITIVE_INFINITY
+    try {
+      await this.#obtainOnce('refresh')
+    } catch (err) {
+      const delayMs = token.lifetimeMs * randomIn(refreshWait)
+      token.refreshFrom = performance.now() + delayMs
+      const fields = { delayMs: Math.round(delayMs), err }
+      const message = 'Access token refresh failed; the current one stays in use'
+      this.#options.log('warn', { event: 'token.refresh-failed', ...fields }, message)
+    }
+  }
+
+  /** Obtains a token: from the store, or by a request. */
+  async #obtain(asked: Asked): Promise<HeldToken> {
+    const stored = await this.#shared?.read()
+    const adopted = stored && this.#adoptable(stored)
+    if (adopted !== undefined) {
+      this.#current = adopted
+      return adopted
+    }
+    // The repeat of a refresh is the next refresh.
+    const once = { retry: { ...this.#options.retry, maxAttempts: 1 } }
+    const issued = await this.#endpoint.requestToken(asked === 'refresh' ? once : { timeoutMs: asked })
+    const token = heldToken(issued, true)
+    const remainingMs = token.endsAt - performance.now()
+    // A token that is expired on arrival serves only the calls that waited for it.
+    if (remainingMs > 0 && this.#isBetter(token)) {
+      this.#current = token
+      const { accessToken, lifetimeMs } = token
+      this.#shared?.write({ accessToken, lifetimeMs, remainingMs })
+      const expiresInMs = Math.round(remainingMs)
+      this.#options.log('info', { event: 'token.obtained', expiresInMs }, 'Access token obtained')
+    }
+    return token
+  }
+
+  /** The token that another process stored, if it expires later than the current one. */
+  #adoptable({ accessToken, lifetimeMs, remainingMs }: StoredToken): HeldToken | undefined {
+    // Read back, the current token may seem to expire later, because the wall clock is rounded.
+    if (accessToken === this.#rejected || accessToken === this.#current?.accessToken) return undefined
+    const requestedAt = performance.now() - (lifetimeMs - remainingMs)
+    const token = heldToken({ accessToken, lifetimeMs, requestedAt }, false)
+    // A stored token that is due for a refresh is not used: a new one serves every process.
+    return this.#isBetter(token) && performance.now() < token.refreshFrom ? token : undefined
+  }
+
+  #isBetter(token: HeldToken): boolean {
+    return this.#current === undefined || token.endsAt > this.#current.endsAt
+  }
+}
+
+function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issuedHere: boolean): HeldToken {
+  return {
+    accessToken,
+    promise: Promise.resolve(accessToken),
+    authorization: bearer(accessToken, false),
+    issuedHere,
+    lifetimeMs,
+    refreshFrom: requestedAt + lifetimeMs * randomIn(refreshDue),
+    endsAt: requestedAt + lifetimeMs,
+  }
+}
+
+function randomIn([least, most]: readonly [number, number]): number {
+  return least + Math.random() * (most - least)
 }

@@ -1,16 +1,10 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
 import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
-import { type Answer, readJson } from '../http/answer.js'
+import type { Missing } from '../http/deadline.js'
+import { type Address, type Answer, addressBelow, readJson } from '../http/messages.js'
 import { gatewayKeys, redactTokens } from '../http/redact.js'
-import {
-  Call,
-  type MissingToken,
-  type RetryPolicy,
-  type SendOptions,
-  type UnauthorizedRequest,
-} from '../http/send.js'
-import { type Address, addressBelow } from '../http/transport.js'
+import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
 import { parseJson } from '../shared/json.js'
 import { endpoints } from '../shared/routes.js'
 import { excerpt } from '../shared/text.js'
@@ -55,16 +49,10 @@ export interface IssuedToken {
   readonly requestedAt: number
 }
 
-/** How one token request is made. Each has a time limit of its own, because no single caller owns a token request. */
-export interface TokenRequestLimits {
-  readonly timeoutMs: number
-  readonly retry: RetryPolicy
-}
-
-/** A gateway in front of the service. Its headers may be keys, so they go to its own origin only. */
-export interface Gateway {
-  readonly origin: string
-  readonly headers: Readonly<Record<string, string>>
+/** How token requests are sent: with the client's options, not a call's, because they serve many calls. */
+export interface TokenRequestOptions extends Pick<CallSettings, 'transport' | 'log' | 'retry' | 'timeoutMs'> {
+  /** A gateway in front of the service. Its headers may be keys, so they go to its own origin only. */
+  readonly gateway: { readonly origin: string; readonly headers: Record<string, string> } | undefined
 }
 
 const tokenChannel = channelFor('token')
@@ -72,26 +60,21 @@ const tokenChannel = channelFor('token')
 /** Requests tokens with one set of credentials. */
 export class TokenEndpoint {
   readonly address: Address
-  readonly #options: Pick<SendOptions, 'transport' | 'log' | 'authorizer'>
+  readonly #settings: CallSettings
   readonly #request: UnauthorizedRequest
   /** The newest token request in flight. */
   #inFlight: Call | undefined
 
-  constructor(
-    credentials: ClientCredentialsAuth,
-    { gateway, ...options }: Pick<SendOptions, 'transport' | 'log'> & { gateway: Gateway | undefined },
-  ) {
+  constructor(credentials: ClientCredentialsAuth, { gateway, ...options }: TokenRequestOptions) {
     const { clientId, clientSecret, credentialsEncoding = 'raw', domain, authUrl, scope } = credentials
     const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
     const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
     const authorization = { header: `Basic ${basic}`, secrets: [clientSecret, basic] }
-    const authorizer = { authorize: () => authorization, reauthorize: async () => undefined }
-    this.#options = { ...options, authorizer }
-    const form = new URLSearchParams({
-      grant_type: 'client_credentials',
-      ...(scope !== undefined && { scope }),
-    })
+    const authorizer = { authorize: () => authorization }
+    this.#settings = { ...options, what: 'The token request', authorizer }
+    const form = new URLSearchParams({ grant_type: 'client_credentials' })
+    if (scope !== undefined) form.append('scope', scope)
     const headers = gateway?.origin === this.address.origin ? gateway.headers : undefined
     this.#request = {
       method: 'POST',
@@ -106,8 +89,8 @@ export class TokenEndpoint {
   }
 
   /** Why there is no token yet. */
-  missing(): MissingToken {
-    const { proxy } = this.#options.transport
+  missing(): Missing {
+    const { proxy } = this.#settings.transport
     const server = `the authorization server${proxy === undefined ? '' : `, or the proxy ${proxy},`}`
     const words =
       `there was no access token from ${this.address.shown} yet. ` +
@@ -115,15 +98,17 @@ export class TokenEndpoint {
     return { words, lastFailure: this.#inFlight?.lastFailure }
   }
 
-  /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError` */
-  requestToken(limits: TokenRequestLimits): Promise<IssuedToken> {
-    return traced(
-      tokenChannel,
-      (): { status?: number } => ({}),
-      async (context) => {
-        const call = new Call({ ...this.#options, ...limits, what: 'The token request' })
-        this.#inFlight = call
-        try {
+  /**
+   * @param limits - each request has its own, because no single caller owns it
+   * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError`
+   */
+  requestToken(limits: Partial<Pick<CallSettings, 'timeoutMs' | 'retry'>>): Promise<IssuedToken> {
+    const contextOf = (): { status?: number } => ({})
+    return traced(tokenChannel, contextOf, (context) =>
+      withCall(
+        { ...this.#settings, ...limits },
+        async (call) => {
+          this.#inFlight = call
           const answer = await call.send(this.#request, tokenRequestError)
           const { access_token, expires_in } = readAccessTokenResponse(answer)
           return {
@@ -131,12 +116,12 @@ export class TokenEndpoint {
             lifetimeMs: expires_in * 1_000,
             requestedAt: call.attemptedSince,
           }
-        } finally {
-          call.end()
+        },
+        (call) => {
           if (this.#inFlight === call) this.#inFlight = undefined
           if (context !== undefined && call.status !== undefined) context.status = call.status
-        }
-      },
+        },
+      ),
     )
   }
 }

@@ -1,40 +1,28 @@
 /** The client: every call to the notification service. */
-import { authorizerFor } from '../auth/authorizer.js'
-import type { TokenAuthorizer } from '../auth/token-source.js'
+import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError } from '../errors.js'
-import type { Answer } from '../http/answer.js'
 import { fetchTransport } from '../http/fetch.js'
+import type { Transport } from '../http/messages.js'
 import {
-  Call,
+  type Call,
+  type CallSettings,
   defaultRetryPolicy,
   type RetryPolicy,
   retryPolicy,
-  type UnauthorizedRequest,
+  withCall,
 } from '../http/send.js'
-import type { Transport } from '../http/transport.js'
-import { UndiciTransport } from '../http/undici.js'
+import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
-import { callSafely, inFlight } from '../shared/calls.js'
 import { takesInsecureLoopback } from '../shared/http-syntax.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
-  apiError,
   type CreatedSubscription,
   type CreateSubscriptionResult,
-  createFailure,
-  isNotFound,
-  readCreateAnswer,
-  readSubscriptionAnswer,
-  summaryOf,
-} from '../subscriptions/answers.js'
-import { SubscriptionRequests } from '../subscriptions/requests.js'
+  SubscriptionEndpoints,
+} from '../subscriptions/endpoints.js'
 import {
   type CreateSubscriptionInput,
-  createSubscriptionInputSchema,
-  loopbackSubscriptionInputSchema,
-  subscriptionIdSchema,
   type UpdateSubscriptionParametersInput,
-  updateSubscriptionParametersInputSchema,
   validInput,
 } from '../subscriptions/schemas.js'
 import { fromEnvironment } from './environment.js'
@@ -70,44 +58,27 @@ const callChannel = channelFor('call')
  * ```
  */
 export class NotificationClient implements AsyncDisposable {
-  readonly #requests: SubscriptionRequests
-  readonly #inputSchema: typeof createSubscriptionInputSchema
+  readonly #endpoints: SubscriptionEndpoints
   readonly #authorizer: TokenAuthorizer
   readonly #transport: Transport
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #log: Log
-  readonly #callsInFlight = inFlight()
+  readonly #callsInFlight = new Set<Promise<unknown>>()
   #isClosed = false
-  /** Whether the unsubscribe route has answered 2xx: before that, a 404 does not prove that the subscription has ended. */
-  #hasUnsubscribed = false
 
   /** @throws `ConfigurationError` that lists every problem of the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
-    const {
-      allowInsecureLoopback,
-      auth,
-      baseUrl,
-      ca,
-      dispatcher,
-      fetch,
-      logger,
-      retry,
-      routes,
-      timeoutMs,
-      ...rest
-    } = validOptions(options)
+    const valid = validOptions(options)
+    const { allowInsecureLoopback = false, auth, baseUrl, ca, dispatcher, fetch, routes } = valid
     // A copy, because the caller may change its own object.
-    const headers = rest.headers && { ...rest.headers }
-    this.#requests = new SubscriptionRequests({ baseUrl, routes, headers })
-    this.#inputSchema = allowInsecureLoopback
-      ? loopbackSubscriptionInputSchema
-      : createSubscriptionInputSchema
-    Object.defineProperty(this, takesInsecureLoopback, { value: allowInsecureLoopback === true })
-    this.#transport = fetch ? fetchTransport(fetch) : new UndiciTransport({ dispatcher, ca })
-    this.#retry = retryPolicy(retry, defaultRetryPolicy)
-    this.#timeoutMs = timeoutMs ?? defaultTimeoutMs
-    this.#log = logOf(logger)
+    const headers = valid.headers && { ...valid.headers }
+    this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers, allowInsecureLoopback })
+    Object.defineProperty(this, takesInsecureLoopback, { value: allowInsecureLoopback })
+    this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ dispatcher, ca })
+    this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
+    this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
+    this.#log = logOf(valid.logger)
     this.#authorizer = authorizerFor(auth, {
       transport: this.#transport,
       retry: this.#retry,
@@ -146,7 +117,9 @@ export class NotificationClient implements AsyncDisposable {
     input: CreateSubscriptionInput,
     options?: CallOptions,
   ): Promise<CreatedSubscription> {
-    const result = await this.#create('createSubscription', input, options)
+    const result = await this.#call('createSubscription', options, (call) =>
+      this.#endpoints.create(call, input),
+    )
     if (!result.created) throw result.conflict
     return { subscriptionId: result.subscriptionId }
   }
@@ -166,7 +139,7 @@ export class NotificationClient implements AsyncDisposable {
     input: CreateSubscriptionInput,
     options?: CallOptions,
   ): Promise<CreateSubscriptionResult> {
-    return this.#create('tryCreateSubscription', input, options)
+    return this.#call('tryCreateSubscription', options, (call) => this.#endpoints.create(call, input))
   }
 
   /**
@@ -177,16 +150,8 @@ export class NotificationClient implements AsyncDisposable {
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
    * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    */
-  async unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
-    const method = 'unsubscribe'
-    await this.#call(method, options, async (call) => {
-      const id = validInput(method, subscriptionIdSchema, subscriptionId)
-      const answer = await this.#send(method, call, this.#requests.unsubscribe(id), options)
-      // After a lost answer, a known route answers 404 because an earlier attempt of this call has ended the subscription.
-      if (isNotFound(answer.status) && call.lostAttempts > 0 && this.#hasUnsubscribed) return
-      readSubscriptionAnswer(answer, 'unsubscribe', id, call)
-      this.#hasUnsubscribed = true
-    })
+  unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
+    return this.#call('unsubscribe', options, (call) => this.#endpoints.unsubscribe(call, subscriptionId))
   }
 
   /**
@@ -203,18 +168,14 @@ export class NotificationClient implements AsyncDisposable {
    * await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: newToken } })
    * ```
    */
-  async updateSubscriptionParameters(
+  updateSubscriptionParameters(
     subscriptionId: number,
     input: UpdateSubscriptionParametersInput,
     options?: CallOptions,
   ): Promise<void> {
-    const method = 'updateSubscriptionParameters'
-    await this.#call(method, options, async (call) => {
-      const id = validInput(method, subscriptionIdSchema, subscriptionId)
-      const valid = validInput(method, updateSubscriptionParametersInputSchema, input)
-      const answer = await this.#send(method, call, this.#requests.update(id, valid), options)
-      readSubscriptionAnswer(answer, 'update', id, call)
-    })
+    return this.#call('updateSubscriptionParameters', options, (call) =>
+      this.#endpoints.update(call, subscriptionId, input),
+    )
   }
 
   /**
@@ -227,7 +188,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for all callers.
-    const held = options === undefined && !this.#isClosed ? this.#authorizer.heldAccessToken() : undefined
+    const held = options === undefined && !this.#isClosed ? this.#authorizer.heldAccessToken?.() : undefined
     return (
       held ?? this.#call('getAccessToken', options, ({ deadline }) => this.#authorizer.accessToken(deadline))
     )
@@ -239,7 +200,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#isClosed = true
-    await new Promise<void>((resolve) => this.#callsInFlight.whenIdle(resolve))
+    await Promise.allSettled(this.#callsInFlight)
     await this.#transport.close()
   }
 
@@ -248,90 +209,50 @@ export class NotificationClient implements AsyncDisposable {
     await this.close()
   }
 
-  #create(
-    method: string,
-    input: CreateSubscriptionInput,
-    options: CallOptions | undefined,
-  ): Promise<CreateSubscriptionResult> {
-    return this.#call(method, options, async (call) => {
-      const valid = validInput(method, this.#inputSchema, input)
-      const wanted = summaryOf(valid)
-      const request = this.#requests.create(valid)
-      try {
-        return readCreateAnswer(await this.#send(method, call, request, options), wanted)
-      } catch (error) {
-        throw createFailure(error, wanted, call)
-      }
-    })
-  }
-
   /**
-   * Runs a call: counts it as in flight, and publishes it on the tracing channel. Every promise from here to the caller is
-   * awaited, so that the stack of an error includes the caller's line.
+   * Makes a call, and publishes it on the tracing channel. Every promise from here to the caller is awaited, so that the
+   * stack of an error includes the caller's line.
    */
   async #call<Result>(
-    method: string,
+    what: string,
     options: CallOptions | undefined,
     run: (call: Call) => Promise<Result>,
   ): Promise<Result> {
-    const contextOf = (): { method: string; attempts: number; status?: number } => ({ method, attempts: 0 })
-    this.#callsInFlight.begin()
-    try {
-      return await traced(callChannel, contextOf, async (context) => {
-        const call = this.#begin(method, options)
-        try {
-          return await run(call)
-        } finally {
-          call.end()
-          const { attempts, status } = call
-          if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
-        }
+    const contextOf = (): { method: string; attempts: number; status?: number } => ({
+      method: what,
+      attempts: 0,
+    })
+    const work = traced(callChannel, contextOf, async (context) => {
+      const settings = this.#settings(what, options)
+      return await withCall(settings, run, ({ attempts, status }) => {
+        if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
       })
+    })
+    this.#callsInFlight.add(work)
+    try {
+      return await work
     } finally {
-      this.#callsInFlight.end()
+      this.#callsInFlight.delete(work)
     }
   }
 
-  /** Sends the request of a call. Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
-  async #send(
-    method: string,
-    call: Call,
-    request: UnauthorizedRequest,
-    options: CallOptions | undefined,
-  ): Promise<Answer> {
-    const beganSince = performance.now()
-    const answer = await call.send(request, apiError)
-    const { onResponse } = options ?? {}
-    if (onResponse !== undefined) {
-      const { requestId, status } = answer
-      const durationMs = Math.round(performance.now() - beganSince)
-      void callSafely(
-        () => onResponse({ status, requestId, attempts: call.attempts, durationMs }),
-        (err) => this.#log('error', { event: 'on-response.failed', method, err }, 'onResponse failed'),
-      )
-    }
-    return answer
-  }
-
-  /** @throws `ClosedError`, `InvalidRequestError` for unusable options, or the reason of an aborted signal */
-  #begin(what: string, options: CallOptions | undefined): Call {
-    const {
-      retry,
-      signal,
-      timeoutMs = this.#timeoutMs,
-    } = options === undefined ? {} : validInput(what, callOptionsSchema, options)
+  /** @throws `ClosedError`, or `InvalidRequestError` for unusable options */
+  #settings(what: string, options: CallOptions | undefined): CallSettings {
+    const valid = options === undefined ? {} : validInput(what, callOptionsSchema, options)
     if (this.#isClosed) {
       throw new ClosedError(`${what} sent nothing: the client is closed. Make a new one, or close it later.`)
     }
-    return new Call({
+    const { onResponse, retry, signal, timeoutMs = this.#timeoutMs } = valid
+    return {
       what,
       timeoutMs,
       signal,
+      onResponse,
       authorizer: this.#authorizer,
       transport: this.#transport,
       retry: retryPolicy(retry, this.#retry),
       log: this.#log,
-    })
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
 import type { CredentialsEncoding } from '../auth/token-request.js'
 import { ConfigurationError } from '../errors.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
-import type { RetryOptions } from '../http/send.js'
+import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/http-syntax.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
@@ -50,18 +50,6 @@ export interface NotificationClientOptions {
   readonly routes?: Routes | undefined
   /** Allows `http:` addresses on loopback hosts, for tests. Default: `false`. */
   readonly allowInsecureLoopback?: boolean | undefined
-}
-
-/** The service's last answer to a call, a success or not. */
-export interface ResponseSummary {
-  /** HTTP status. */
-  readonly status: number
-  /** The service's id of the request, such as `x-request-id` (docs/errors.md, Request ids). */
-  readonly requestId: string | undefined
-  /** The number of requests to the service, repeats included. */
-  readonly attempts: number
-  /** How long the call took until this answer, token and retries included, in milliseconds. */
-  readonly durationMs: number
 }
 
 /** What a caller may set on each call. */

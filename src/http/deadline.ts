@@ -6,16 +6,25 @@ import type { TimeoutError } from '../errors.js'
 export interface Awaited {
   /** What a `TimeoutError` says the call was waiting for. */
   readonly phase: TimeoutError['phase']
+  /** What is missing, for a `TimeoutError`. Default: by the phase. */
+  readonly missing?: (() => Missing) | undefined
   /** Called when the deadline is aborted. */
   abandon(): void
+}
+
+export interface Missing {
+  /** A sentence, and what to do. */
+  readonly words: string
+  /** How the last attempt failed, if one did. */
+  readonly lastFailure: Error | undefined
 }
 
 export interface DeadlineOptions {
   readonly timeoutMs: number
   /** The caller's signal: aborting it ends the call with the signal's own reason. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal: AbortSignal | undefined
   /** Makes the error of the time limit. */
-  readonly timeoutError: (phase: TimeoutError['phase']) => TimeoutError
+  readonly timeoutError: (awaited: Awaited | undefined) => TimeoutError
 }
 
 /**
@@ -73,18 +82,20 @@ export class Deadline {
   /**
    * Waits for a promise that other calls may share: an abort ends only this wait.
    *
-   * @param abandon - called if the deadline is aborted meanwhile
+   * @param further.abandon - called if the deadline is aborted meanwhile
    * @throws the deadline's reason, as soon as the deadline is aborted
    */
-  waitFor<T>(promise: Promise<T>, phase: Awaited['phase'], abandon?: () => void): Promise<T> {
+  waitFor<T>(
+    promise: Promise<T>,
+    phase: Awaited['phase'],
+    { abandon, missing }: Partial<Pick<Awaited, 'abandon' | 'missing'>> = {},
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.await({
-        phase,
-        abandon: () => {
-          reject(this.#reason)
-          abandon?.()
-        },
-      })
+      const leave = () => {
+        reject(this.#reason)
+        abandon?.()
+      }
+      this.await({ phase, missing, abandon: leave })
       promise.finally(() => this.await(undefined)).then(resolve, reject)
     })
   }
@@ -95,7 +106,7 @@ export class Deadline {
     const slept = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, ms)
     })
-    await this.waitFor(slept, 'backoff', () => clearTimeout(timer))
+    await this.waitFor(slept, 'backoff', { abandon: () => clearTimeout(timer) })
   }
 
   /** Ends the call: nothing aborts this deadline any more. */
@@ -105,8 +116,7 @@ export class Deadline {
   }
 
   #timeOut(): void {
-    // In no phase if our own work kept the process busy: the next request has not left.
-    this.#abort(() => this.#timeoutError(this.#awaited?.phase ?? 'connection'))
+    this.#abort(() => this.#timeoutError(this.#awaited))
   }
 
   readonly #followSignal = () => this.#abort(() => this.#signal?.reason)

@@ -1,15 +1,9 @@
 /** Transports on any `fetch`, and on a dispatcher of another undici than ours. */
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
+import { isSuccess } from '../shared/status.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import { provesNoConnection, provesNothingSent } from './connection-error.js'
-import {
-  type HttpRequest,
-  type HttpResponse,
-  isBodyNeeded,
-  maxBodyBytes,
-  type Transport,
-  unneededBodyMs,
-} from './transport.js'
+import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './messages.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -109,9 +103,9 @@ function transportOn(
     const { header, pieces, status } = await ask(request, controller.signal)
     const bytes = new BoundedBytes(maxBodyBytes)
     const reading = readInto(bytes, pieces)
-    const bodyComplete = isBodyNeeded(status)
+    const bodyComplete = isSuccess(status)
       ? await reading
-      : (await settlesWithin(unneededBodyMs, reading)) && (await reading.catch(() => false))
+      : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
     if (!bodyComplete) controller.abort()
     return { status, header, body: new TextDecoder().decode(bytes.bytes), bodyComplete }
   }
@@ -121,7 +115,7 @@ function transportOn(
       const controller = new AbortController()
       try {
         const answer = exchange(request, controller)
-        return await deadline.waitFor(answer, 'answer', () => controller.abort(deadline.reason))
+        return await deadline.waitFor(answer, 'answer', { abandon: () => controller.abort(deadline.reason) })
       } catch (error) {
         return { error, mayHaveLeft: !isProof(error) }
       }

@@ -1,23 +1,29 @@
-/** Sends one request with retries: token, attempt, one new token after a 401, backoff, all within one deadline. */
+/** One call: its requests with token, one new token after a 401, repeats and backoff, all within one deadline. */
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
 import { jitteredBackoffMs } from '../shared/backoff.js'
+import { callSafely } from '../shared/calls.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/status.js'
-import { type Answer, type AnsweredRequest, answerOf } from './answer.js'
+import { excerpt } from '../shared/text.js'
 import { isTransient, toConnectionError } from './connection-error.js'
-import { Deadline } from './deadline.js'
-import type { Address, HttpRequest, HttpResponse, NoResponse, Transport } from './transport.js'
+import { type Awaited, Deadline } from './deadline.js'
+import type { Address, Answer, HttpRequest, HttpResponse, NoResponse, Transport } from './messages.js'
+import { redact, redactTokens } from './redact.js'
 
 /** A request without its Authorization header. */
-export interface UnauthorizedRequest extends AnsweredRequest, Pick<HttpRequest, 'method' | 'body'> {
+export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
   /** The media type of the body. Default: a form. */
   readonly contentType?: string | undefined
   /** Further headers of the caller. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Secrets in the request: no error shows them, even if the server returns them. */
   readonly secrets: readonly string[]
+  /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
+  readonly secretsIn?: (body: string) => readonly string[]
   /** Whether the request may be repeated after an unknown outcome. */
   readonly isRepeatable: boolean
+  /** As in {@link Answer}. */
+  readonly purpose: string
 }
 
 export interface Authorization {
@@ -31,16 +37,7 @@ export interface Authorizer {
   /** The authorization for the next request; no promise if it is available at once. */
   authorize(deadline: Deadline): Authorization | Promise<Authorization>
   /** After a 401: a new authorization to repeat the request with, or `undefined` if repeating would not help. */
-  reauthorize(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
-  /** Why a call still waits for its authorization. */
-  missing?(): MissingToken
-}
-
-export interface MissingToken {
-  /** A sentence for a `TimeoutError`, and what to do. */
-  readonly words: string
-  /** How the last attempt to get a token failed, if one did. */
-  readonly lastFailure: Error | undefined
+  reauthorize?(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
 }
 
 /** How failed attempts are repeated. All waiting happens within the call's `timeoutMs`. */
@@ -53,11 +50,7 @@ export interface RetryOptions {
   readonly maxDelayMs?: number | undefined
 }
 
-export interface RetryPolicy {
-  readonly maxAttempts: number
-  readonly baseDelayMs: number
-  readonly maxDelayMs: number
-}
+export type RetryPolicy = { readonly [Field in keyof RetryOptions]-?: number }
 
 export const defaultRetryPolicy: RetryPolicy = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 8_000 }
 
@@ -70,12 +63,25 @@ export function retryPolicy(options: RetryOptions | undefined, base: RetryPolicy
   }
 }
 
-export interface SendOptions {
+/** The service's last answer to a call, a success or not. */
+export interface ResponseSummary {
+  /** HTTP status. */
+  readonly status: number
+  /** The service's id of the request, such as `x-request-id` (docs/errors.md, Request ids). */
+  readonly requestId: string | undefined
+  /** The number of requests to the service, repeats included. */
+  readonly attempts: number
+  /** How long the call took until this answer, token and retries included, in milliseconds. */
+  readonly durationMs: number
+}
+
+export interface CallSettings {
   /** What is called, e.g. a method's name: the first words of a `TimeoutError`. */
   readonly what: string
   readonly timeoutMs: number
   /** Aborting it ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined
+  readonly onResponse?: ((response: ResponseSummary) => void) | undefined
   readonly authorizer: Authorizer
   readonly transport: Transport
   readonly retry: RetryPolicy
@@ -97,47 +103,52 @@ function headersWith(authorization: string): Record<string, string> {
 /** The headers that the client sets: a caller cannot set them. */
 export const requestHeaderNames = [...Object.keys(headersWith('')), 'content-type']
 
-/** One call: its requests, their repeats, its time limit and its counters. */
-export class Call {
+/** A call in flight; only {@link withCall} makes one. */
+export type Call = Readonly<RunningCall>
+
+/**
+ * Makes a call within its time limit: `run` sends its requests.
+ *
+ * @param onEnd - gets the call when it has ended
+ * @throws what `run` throws, or the reason of a signal that is aborted already
+ */
+export async function withCall<Result>(
+  settings: CallSettings,
+  run: (call: Call) => Promise<Result>,
+  onEnd?: (call: Call) => void,
+): Promise<Result> {
+  const call = new RunningCall(settings)
+  try {
+    return await run(call)
+  } finally {
+    call.deadline.end()
+    onEnd?.(call)
+  }
+}
+
+class RunningCall {
+  readonly what: string
   readonly deadline: Deadline
-  readonly #options: SendOptions
-  #address: Address | undefined
-  #attempts = 0
-  #attemptedSince = 0
-  #lostAttempts = 0
-  #status: number | undefined
-  #lastFailure: NotificationError | undefined
-
-  /** @throws the reason of a signal that is aborted already */
-  constructor(options: SendOptions) {
-    this.#options = options
-    const { signal, timeoutMs } = options
-    this.deadline = new Deadline({ signal, timeoutMs, timeoutError: (phase) => this.#timeoutError(phase) })
-  }
-
   /** Number of requests, repeats included, token requests not. */
-  get attempts(): number {
-    return this.#attempts
-  }
-
+  attempts = 0
   /** When the last attempt began, on the monotonic clock. */
-  get attemptedSince(): number {
-    return this.#attemptedSince
-  }
-
+  attemptedSince = 0
   /** Number of attempts that were sent and whose outcome is unknown. */
-  get lostAttempts(): number {
-    return this.#lostAttempts
-  }
-
+  lostAttempts = 0
   /** HTTP status of the last attempt's answer. */
-  get status(): number | undefined {
-    return this.#status
-  }
-
+  status: number | undefined
   /** The last attempt's failure, if another attempt follows. */
-  get lastFailure(): NotificationError | undefined {
-    return this.#lastFailure
+  lastFailure: NotificationError | undefined
+  readonly #beganSince = performance.now()
+  readonly #settings: CallSettings
+  #address: Address | undefined
+
+  constructor(settings: CallSettings) {
+    this.#settings = settings
+    const { signal, timeoutMs, what } = settings
+    this.what = what
+    const timeoutError = (awaited: Awaited | undefined) => this.#timeoutError(awaited)
+    this.deadline = new Deadline({ signal, timeoutMs, timeoutError })
   }
 
   /**
@@ -147,9 +158,9 @@ export class Call {
    * @throws `ConnectionError` when the last attempt got no answer, what the authorizer throws, or the deadline's reason
    */
   async send(request: UnauthorizedRequest, errorOf: (answer: Answer) => NotificationError): Promise<Answer> {
-    const { authorizer, log, retry } = this.#options
+    const { authorizer, log, retry } = this.#settings
     const { deadline } = this
-    const { address, method, isRepeatable } = request
+    const { address, isRepeatable, method } = request
     const url = address.shown
     this.#address = address
     let authorization = await authorizer.authorize(deadline)
@@ -160,7 +171,7 @@ export class Call {
 
       if (isAnswer(outcome) && outcome.status === 401 && rejected === undefined) {
         rejected = authorization
-        const another = await authorizer.reauthorize(rejected, deadline)
+        const another = await authorizer.reauthorize?.(rejected, deadline)
         if (another !== undefined) {
           log('info', { event: 'token.rejected', method, url }, 'Access token rejected; repeating')
           authorization = another
@@ -171,19 +182,15 @@ export class Call {
       failures += 1
       const delayMs = delayBeforeRepeat(outcome, failures, isRepeatable, retry)
       if (delayMs === undefined || performance.now() + delayMs >= deadline.endsAt) {
-        if (isAnswer(outcome)) return outcome
-        throw outcome
+        if (!isAnswer(outcome)) throw outcome
+        this.#report(outcome)
+        return outcome
       }
-      const fields = { method, url, attempt: this.#attempts, delayMs: Math.round(delayMs) }
+      const fields = { method, url, attempt: this.attempts, delayMs: Math.round(delayMs) }
       log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
-      this.#lastFailure = isAnswer(outcome) ? errorOf(outcome) : outcome
+      this.lastFailure = isAnswer(outcome) ? errorOf(outcome) : outcome
       await deadline.sleep(delayMs)
     }
-  }
-
-  /** Ends the call: nothing aborts it any more. */
-  end(): void {
-    this.deadline.end()
   }
 
   /**
@@ -195,33 +202,33 @@ export class Call {
     authorization: Authorization,
     rejected: Authorization | undefined,
   ): Promise<Answer | ConnectionError> {
-    const { log, transport } = this.#options
+    const { log, transport } = this.#settings
     const { address, body, method } = request
     const secrets = () => [...request.secrets, ...authorization.secrets, ...(rejected?.secrets ?? [])]
-    this.#attempts += 1
-    this.#attemptedSince = performance.now()
-    this.#status = undefined
+    this.attempts += 1
+    this.attemptedSince = performance.now()
+    this.status = undefined
     const shown = () => ({
       method,
       url: address.shown,
-      attempt: this.#attempts,
-      durationMs: Math.round(performance.now() - this.#attemptedSince),
+      attempt: this.attempts,
+      durationMs: Math.round(performance.now() - this.attemptedSince),
     })
     this.deadline.checkClock()
     if (this.deadline.aborted) throw this.deadline.reason
     const headers = headersOf(request, authorization)
     const outcome = answered(await transport.send({ method, address, headers, body }, this.deadline))
-    if (isAnswered(outcome)) {
+    if (isResponse(outcome)) {
       const answer = answerOf(request, outcome, secrets)
       const { requestId, status } = answer
-      this.#status = status
-      if (isOutcomeOpen(status)) this.#lostAttempts += 1
+      this.status = status
+      if (isOutcomeOpen(status)) this.lostAttempts += 1
       const fields = { ...shown(), status, ...(requestId !== undefined && { requestId }) }
       log('debug', { event: 'request.answered', ...fields }, 'Request answered')
       return answer
     }
     const { error, mayHaveLeft } = outcome
-    if (mayHaveLeft) this.#lostAttempts += 1
+    if (mayHaveLeft) this.lostAttempts += 1
     if (this.deadline.aborted) throw this.deadline.reason
     const failure = toConnectionError(error, { host: address.host, secrets: secrets() }, mayHaveLeft)
     // A stack has ten lines: without the topmost ones the caller's line is always among them.
@@ -230,18 +237,31 @@ export class Call {
     return failure
   }
 
-  #timeoutError(phase: TimeoutError['phase']): TimeoutError {
-    const { authorizer, timeoutMs, what } = this.#options
-    const missing = phase === 'token' ? authorizer.missing?.() : undefined
-    const cause = missing === undefined ? this.#lastFailure : missing.lastFailure
+  /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
+  #report({ requestId, status }: Answer): void {
+    const { log, onResponse, what: method } = this.#settings
+    if (onResponse === undefined) return
+    const durationMs = Math.round(performance.now() - this.#beganSince)
+    void callSafely(
+      () => onResponse({ status, requestId, attempts: this.attempts, durationMs }),
+      (err) => log('error', { event: 'on-response.failed', method, err }, 'onResponse failed'),
+    )
+  }
+
+  /** @param awaited - nothing if our own work kept the process busy: the next request has not left */
+  #timeoutError(awaited: Awaited | undefined): TimeoutError {
+    const { timeoutMs, what } = this.#settings
+    const phase = awaited?.phase ?? 'connection'
+    const missing = awaited?.missing?.() ?? { words: this.#missing(phase), lastFailure: this.lastFailure }
+    const cause = missing.lastFailure
     const message =
-      `${what} took longer than ${Math.round(timeoutMs)} ms: ${missing?.words ?? this.#missing(phase)}` +
+      `${what} took longer than ${Math.round(timeoutMs)} ms: ${missing.words}` +
       (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
     return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
   }
 
   #missing(phase: TimeoutError['phase']): string {
-    const { proxy } = this.#options.transport
+    const { proxy } = this.#settings.transport
     switch (phase) {
       case 'connection':
         return (
@@ -268,11 +288,15 @@ function headersOf(
 
 /** A caller's `fetch` may resolve without a status: a mock's mistake, or a redirect that a browser hides. */
 function answered(outcome: HttpResponse | NoResponse): HttpResponse | NoResponse {
-  if (!isAnswered(outcome) || (Number.isInteger(outcome.status) && outcome.status >= 100)) return outcome
+  if (!isResponse(outcome) || (Number.isInteger(outcome.status) && outcome.status >= 100)) return outcome
   return { error: new Error('the answer is no response: it has no HTTP status'), mayHaveLeft: true }
 }
 
-function isAnswered(outcome: HttpResponse | NoResponse): outcome is HttpResponse {
+function isResponse(outcome: HttpResponse | NoResponse): outcome is HttpResponse {
+  return 'status' in outcome
+}
+
+function isAnswer(outcome: Answer | ConnectionError): outcome is Answer {
   return 'status' in outcome
 }
 
@@ -283,21 +307,58 @@ function delayBeforeRepeat(
   isRepeatable: boolean,
   { maxAttempts, baseDelayMs, maxDelayMs }: RetryPolicy,
 ): number | undefined {
-  const again = isLost(outcome) ? isRepeatable : isWorthAnother(outcome)
-  if (!again || failures >= maxAttempts) return undefined
+  if (failures >= maxAttempts || !isRepeated(outcome, isRepeatable)) return undefined
   const retryAfterMs = isAnswer(outcome) ? outcome.retryAfterMs : undefined
   return retryAfterMs ?? jitteredBackoffMs(failures, { firstMs: baseDelayMs, maxMs: maxDelayMs })
 }
 
-function isAnswer(outcome: Answer | ConnectionError): outcome is Answer {
-  return 'status' in outcome
+/** Whether another attempt may succeed, and the last one had no effect, or may be repeated even if it had. */
+function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): boolean {
+  if (!isAnswer(outcome)) return outcome.requestSent ? isRepeatable : isTransient(outcome)
+  return isTurnedAway(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))
 }
 
-function isLost(outcome: Answer | ConnectionError): boolean {
-  return isAnswer(outcome) ? isOutcomeOpen(outcome.status) : outcome.requestSent
+/** @param secrets - those of the request */
+function answerOf(
+  { address, purpose, secretsIn }: UnauthorizedRequest,
+  response: HttpResponse,
+  secrets: () => readonly string[],
+): Answer {
+  const { body, bodyComplete, status } = response
+  const encoding = response.header('content-encoding')
+  return {
+    url: address.shown,
+    status,
+    body,
+    bodyComplete,
+    retryAfterMs: parseRetryAfterMs(response.header('retry-after')),
+    requestId: requestIdOf(response, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
+    encoding: encoding === undefined ? undefined : excerpt(encoding, 50),
+    purpose,
+    redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
+  }
 }
 
-/** Whether another attempt may succeed after one that had no effect. */
-function isWorthAnother(outcome: Answer | ConnectionError): boolean {
-  return isAnswer(outcome) ? isTurnedAway(outcome.status) : isTransient(outcome)
+/** Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. */
+function parseRetryAfterMs(value: string | undefined): number | undefined {
+  const text = value?.trim()
+  if (text === undefined || text.length > 100) return undefined
+  // A value with more digits is ignored: it would be centuries.
+  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000
+  // An HTTP date begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+}
+
+/** Headers in which services, load balancers and networks name a request. */
+const requestIdHeaders = ['x-request-id', 'x-correlation-id', 'x-amzn-trace-id', 'cf-ray']
+
+/** The first of the {@link requestIdHeaders} that can be shown: visible ASCII, at most 200 characters. */
+function requestIdOf({ header }: HttpResponse, secrets: () => readonly string[]): string | undefined {
+  const id = requestIdHeaders
+    .map((name) => header(name))
+    .find((value) => value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value))
+  // A server may return anything, even a secret.
+  return id === undefined || redactTokens(redact(id, secrets())) !== id ? undefined : id
 }

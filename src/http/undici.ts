@@ -4,80 +4,73 @@ import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { ConfigurationError } from '../errors.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
+import { isSuccess } from '../shared/status.js'
 import { messageOf } from '../shared/text.js'
 import { isMockedReset } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
 import { type DispatcherLike, dispatcherTransport } from './fetch.js'
-import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
 import {
+  errorBodyMs,
   type HttpRequest,
   type HttpResponse,
-  isBodyNeeded,
   maxBodyBytes,
   type NoResponse,
   type Transport,
-  unneededBodyMs,
-} from './transport.js'
+} from './messages.js'
+import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
 
 type Undici = typeof import('undici')
 
 /** Sockets per origin of the dispatcher that the client makes; further calls wait for a free socket. */
 const maxConnections = 32
 
-export class UndiciTransport implements Transport {
-  readonly #given: DispatcherLike | undefined
-  readonly #ca: string | undefined
-  #proxy: HttpProxy | undefined
-  #opening: Promise<Transport> | undefined
-  #opened: Transport | undefined
+/**
+ * @param options.dispatcher - never closed; without it, the transport opens and closes its own
+ * @param options.ca - certificates that the transport's own dispatcher trusts besides the public authorities
+ */
+export function undiciTransport(options: {
+  dispatcher: DispatcherLike | undefined
+  ca: string | undefined
+}): Transport {
+  let opening: Promise<Transport> | undefined
+  let opened: Transport | undefined
 
-  /**
-   * @param options.dispatcher - never closed; without it, the transport opens and closes its own
-   * @param options.ca - certificates that the transport's own dispatcher trusts besides the public authorities
-   */
-  constructor({ dispatcher, ca }: { dispatcher?: DispatcherLike | undefined; ca?: string | undefined }) {
-    this.#given = dispatcher
-    this.#ca = ca
+  async function open(): Promise<Transport> {
+    opening ??= options.dispatcher === undefined ? openOwn(options.ca) : recognize(options.dispatcher)
+    opened = await opening
+    return opened
   }
 
-  get proxy(): string | undefined {
-    return this.#proxy?.name
+  async function sendFirst(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
+    const transport = await deadline.waitFor(open(), 'connection')
+    return transport.send(request, deadline)
   }
 
-  send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
-    return this.#opened?.send(request, deadline) ?? this.#sendFirst(request, deadline)
+  return {
+    get proxy() {
+      return opened?.proxy
+    },
+    send: (request, deadline) => opened?.send(request, deadline) ?? sendFirst(request, deadline),
+    async close() {
+      // A dispatcher that could not be made has nothing to close.
+      const transport = await opening?.catch(() => undefined)
+      await transport?.close()
+    },
   }
+}
 
-  /** Aborts requests in flight and closes the transport's own dispatcher. */
-  async close(): Promise<void> {
-    // A dispatcher that could not be made has nothing to close.
-    const opened = await this.#opening?.catch(() => undefined)
-    await opened?.close()
+async function openOwn(ca: string | undefined): Promise<Transport> {
+  const undici = await loadUndici()
+  const tls = ca === undefined ? {} : { secureContext: await contextThatTrusts(ca) }
+  const proxy = configuredProxy()
+  const sockets = new Set<Socket>()
+  const dispatcher = openDispatcher(undici, tls, proxy, sockets)
+  async function close(): Promise<void> {
+    // With an error: otherwise undici does not notice that a connection was not made.
+    for (const socket of sockets) socket.destroy(new Error('the client was closed'))
+    await dispatcher.destroy()
   }
-
-  async #sendFirst(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
-    const opened = await deadline.waitFor(this.#open(), 'connection')
-    return opened.send(request, deadline)
-  }
-
-  async #open(): Promise<Transport> {
-    this.#opening ??= this.#given === undefined ? this.#openOwn() : recognize(this.#given)
-    this.#opened = await this.#opening
-    return this.#opened
-  }
-
-  async #openOwn(): Promise<Transport> {
-    const undici = await loadUndici()
-    const tls = this.#ca === undefined ? {} : { secureContext: await contextThatTrusts(this.#ca) }
-    this.#proxy = configuredProxy()
-    const sockets = new Set<Socket>()
-    const dispatcher = openDispatcher(undici, tls, this.#proxy, sockets)
-    return handlerTransport(dispatcher, async () => {
-      // With an error: otherwise undici does not notice that a connection was not made.
-      for (const socket of sockets) socket.destroy(new Error('the client was closed'))
-      await dispatcher.destroy()
-    })
-  }
+  return { ...handlerTransport(dispatcher), proxy: proxy?.name, close }
 }
 
 /** A dispatcher of our undici reports when a request leaves; any other only has `request`. */
@@ -86,7 +79,7 @@ async function recognize(given: DispatcherLike): Promise<Transport> {
   const isOurs = undici !== undefined && given instanceof undici.Dispatcher
   // The mocks of one origin only support the handlers of undici 6.
   const isMock = isOurs && (given instanceof undici.MockPool || given instanceof undici.MockClient)
-  return isOurs && !isMock ? handlerTransport(given, async () => {}) : dispatcherTransport(given)
+  return isOurs && !isMock ? handlerTransport(given) : dispatcherTransport(given)
 }
 
 /**
@@ -171,21 +164,20 @@ async function extraCertificates(): Promise<string[]> {
   )
 }
 
-/** A transport on a dispatcher of our undici, which reports when a request leaves. */
-function handlerTransport(dispatcher: Dispatcher, close: () => Promise<void>): Transport {
+/** A transport on a dispatcher of our undici, which reports when a request leaves. Closing it closes nothing. */
+function handlerTransport(dispatcher: Dispatcher): Transport {
   return {
-    send({ address, body, headers, method }, deadline) {
-      const { origin, path } = address
-      return new Promise((resolve) => {
+    send: ({ address, body = null, headers, method }, deadline) =>
+      new Promise((resolve) => {
+        const { origin, path } = address
         const exchange = new Exchange(deadline, resolve)
         try {
-          dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, exchange)
+          dispatcher.dispatch({ origin, path, method, headers, body }, exchange)
         } catch (error) {
           exchange.onResponseError(undefined, error)
         }
-      })
-    },
-    close,
+      }),
+    async close() {},
   }
 }
 
@@ -244,7 +236,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     if (pending === undefined || status < 200) return
     pending.status = status
     pending.headers = headers
-    if (!isBodyNeeded(status)) pending.bodyTimer = setTimeout(() => this.#cutOff(), unneededBodyMs)
+    if (!isSuccess(status)) pending.bodyTimer = setTimeout(() => this.#cutOff(), errorBodyMs)
   }
 
   onResponseData(_controller: unknown, piece: Uint8Array): void {
@@ -257,7 +249,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
 
   onResponseError(_controller: unknown, error: unknown): void {
     const status = this.#pending?.status ?? 0
-    if (status !== 0 && !isBodyNeeded(status)) this.#answer(false)
+    if (status !== 0 && !isSuccess(status)) this.#answer(false)
     // A mock resets without a connection: the request counts as sent.
     else this.#end()?.resolve({ error, mayHaveLeft: this.phase === 'answer' || isMockedReset(error) })
   }

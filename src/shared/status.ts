@@ -20,3 +20,8 @@ const unprocessed: readonly number[] = [501, 503, 505, 511]
 export function isOutcomeOpen(status: number): boolean {
   return status >= 500 && !unprocessed.includes(status)
 }
+
+/** Whether the status may mean that the subscription does not exist. From any server it may mean an unknown path. */
+export function isNotFound(status: number): boolean {
+  return status === 404 || status === 410
+}

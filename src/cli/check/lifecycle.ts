@@ -19,8 +19,7 @@ import {
 import type { NotificationType } from '../../notification-types.js'
 import { backoffMs } from '../../shared/backoff.js'
 import type { Operation } from '../../shared/routes.js'
-import { isOutcomeOpen, isSuccess } from '../../shared/status.js'
-import { isNotFound } from '../../subscriptions/answers.js'
+import { isNotFound, isOutcomeOpen, isSuccess } from '../../shared/status.js'
 import { failed, passed, type Step, skipped } from './step.js'
 
 export interface LifecycleOptions {

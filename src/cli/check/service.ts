@@ -2,7 +2,7 @@
 import type { Auth } from '../../auth/authorizer.js'
 import { isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
-import type { NotificationClientOptions, ResponseSummary } from '../../client/options.js'
+import type { NotificationClientOptions } from '../../client/options.js'
 import { durationInWords } from '../../emulator/words.js'
 import {
   ConfigurationError,
@@ -10,6 +10,7 @@ import {
   ResponseValidationError,
   TokenRequestError,
 } from '../../errors.js'
+import type { ResponseSummary } from '../../http/send.js'
 import { parseJson } from '../../shared/json.js'
 import { type Operation, resolvedRoute } from '../../shared/routes.js'
 import { isOutcomeOpen, isTurnedAway } from '../../shared/status.js'

@@ -1,6 +1,9 @@
-/** One HTTP exchange: the interface that the undici and fetch transports implement. */
+/** Requests and answers, and the interface of the transports that carry them. */
+import type * as z from 'zod'
+import type { Issue, NotificationError } from '../errors.js'
 import { withoutEndingSlashes } from '../shared/http-syntax.js'
-import { isSuccess } from '../shared/status.js'
+import { parseJson } from '../shared/json.js'
+import { validate } from '../shared/validation.js'
 import type { Deadline } from './deadline.js'
 
 /** The address of a request, parsed once into the parts for undici, fetch, errors and logs. */
@@ -14,6 +17,18 @@ export interface Address {
   readonly host: string
   /** The address without its query, which may hold a secret: for errors and logs. */
   readonly shown: string
+}
+
+/**
+ * The address of a path under a base address.
+ *
+ * @param base - query, fragment and slashes at the end are left out
+ * @param path - begins with a slash; may have a query
+ */
+export function addressBelow({ host, origin, pathname }: URL, path: string): Address {
+  const wholePath = withoutEndingSlashes(pathname) + path
+  const url = origin + wholePath
+  return { url, origin, path: wholePath, host, shown: url.replace(/\?.*/s, '') }
 }
 
 /** A request as it is sent, with its Authorization header. */
@@ -54,32 +69,41 @@ export interface Transport {
   close(): Promise<void>
 }
 
-/**
- * The address of a path under a base address.
- *
- * @param base - query, fragment and slashes at the end are left out
- * @param path - begins with a slash; may have a query
- */
-export function addressBelow(base: URL, path: string): Address {
-  const { host, origin } = base
-  const wholePath = withoutEndingSlashes(base.pathname) + path
-  const [pathWithoutQuery] = wholePath.split('?', 1)
-  return {
-    url: origin + wholePath,
-    origin,
-    path: wholePath,
-    host,
-    shown: `${origin}${pathWithoutQuery}`,
-  }
-}
-
 /** Limits memory to 1 MiB; answers of this service have a few dozen bytes. */
 export const maxBodyBytes = 1024 * 1024
 
-/** Whether an incomplete body is an error: only for a success. For an error answer the status is enough. */
-export function isBodyNeeded(status: number): boolean {
-  return isSuccess(status)
+/** How long the body of an answer that is no success may take to arrive, in milliseconds: its status is enough. */
+export const errorBodyMs = 2_000
+
+/** The answer to the last attempt, whatever its status. */
+export interface Answer extends Omit<HttpResponse, 'header'> {
+  /** The address that answered, without its query. */
+  readonly url: string
+  readonly retryAfterMs: number | undefined
+  readonly requestId: string | undefined
+  /** The `Content-Encoding`, if the server sent one although requests ask for none. */
+  readonly encoding: string | undefined
+  /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
+  readonly purpose: string
+  /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
+  redact(text: string): string
 }
 
-/** How long a body that is not needed may take to arrive, in milliseconds. */
-export const unneededBodyMs = 2_000
+/**
+ * The JSON body of an answer.
+ *
+ * @param refuse - makes the error for a body that cannot be used
+ */
+export function readJson<Output>(
+  { body, bodyComplete, encoding }: Answer,
+  schema: z.ZodType<Output>,
+  refuse: (issues: readonly Issue[]) => NotificationError,
+): Output {
+  const problem = (message: string) => refuse([{ path: [], message }])
+  if (!bodyComplete) throw problem('is incomplete or too long')
+  const json = parseJson(body)
+  if (json !== undefined) return validate(schema, json, refuse)
+  throw problem(
+    encoding === undefined ? 'is not JSON' : `is encoded as ${encoding}, which the request did not ask for`,
+  )
+}

@@ -1,0 +1,174 @@
+/** The errors of subscription calls, each with what to do next (docs/service.md, States and Errors). */
+import {
+  ApiError,
+  InvalidRequestError,
+  type Issue,
+  NotificationError,
+  OutcomeUnknownError,
+  ResponseValidationError,
+  SubscriptionConflictError,
+  SubscriptionNotFoundError,
+  type SubscriptionRequestSummary,
+} from '../errors.js'
+import type { Answer } from '../http/messages.js'
+import type { Operation } from '../shared/routes.js'
+import { isNotFound, isTurnedAway } from '../shared/status.js'
+import { excerpt } from '../shared/text.js'
+import { formatIssues } from '../shared/validation.js'
+
+export function idFieldTaken(idField: string): InvalidRequestError {
+  return refusal(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
+}
+
+export function headerTwice(name: string): InvalidRequestError {
+  return refusal(['headers', name], "is a header of the client's option `headers`")
+}
+
+function refusal(path: readonly string[], message: string): InvalidRequestError {
+  const issues = [{ path, message }]
+  return new InvalidRequestError(`Nothing was sent: ${formatIssues(issues)}.`, { issues })
+}
+
+/**
+ * The error for a create that failed with `error` after an attempt that may have created the subscription: an
+ * `OutcomeUnknownError`, unless `error` proves the outcome.
+ */
+export function outcomeUnknown(error: unknown, request: () => SubscriptionRequestSummary): unknown {
+  // The reason of a caller's signal is thrown unchanged.
+  if (!(error instanceof NotificationError)) return error
+  // A 201 with an unusable body proves that a subscription exists; a page with another status proves nothing.
+  if (error instanceof ResponseValidationError && error.status === 201) return error
+  return new OutcomeUnknownError(
+    'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
+      'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
+      `(${error.message})`,
+    { request: request() },
+    { cause: error },
+  )
+}
+
+/** The error for an answer to an unsubscribe or update that is no success. */
+export function refusedChange(
+  answer: Answer,
+  change: {
+    readonly operation: Operation
+    readonly subscriptionId: number
+    /** Whether the route has answered 2xx before. */
+    readonly isProven: boolean
+    /** Whether an attempt was sent whose outcome is unknown. */
+    readonly isLost: boolean
+  },
+): ApiError {
+  const { purpose, status, url } = answer
+  const { isLost, isProven, operation, subscriptionId } = change
+  const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
+  const setting = `the option \`routes.${operation}\``
+  if (!isNotFound(status))
+    return apiError(answer, `${routeAdvice(status, setting) ?? advice(answer)}${mayHave}`)
+  const ended =
+    `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
+    'after three failed callbacks in a row)'
+  const readings = isProven
+    ? `T${ended.slice(1)}.`
+    : `Either ${ended}, or the service has another route for this: see ${setting}.`
+  return new SubscriptionNotFoundError(
+    `Could not ${purpose}: ${url} answered ${status}. ${readings}${mayHave}`,
+    { ...detailsOf(answer), subscriptionId },
+  )
+}
+
+/** The advice after a status that suggests a wrong route. */
+function routeAdvice(status: number, setting: string): string | undefined {
+  if (isRedirect(status)) return `Redirects are not followed: check \`baseUrl\` and ${setting}.`
+  if (status !== 405 && status !== 501) return undefined
+  return `The service may have another route for this: see ${setting}.`
+}
+
+/** @param next - the rest of the message, which says what to do */
+export function apiError(answer: Answer, next = advice(answer)): ApiError {
+  const { purpose, status, url } = answer
+  const details = detailsOf(answer)
+  // The service's reason, on one line.
+  const words = isPage(details.body) ? '' : excerpt(details.body.trim(), 300)
+  return new ApiError(
+    `Could not ${purpose}: ${url} answered ${status}${words && ` (${words})`}. ${next}`,
+    details,
+  )
+}
+
+function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
+  if (isRedirect(status)) return 'Redirects are not followed: set `baseUrl` to the final address.'
+  if (status === 401)
+    return 'It does not accept the credentials: check `auth`, and that access was activated.'
+  if (status === 403)
+    return 'The credentials are valid but do not permit this: ask the operator of the service for access.'
+  if (status === 404) return 'Check `baseUrl`: there is no subscription service at this address.'
+  if (isTurnedAway(status)) {
+    const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
+    return `It is busy: try again ${when}.`
+  }
+  if (status >= 500) return 'It failed: try again later.'
+  return body === '' && bodyComplete ? 'The answer has no body.' : 'The whole answer is in error.body.'
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status <= 399
+}
+
+function isPage(body: string): boolean {
+  return body.trimStart().startsWith('<')
+}
+
+/** The error for a success with a page of HTML or XML, which cannot come from the service. */
+export function pageError(answer: Answer): ResponseValidationError | undefined {
+  const { body, purpose, status, url } = answer
+  if (!isPage(body)) return undefined
+  return unusable(
+    answer,
+    `Could not ${purpose}: ${url} answered ${status} with a page of HTML or XML, which is not from the service, ` +
+      'but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
+    [{ path: [], message: 'is a page of HTML or XML' }],
+  )
+}
+
+export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
+  return unusable(
+    answer,
+    `The service answered ${answer.status}, but the body holds no usable subscription_id (${formatIssues(issues)}). ` +
+      'A subscription probably exists now: the body is in error.body, and creating again with ' +
+      '`recreateIfExists: true` replaces the subscription and returns its id.',
+    issues,
+  )
+}
+
+function unusable(answer: Answer, message: string, issues: readonly Issue[]): ResponseValidationError {
+  const { body, requestId, status, url } = answer
+  return new ResponseValidationError(message, { status, url, requestId, body: answer.redact(body), issues })
+}
+
+export function conflictError(
+  answer: Answer,
+  request: SubscriptionRequestSummary,
+): SubscriptionConflictError {
+  const { callbackUrl, notificationTypes, recreateIfExists, usernames } = request
+  // With recreateIfExists the service would have replaced an identical subscription: this one overlaps in part.
+  const reason = recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
+  const more = usernames.length > 3 ? ` and ${usernames.length - 3} more` : ''
+  const wanted = `${notificationTypes.join(', ')} for ${usernames.slice(0, 3).join(', ')}${more} to ${callbackUrl}`
+  return new SubscriptionConflictError(
+    recreateIfExists
+      ? `An existing subscription covers part of ${wanted}, and \`recreateIfExists\` replaces only an identical one. ` +
+          'Nothing was created or deleted. Unsubscribe the existing subscription first, or leave out the users and ' +
+          'types that it covers, or use another callback URL.'
+      : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
+          'If the existing one is identical, `recreateIfExists: true` replaces it and returns the new id. ' +
+          'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
+    { ...detailsOf(answer), reason, request },
+  )
+}
+
+/** The fields that every error about an answer has. */
+function detailsOf(answer: Answer) {
+  const { body, requestId, retryAfterMs, status, url } = answer
+  return { status, url, requestId, body: answer.redact(body), retryAfterMs }
+}

@@ -1,0 +1,212 @@
+/** The calls about subscriptions: input, request, answer, result (docs/service.md, Endpoints and States). */
+import * as z from 'zod'
+import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../errors.js'
+import { type Address, addressBelow, readJson } from '../http/messages.js'
+import { gatewayKeys } from '../http/redact.js'
+import type { Call, UnauthorizedRequest } from '../http/send.js'
+import { withoutQuery } from '../shared/http-syntax.js'
+import {
+  endpoints,
+  idPlace,
+  type Operation,
+  type ResolvedRoute,
+  type Routes,
+  resolvedRoute,
+} from '../shared/routes.js'
+import { isNotFound, isSuccess } from '../shared/status.js'
+import { numericId } from '../shared/text.js'
+import {
+  apiError,
+  conflictError,
+  headerTwice,
+  idFieldTaken,
+  noUsableId,
+  outcomeUnknown,
+  pageError,
+  refusedChange,
+} from './answer-errors.js'
+import {
+  type AssociatedValues,
+  type CreateSubscriptionInput,
+  compileOnce,
+  createSubscriptionInputSchema,
+  loopbackSubscriptionInputSchema,
+  subscriptionIdSchema,
+  type UpdateSubscriptionParametersInput,
+  updateSubscriptionParametersInputSchema,
+  validInput,
+} from './schemas.js'
+
+/** A subscription that now exists (docs/service.md, Resources). */
+export interface CreatedSubscription {
+  /** The service's identifier; needed to unsubscribe and to update, so keep it. */
+  readonly subscriptionId: number
+}
+
+/** The result of `tryCreateSubscription`: comparing `created` narrows it. */
+export type CreateSubscriptionResult =
+  | {
+      /** A subscription now exists. */
+      readonly created: true
+      /** The service's identifier; needed to unsubscribe and to update, so keep it. */
+      readonly subscriptionId: number
+    }
+  | {
+      /** Nothing was created or deleted. */
+      readonly created: false
+      /** The error that `createSubscription` would have thrown. */
+      readonly conflict: SubscriptionConflictError
+    }
+
+/** The answer to a successful create (docs/service.md, Endpoints). Fields beyond this one are dropped. */
+export const createSubscriptionResponseSchema = z.object({
+  /** Identifier of the new subscription: an integer, also if it is written as text. */
+  subscription_id: z.preprocess(numericId, z.int()),
+})
+
+type Values = Pick<UpdateSubscriptionParametersInput, 'parameters' | 'headers'>
+
+/** The endpoints of one service. */
+export class SubscriptionEndpoints {
+  readonly #baseUrl: URL
+  readonly #createAddress: Address
+  readonly #routes: Readonly<Record<Operation, ResolvedRoute>>
+  readonly #inputSchema: typeof createSubscriptionInputSchema
+  /** Sent with every request, for a gateway in front of the service. */
+  readonly #headers: AssociatedValues | undefined
+  /** Operations whose route has answered 2xx: before that, a 404 does not prove that the subscription has ended. */
+  readonly #proven = new Set<Operation>()
+
+  constructor(options: {
+    readonly baseUrl: URL
+    readonly routes: Routes | undefined
+    readonly headers: AssociatedValues | undefined
+    readonly allowInsecureLoopback: boolean
+  }) {
+    const { allowInsecureLoopback, baseUrl, headers, routes } = options
+    this.#baseUrl = baseUrl
+    this.#createAddress = addressBelow(baseUrl, endpoints.create.path)
+    this.#routes = {
+      unsubscribe: resolvedRoute('unsubscribe', routes?.unsubscribe),
+      update: resolvedRoute('update', routes?.update),
+    }
+    this.#inputSchema = allowInsecureLoopback
+      ? loopbackSubscriptionInputSchema
+      : createSubscriptionInputSchema
+    this.#headers = headers
+  }
+
+  async create(call: Call, input: CreateSubscriptionInput): Promise<CreateSubscriptionResult> {
+    const valid = validInput(call.what, this.#inputSchema, input)
+    const { notificationTypes, parameters = {}, recreateIfExists, usernames } = valid
+    // As text at once, because the caller may change a URL object.
+    const callbackUrl = String(valid.callbackUrl)
+    const form = new URLSearchParams()
+    form.append('notification_type', notificationTypes.join(','))
+    form.append('username', usernames.join(','))
+    form.append('callback_url', callbackUrl)
+    if (recreateIfExists !== undefined) form.append('recreateIfExists', String(recreateIfExists))
+    for (const [name, value] of Object.entries(parameters)) form.append(name, value)
+    const [, query = ''] = callbackUrl.split('?', 2)
+    const request: UnauthorizedRequest = {
+      method: 'POST',
+      address: this.#createAddress,
+      body: form.toString(),
+      ...this.#headersAndSecrets(valid, query),
+      // Without `recreateIfExists`, a repeated create is answered 409 if the first answer was lost.
+      isRepeatable: recreateIfExists === true,
+      purpose: 'create the subscription',
+    }
+    // For errors: without parameters, headers and the callback URL's query, which may be secrets.
+    const summary = (): SubscriptionRequestSummary => ({
+      notificationTypes,
+      usernames,
+      callbackUrl: withoutQuery(callbackUrl),
+      recreateIfExists: recreateIfExists === true,
+    })
+    try {
+      const answer = await call.send(request, apiError)
+      if (answer.status === 409) return { created: false, conflict: conflictError(answer, summary()) }
+      if (!isSuccess(answer.status)) throw apiError(answer)
+      const page = answer.status === 201 ? undefined : pageError(answer)
+      if (page !== undefined) throw page
+      const schema = compileOnce(createSubscriptionResponseSchema)
+      const { subscription_id } = readJson(answer, schema, (issues) => noUsableId(answer, issues))
+      return { created: true, subscriptionId: subscription_id }
+    } catch (error) {
+      throw call.lostAttempts === 0 ? error : outcomeUnknown(error, summary)
+    }
+  }
+
+  async update(call: Call, subscriptionId: number, input: UpdateSubscriptionParametersInput): Promise<void> {
+    const id = validInput(call.what, subscriptionIdSchema, subscriptionId)
+    const valid = validInput(call.what, updateSubscriptionParametersInputSchema, input)
+    const { parameters = {} } = valid
+    const { idField } = this.#routes.update
+    if (idField !== undefined && Object.hasOwn(parameters, idField)) throw idFieldTaken(idField)
+    await this.#change(call, 'update', id, parameters, valid)
+  }
+
+  async unsubscribe(call: Call, subscriptionId: number): Promise<void> {
+    const id = validInput(call.what, subscriptionIdSchema, subscriptionId)
+    await this.#change(call, 'unsubscribe', id, undefined, {})
+  }
+
+  /** @param parameters - for the body; there is no body without parameters and without a field for the id */
+  async #change(
+    call: Call,
+    operation: Operation,
+    subscriptionId: number,
+    parameters: AssociatedValues | undefined,
+    values: Values,
+  ): Promise<void> {
+    const isProven = this.#proven.has(operation)
+    const request = {
+      ...this.#onRoute(this.#routes[operation], subscriptionId, parameters),
+      ...this.#headersAndSecrets(values),
+      isRepeatable: true,
+      purpose: operation === 'update' ? 'update the subscription' : operation,
+    }
+    const answer = await call.send(request, apiError)
+    const isLost = call.lostAttempts > 0
+    // After a lost answer, a proven route answers 404 because an earlier attempt of this call has ended the subscription.
+    if (operation === 'unsubscribe' && isNotFound(answer.status) && isLost && isProven) return
+    const failure = isSuccess(answer.status)
+      ? pageError(answer)
+      : refusedChange(answer, { operation, subscriptionId, isProven, isLost })
+    if (failure !== undefined) throw failure
+    this.#proven.add(operation)
+  }
+
+  #onRoute(
+    { format, idField, method, path }: ResolvedRoute,
+    subscriptionId: number,
+    parameters: AssociatedValues | undefined,
+  ): Pick<UnauthorizedRequest, 'method' | 'address' | 'body' | 'contentType'> {
+    const address = addressBelow(this.#baseUrl, path.replace(idPlace, String(subscriptionId)))
+    if (idField === undefined && parameters === undefined) return { method, address }
+    const fields = { ...(idField !== undefined && { [idField]: subscriptionId }), ...parameters }
+    if (format === 'json') {
+      return { method, address, body: JSON.stringify(fields), contentType: 'application/json' }
+    }
+    const form = new URLSearchParams()
+    for (const [name, value] of Object.entries(fields)) form.append(name, String(value))
+    return { method, address, body: form.toString() }
+  }
+
+  /** Each value of a header or parameter may be a secret. */
+  #headersAndSecrets(
+    { headers, parameters }: Values,
+    ...further: string[]
+  ): Pick<UnauthorizedRequest, 'headers' | 'secrets'> {
+    const own = this.#headers
+    const taken = Object.keys(own ?? {}).map((name) => name.toLowerCase())
+    const twice = Object.keys(headers ?? {}).find((name) => taken.includes(name.toLowerCase()))
+    if (twice !== undefined) throw headerTwice(twice)
+    const given = [headers, parameters].flatMap((values) => Object.values(values ?? {}))
+    return {
+      headers: own || headers ? { ...own, ...headers } : undefined,
+      secrets: [...gatewayKeys(own), ...given, ...further],
+    }
+  }
+}
