@@ -129,7 +129,7 @@ export class Activity {
     'tokens-revoked': [],
   }
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
-  readonly #watchers = new Set<{ call: (change: Change) => void }>()
+  readonly #watchers = new Set<(change: Change) => void>()
   readonly #listeners: {
     readonly [Name in keyof EmulatorEvents]: Set<{ call: (...args: EmulatorEvents[Name]) => unknown }>
   } = { request: new Set(), callback: new Set(), created: new Set(), ended: new Set() }
@@ -140,12 +140,7 @@ export class Activity {
   /** Records a request with a cut body. Call the returned function with the outcome. */
   beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
     this.#counts[request.operation]++
-    const begun = {
-      ...request,
-      ...beginningOf(request.body),
-      id: ++this.#lastRequestId,
-      startedAt: Date.now(),
-    }
+    const begun = { ...request, ...begunNow(request), id: ++this.#lastRequestId }
     return this.#follow<RecordedRequest>(
       begun,
       (record) => this.#emit('request', record),
@@ -155,12 +150,7 @@ export class Activity {
 
   /** Records a callback with a cut body. Call the returned function with the outcome. */
   beginCallback(callback: Begun<RecordedCallback>): (outcome: Outcome<RecordedCallback>) => void {
-    const begun = {
-      ...callback,
-      ...beginningOf(callback.body),
-      id: ++this.#lastCallbackId,
-      startedAt: Date.now(),
-    }
+    const begun = { ...callback, ...begunNow(callback), id: ++this.#lastCallbackId }
     return this.#follow<RecordedCallback>(
       begun,
       (record) => this.#emit('callback', record),
@@ -214,7 +204,8 @@ export class Activity {
 
   /** Calls `watcher` with every change, until the returned function is called. */
   watch(watcher: (change: Change) => void): () => void {
-    return addTo(this.#watchers, watcher)
+    this.#watchers.add(watcher)
+    return () => void this.#watchers.delete(watcher)
   }
 
   /**
@@ -229,7 +220,10 @@ export class Activity {
     const names = Object.keys(this.#listeners)
     if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
     if (typeof listener !== 'function') throw refused('listener', 'must be a function')
-    return addTo(this.#listeners[name], listener)
+    // In its own object: a listener that is added twice is called twice, and each is stopped separately.
+    const added = { call: listener }
+    this.#listeners[name].add(added)
+    return () => void this.#listeners[name].delete(added)
   }
 
   #follow<Recorded extends RecordedExchange>(
@@ -262,7 +256,7 @@ export class Activity {
   }
 
   #announce(change: Change): void {
-    for (const { call } of [...this.#watchers]) call(change)
+    for (const watcher of this.#watchers) watcher(change)
   }
 
   #emit<Name extends keyof EmulatorEvents>(name: Name, ...args: EmulatorEvents[Name]): void {
@@ -278,6 +272,10 @@ export class Activity {
       )
     }
   }
+}
+
+function begunNow({ body }: { readonly body: string }) {
+  return { ...beginningOf(body), startedAt: Date.now() }
 }
 
 /** The body of an entry: its beginning, and its whole length. */
@@ -300,13 +298,6 @@ export async function readBeginning(
     bodyLength += text.length
   }
   return { body, bodyLength }
-}
-
-/** Adds a function in its own object: a function that is added twice is called twice, and each is stopped separately. */
-function addTo<Call>(calls: Set<{ call: Call }>, call: Call): () => void {
-  const added = { call }
-  calls.add(added)
-  return () => void calls.delete(added)
 }
 
 function refused(path: string, message: string): InvalidRequestError {

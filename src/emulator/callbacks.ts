@@ -40,10 +40,9 @@ type Headers = Readonly<Record<string, string>>
 type Content = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
 
-interface Outcome {
-  readonly status?: number
+interface Answered {
+  readonly status: number
   readonly answer?: RecordedMessage
-  readonly error?: Error
 }
 
 export class Callbacks {
@@ -109,20 +108,16 @@ export class Callbacks {
   async #deliver(callback: About, contentFor: (parameters: Headers) => Content): Promise<CallbackResult> {
     const { store } = this.#parts
     const { subscriptionId, callbackUrl } = callback
-    const { status, error } = await this.#whenConnectionIsFree(callbackUrl, () =>
-      this.#call(callback, contentFor),
-    )
-    if (error === undefined) store.callbackSucceeded(subscriptionId)
+    const outcome = await this.#whenConnectionIsFree(callbackUrl, () => this.#call(callback, contentFor))
+    if (outcome.error === undefined) store.callbackSucceeded(subscriptionId)
     else store.callbackFailed(subscriptionId)
-    return {
-      ...{ subscriptionId, callbackUrl },
-      ...(status !== undefined && { status }),
-      ...(error !== undefined && { error }),
-      subscriptionEnded: !store.isActive(subscriptionId),
-    }
+    return { subscriptionId, callbackUrl, ...outcome, subscriptionEnded: !store.isActive(subscriptionId) }
   }
 
-  async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Outcome> {
+  async #call(
+    callback: About,
+    contentFor: (parameters: Headers) => Content,
+  ): Promise<Pick<CallbackResult, 'status' | 'error'>> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const parameters = store.parameters(subscriptionId)
@@ -132,17 +127,17 @@ export class Callbacks {
     const fault = faults.takeForCallback(subscriptionId)
     const content = contentFor(parameters)
     const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
-    const outcome = await outcomeOf(this.#post(callbackUrl, content, fault), fault)
-    const { error, ...answered } = outcome
-    finish(error === undefined ? answered : { ...answered, error: messageOf(error) })
-    return outcome
+    const { error, ...answered } = await outcomeOf(this.#post(callbackUrl, content, fault), fault)
+    finish({ ...answered, ...(error && { error: messageOf(error) }) })
+    const { answer, ...result } = answered
+    return { ...result, ...(error && { error }) }
   }
 
   async #post(
     callbackUrl: string,
     { headers, body }: Content,
     fault: CallbackFault | undefined,
-  ): Promise<{ status: number; answer?: RecordedMessage }> {
+  ): Promise<Answered> {
     if (this.#isClosed) throw closedError()
     if (fault !== undefined && 'status' in fault) return { status: fault.status }
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
@@ -190,16 +185,15 @@ function closedError(): Error {
 }
 
 async function outcomeOf(
-  answered: Promise<{ status: number; answer?: RecordedMessage }>,
+  call: Promise<Answered>,
   fault: CallbackFault | undefined,
-): Promise<Outcome> {
+): Promise<Partial<Answered> & { readonly error?: Error }> {
   try {
-    const outcome = await answered
-    const { status } = outcome
-    if (isSuccess(status)) return outcome
+    const answered = await call
+    if (isSuccess(answered.status)) return answered
     const isInjected = fault !== undefined && 'status' in fault
     const source = isInjected ? 'An injected fault answered' : 'The callback was answered'
-    return { ...outcome, error: new Error(`${source} with status ${status}`) }
+    return { ...answered, error: new Error(`${source} with status ${answered.status}`) }
   } catch (error) {
     return { error: withMessage(error) }
   }

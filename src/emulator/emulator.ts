@@ -311,17 +311,15 @@ export class Emulator {
   async servePage({ port, environment }: Exclude<ResolvedEmulatorOptions['page'], boolean>): Promise<void> {
     // Loaded here, so that only an emulator with a page loads the code of the page.
     const { startPageServer } = await import('./page/server.js')
-    this.#page = await startPageServer(
-      {
-        emulator: this,
-        activity: this.#activity,
-        faults: this.#faults,
-        resend: (callback) => this.#callbacks.resend(callback),
-        allowInsecureLoopback: this.clientOptions.allowInsecureLoopback,
-        environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
-      },
-      { port },
-    )
+    const host = {
+      emulator: this,
+      activity: this.#activity,
+      faults: this.#faults,
+      resend: (callback: RecordedCallback) => this.#callbacks.resend(callback),
+      allowInsecureLoopback: this.clientOptions.allowInsecureLoopback,
+      environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
+    }
+    this.#page = await startPageServer(host, port)
   }
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */

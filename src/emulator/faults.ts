@@ -58,27 +58,19 @@ export type CallbackFault =
       readonly delayMs: number
     }
 
-interface PlannedRequestFault {
-  readonly id: number
-  readonly operation: EmulatorOperation
-  readonly fault: Fault
-  /** How many answers are left; `Infinity` until the fault is lifted. */
-  readonly remaining: number
-}
-
-interface PlannedCallbackFault {
-  readonly id: number
-  readonly operation: 'callback'
-  readonly fault: CallbackFault
-  readonly remaining: number
-  /** Missing for callbacks of any subscription. */
+interface NewFault<Operation, Kind> {
+  readonly operation: Operation
+  readonly fault: Kind
+  /** How many times are left; `Infinity` until the fault is lifted. */
+  readonly times: number
+  /** Missing for requests, and for callbacks of any subscription. */
   readonly subscriptionId?: number | undefined
 }
+type RequestFault = NewFault<EmulatorOperation, Fault>
+type CallbackFaults = NewFault<'callback', CallbackFault>
 
-/** A pending fault, with the number of times that are left. */
-export type PlannedFault = PlannedRequestFault | PlannedCallbackFault
-
-type NewFault = Omit<PlannedRequestFault, 'id'> | Omit<PlannedCallbackFault, 'id'>
+/** A pending fault. */
+export type PlannedFault = (RequestFault | CallbackFaults) & { readonly id: number }
 
 const times = z.union(
   [z.int().min(1), z.literal(Number.POSITIVE_INFINITY)],
@@ -129,21 +121,18 @@ export class FaultPlan {
 
   /** Takes the fault for the next request from the plan. */
   takeForRequest(operation: string): Fault | undefined {
-    const planned = this.#planned.find(
-      (each): each is PlannedRequestFault => each.operation !== 'callback' && each.operation === operation,
+    return this.#take((each) =>
+      each.operation !== 'callback' && each.operation === operation ? each.fault : undefined,
     )
-    if (planned !== undefined) this.#use(planned)
-    return planned?.fault
   }
 
   /** Takes the fault for the next callback of a subscription from the plan. */
   takeForCallback(subscriptionId: number): CallbackFault | undefined {
-    const planned = this.#planned.find(
-      (each): each is PlannedCallbackFault =>
-        each.operation === 'callback' && (each.subscriptionId ?? subscriptionId) === subscriptionId,
+    return this.#take((each) =>
+      each.operation === 'callback' && (each.subscriptionId ?? subscriptionId) === subscriptionId
+        ? each.fault
+        : undefined,
     )
-    if (planned !== undefined) this.#use(planned)
-    return planned?.fault
   }
 
   /** Removes one fault. */
@@ -159,13 +148,13 @@ export class FaultPlan {
     return this.#planned
   }
 
-  #use(used: PlannedFault): void {
-    this.#change(
-      this.#planned.flatMap((each) => {
-        if (each !== used) return [each]
-        return used.remaining === 1 ? [] : [{ ...used, remaining: used.remaining - 1 }]
-      }),
-    )
+  /** Uses up one time of the first fault that fits. */
+  #take<Kind>(fitting: (planned: PlannedFault) => Kind | undefined): Kind | undefined {
+    const used = this.#planned.find((each) => fitting(each) !== undefined)
+    if (used === undefined) return undefined
+    const left = used.times === 1 ? [] : [{ ...used, times: used.times - 1 }]
+    this.#change(this.#planned.flatMap((each) => (each === used ? left : [each])))
+    return fitting(used)
   }
 
   #change(planned: readonly PlannedFault[]): void {
@@ -177,14 +166,11 @@ export class FaultPlan {
 /** Resolves after `delayMs`; rejects with the reason of `signal` when that is aborted. */
 export function delay(delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, delayMs)
     const abort = () => {
       clearTimeout(timer)
       reject(signal.reason)
     }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort)
-      resolve()
-    }, delayMs)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
   })
@@ -204,8 +190,9 @@ export class ConnectionReset extends TypeError {
   }
 }
 
-function checked(operation: unknown, fault: unknown, options: { readonly times?: unknown }): NewFault {
-  const plan = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
+function checked(operation: unknown, fault: unknown, options: { readonly times?: unknown }) {
+  const plan: z.ZodType<RequestFault | CallbackFaults> =
+    operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
   // JavaScript callers may pass anything, such as the number alone.
   const isObject = Object(options) === options
   return validate(
@@ -215,7 +202,7 @@ function checked(operation: unknown, fault: unknown, options: { readonly times?:
   )
 }
 
-function requestPlan(fault: unknown): z.ZodType<NewFault> {
+function requestPlan(fault: unknown): z.ZodType<RequestFault> {
   return z
     .strictObject({
       operation: z.enum(
@@ -230,23 +217,15 @@ function requestPlan(fault: unknown): z.ZodType<NewFault> {
       path: ['fault', 'malformedBody'],
       message: 'is not possible for unsubscribe: its answer, 204, cannot have a body',
     })
-    .transform((plan) => ({ operation: plan.operation, fault: plan.fault, remaining: plan.times }))
 }
 
-function callbackPlan(fault: unknown): z.ZodType<NewFault> {
-  return z
-    .strictObject({
-      operation: z.literal('callback'),
-      fault: schemaFor(fault, callbackFaultSchemas),
-      times,
-      subscriptionId: z.int().min(1).optional(),
-    })
-    .transform(({ operation, subscriptionId, ...plan }) => ({
-      operation,
-      fault: plan.fault,
-      remaining: plan.times,
-      subscriptionId,
-    }))
+function callbackPlan(fault: unknown): z.ZodType<CallbackFaults> {
+  return z.strictObject({
+    operation: z.literal('callback'),
+    fault: schemaFor(fault, callbackFaultSchemas),
+    times,
+    subscriptionId: z.int().min(1).optional(),
+  })
 }
 
 /** The schema of one kind, chosen by the field that is given, so that issues name the fields of that kind only. */

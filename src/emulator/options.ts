@@ -1,5 +1,5 @@
 /** The options of the emulator, and their defaults. */
-import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
@@ -98,19 +98,17 @@ const certificate = z
   .refine(isCertificate, { error: 'is not a PEM certificate', abort: true })
   .refine(isStillValid, 'has expired: without `tls` and `ca`, new ones are made')
 
-const tlsSchema = z
-  .strictObject({
-    key: z.string().refine(isPrivateKey, { error: 'is not a PEM private key', abort: true }),
-    cert: certificate,
-  })
-  .refine(belongTogether, { path: ['key'], error: 'is not the key of `tls.cert`', abort: true })
-  .superRefine(({ key, cert }, context) => {
-    // Only TLS itself finds further problems, e.g. a key that is too short.
-    const problem = problemOf(() => createSecureContext({ key, cert }))
-    if (problem !== undefined) {
-      context.addIssue({ code: 'custom', path: ['cert'], message: `cannot be used for TLS: ${problem}` })
-    }
-  })
+const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRefine((tls, context) => {
+  // Node.js' message says what is wrong: no key, the key of another certificate, a key that is too short.
+  const problem = problemOf(() => createSecureContext(tls))
+  if (problem !== undefined) {
+    context.addIssue({
+      code: 'custom',
+      path: ['key'],
+      message: `cannot be used for TLS with \`tls.cert\`: ${problem}`,
+    })
+  }
+})
 
 const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
 
@@ -211,16 +209,8 @@ function isCertificate(pem: string): boolean {
   return problemOf(() => new X509Certificate(pem)) === undefined
 }
 
-function isPrivateKey(pem: string): boolean {
-  return problemOf(() => createPrivateKey(pem)) === undefined
-}
-
 function isStillValid(pem: string): boolean {
   return Date.parse(new X509Certificate(pem).validTo) > Date.now()
-}
-
-function belongTogether({ key, cert }: KeyAndCertificate): boolean {
-  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
 }
 
 /** Only a certificate that comes alone is checked: with intermediate ones in `cert`, TLS builds the chain. */

@@ -35,17 +35,13 @@ export function faultInWords(fault: PlannedFault['fault']): string {
 
 /** A fault that is still to happen, as a sentence. */
 export function plannedInWords(planned: PlannedFault): string {
-  const { operation, fault, remaining } = planned
+  const { operation, fault, times, subscriptionId } = planned
   const what = operation === 'callback' ? 'callback' : `${operation} request`
-  const of =
-    'subscriptionId' in planned && planned.subscriptionId !== undefined
-      ? ` of subscription ${planned.subscriptionId}`
-      : ''
-  if (remaining === Number.POSITIVE_INFINITY) {
+  const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`
+  if (times === Number.POSITIVE_INFINITY)
     return `Every ${what}${of} ${happening(fault, 's')}, until you lift this.`
-  }
-  if (remaining === 1) return `The next ${what}${of} ${happening(fault, 's')}.`
-  return `The next ${remaining} ${what}s${of} ${happening(fault, '')}.`
+  if (times === 1) return `The next ${what}${of} ${happening(fault, 's')}.`
+  return `The next ${times} ${what}s${of} ${happening(fault, '')}.`
 }
 
 /** `s` ends the verb: of one it is `gets`, of several `get`. */

@@ -63,6 +63,8 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--lifecycle', '--username', 'alice'],
     ['--lifecycle', ...url],
     ['--lifecycle', '--username', 'alice', '--callback-url', 'https://app.example.com/n#top'],
+    ['--unsubscribe-route', 'DELETE api/end'],
+    ['--update-route', 'PUT /api/{id} json'],
   ],
 }
 

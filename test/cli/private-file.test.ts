@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { UsageError } from '../../src/cli/command.js'
@@ -31,19 +29,12 @@ test('a file that is not there has no text', async () => {
 test.each<[string, (path: string) => unknown]>([
   ['a FIFO', (path) => execFileSync('mkfifo', [path])],
   ['a folder', (path) => mkdir(path)],
-  ['a socket', (path) => listenAt(path)],
-  ['larger than 1 MiB', (path) => writeFile(path, 'x'.repeat(1024 * 1024 + 1))],
-  ['not text in UTF-8', (path) => writeFile(path, Buffer.from([0x70, 0xe4]))],
-])('%s is refused at once', async (what, make) => {
+  ['a device', (path) => symlink('/dev/zero', path)],
+  ['a file larger than 1 MiB', (path) => writeFile(path, 'x'.repeat(1024 * 1024 + 1))],
+])('%s is refused at once', async (_, make) => {
   const path = join(await folderOfTest(), 'thing')
   await make(path)
   await expect(readPrivateFile(path)).rejects.toThrow(UsageError)
-  await expect(readPrivateFile(path)).rejects.toThrow(what)
-})
-
-// Windows has no files that are devices.
-test.skipIf(process.platform === 'win32')('a device is refused at once', async () => {
-  await expect(readPrivateFile('/dev/zero')).rejects.toThrow('a device')
 })
 
 test('a file that cannot be written leaves nothing behind', async () => {
@@ -53,10 +44,3 @@ test('a file that cannot be written leaves nothing behind', async () => {
   expect(await readdir(folder)).toEqual(['taken'])
   await expect(writePrivateFile(join(folder, 'missing/file'), 'text')).rejects.toThrow(UsageError)
 })
-
-async function listenAt(path: string): Promise<void> {
-  const server = createServer().listen(path)
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  await expect(readFile(path)).rejects.toThrow()
-}

@@ -58,18 +58,21 @@ describe('the options of startEmulator', () => {
     [{ ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
     [{ ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
     [{ tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
-    [{ ...loopback, tls: { ...loopback.tls, key: 'x' } }, '`tls.key` is not a PEM private key'],
+    [
+      { ...loopback, tls: { ...loopback.tls, key: 'x' } },
+      '`tls.key` cannot be used for TLS with `tls.cert`: ',
+    ],
     [{ ...loopback, tls: { ...loopback.tls, cert: 'x' } }, '`tls.cert` is not a PEM certificate'],
     [
       { ...loopback, tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key } },
-      '`tls.key` is not the key of `tls.cert`',
+      '`tls.key` cannot be used for TLS with `tls.cert`: ',
     ],
     [
       createCertificate({ validUntil: Date.now() - 1_000 }),
       '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
     ],
     [{ tls: loopback.tls, ca: createLoopbackCertificate().ca }, '`tls.cert` is not signed by `ca`'],
-    [{ tls: weak, ca: weak.cert }, '`tls.cert` cannot be used for TLS: '],
+    [{ tls: weak, ca: weak.cert }, '`tls.key` cannot be used for TLS with `tls.cert`: '],
     [
       { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
       '`ca` is not a PEM certificate',

@@ -20,15 +20,15 @@ test.each([
 
 test.each<[Omit<PlannedFault, 'id'>, string]>([
   [
-    { operation: 'callback', fault: { status: 503 }, remaining: 2, subscriptionId: 3 } as PlannedFault,
+    { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 } as PlannedFault,
     'The next 2 callbacks of subscription 3 get status 503.',
   ],
   [
-    { operation: 'create', fault: { delayMs: 2_000 }, remaining: Number.POSITIVE_INFINITY },
+    { operation: 'create', fault: { delayMs: 2_000 }, times: Number.POSITIVE_INFINITY },
     'Every create request gets the answer 2 s late, until you lift this.',
   ],
   [
-    { operation: 'token', fault: { reset: 'after-processing' }, remaining: 1 },
+    { operation: 'token', fault: { reset: 'after-processing' }, times: 1 },
     'The next token request takes effect and loses the answer.',
   ],
 ])('a planned fault is a sentence: %j', (planned, sentence) => {

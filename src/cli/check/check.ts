@@ -4,6 +4,8 @@ import { parseEnv } from 'node:util'
 import { missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import { callbackUrlProblem, headerName, headerValue, urlProblem } from '../../shared/http-syntax.js'
+import { partsOfRoute, routeSchema, routeSpelling } from '../../shared/routes.js'
+import { formatIssues, issuesOf, ownMessages } from '../../shared/validation.js'
 import { type Command, type CommandContext, contentOf, readFlags, UsageError } from '../command.js'
 import { readPrivateFile, writePrivateFile } from '../private-file.js'
 import { type Interruption, onInterruption } from '../signals.js'
@@ -47,7 +49,14 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   const flags = readFlags('check', args, flagTypes)
   const env: Record<string, string | undefined> = { ...(await variablesIn(flags.dotenv)), ...environment }
   for (const operation of ['unsubscribe', 'update'] as const) {
-    env[routeVariable(operation)] = flags[`${operation}-route`] ?? env[routeVariable(operation)]
+    const route = flags[`${operation}-route`]
+    if (route === undefined) continue
+    const { error } = routeSchema(operation).safeParse(partsOfRoute(route), ownMessages)
+    if (error !== undefined) {
+      const problems = formatIssues(issuesOf(error))
+      throw new UsageError(`--${operation}-route must be written ${routeSpelling}: ${problems}`)
+    }
+    env[routeVariable(operation)] = route
   }
   const ca = await readableFile(env.NOTIFICATION_CA_FILE)
   const callback = await callbackOf(flags, ca)

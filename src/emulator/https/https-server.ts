@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
-import { isIPv6, type Socket } from 'node:net'
+import { isIPv6, type Server as NetServer, type Socket } from 'node:net'
 import { ConfigurationError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
 import { messageOf } from '../../shared/text.js'
@@ -36,18 +36,7 @@ export class HttpsServer {
    */
   static async listen(tls: KeyAndCertificate, host: string, port: number): Promise<HttpsServer> {
     const server = createServer({ key: tls.key, cert: tls.cert })
-    server.listen(port, host)
-    try {
-      await once(server, 'listening')
-    } catch (cause) {
-      throw cannotListen(host, port, cause)
-    }
-    const address = server.address()
-    return new HttpsServer(
-      server,
-      host,
-      typeof address === 'object' && address !== null ? address.port : port,
-    )
+    return new HttpsServer(server, host, await listen(server, host, port))
   }
 
   /** Answers requests with what `handle` resolves with; a `ConnectionReset` breaks the connection. */
@@ -72,13 +61,31 @@ function reachableHost(host: string): string {
   return isIPv6(host) ? `[${host}]` : host
 }
 
-function cannotListen(host: string, port: number, cause: unknown): ConfigurationError {
-  const issue =
-    Object(cause).code === 'EADDRINUSE'
-      ? { path: ['port'], message: `${port} of ${host} is taken: choose another, or 0 for any free one` }
-      : { path: ['host'], message: `${host} cannot be listened on at port ${port}: ${messageOf(cause)}` }
-  const message = `The emulator cannot start: ${formatIssues([issue])}.`
-  return new ConfigurationError(message, { issues: [issue] }, { cause })
+/**
+ * Resolves with the port.
+ *
+ * @param option - the option, if host and port are below one
+ * @throws `ConfigurationError` if host or port cannot be listened on
+ */
+export async function listen(
+  server: NetServer,
+  host: string,
+  port: number,
+  ...option: string[]
+): Promise<number> {
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const issue =
+      Object(cause).code === 'EADDRINUSE'
+        ? { path: ['port'], message: `${port} of ${host} is taken: choose another, or 0 for any free one` }
+        : { path: ['host'], message: `${host} cannot be listened on at port ${port}: ${messageOf(cause)}` }
+    const issues = [{ ...issue, path: [...option, ...issue.path] }]
+    throw new ConfigurationError(`The emulator cannot start: ${formatIssues(issues)}.`, { issues }, { cause })
+  }
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : port
 }
 
 async function answer(

@@ -18,23 +18,17 @@ const newestShown = 20
 
 const subscriptionSchema = z.object({ subscriptionId: z.int() })
 const entrySchema = z.object({ entryId: z.int() })
-const faultSchema = z.object({
-  operation: z.unknown().optional(),
-  fault: z.unknown().optional(),
-  /** `null`, which JSON has in place of `Infinity`: until the fault is lifted. */
-  times: z.unknown().optional(),
-  subscriptionId: z.unknown().optional(),
-})
+/** `add` checks the rest. */
+const faultSchema = z.looseObject({ operation: z.unknown().optional(), fault: z.unknown().optional() })
 
 const actions: Readonly<Record<string, Action>> = {
   notify,
   resend,
   fault({ faults }, body) {
-    const { operation, fault, times, subscriptionId } = parse(faultSchema, body)
-    faults.add(operation, fault, {
-      ...(times !== undefined && { times: times ?? Number.POSITIVE_INFINITY }),
-      ...(subscriptionId !== undefined && { subscriptionId }),
-    })
+    const { operation, fault, ...options } = parse(faultSchema, body)
+    // JSON has no `Infinity`: until the fault is lifted.
+    if (options.times === null) options.times = Number.POSITIVE_INFINITY
+    faults.add(operation, fault, options)
     return {}
   },
   'lift-fault'({ faults }, body) {
@@ -100,7 +94,9 @@ function subscribed(subscriptions: readonly SubscriptionRecord[]): object {
       .slice(-newestShown)
       .reverse()
       .map(({ subscriptionId, notificationTypes, usernames }) => ({
-        ...{ subscriptionId, notificationTypes, usernames },
+        subscriptionId,
+        notificationTypes,
+        usernames,
       })),
     subscribedCount: subscriptions.length,
   }

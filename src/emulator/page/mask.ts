@@ -78,59 +78,23 @@ function maySecret(name: string, value: string): boolean {
   )
 }
 
-const harmlessHeaders = new Set([
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'accept-ranges',
-  'age',
-  'allow',
-  'cache-control',
-  'connection',
-  'content-encoding',
-  'content-language',
-  'content-length',
-  'content-type',
-  'date',
-  'etag',
-  'expect',
-  'expires',
-  'host',
-  'keep-alive',
-  'last-modified',
-  'origin',
-  'pragma',
-  'retry-after',
-  'sec-fetch-mode',
-  'server',
-  'te',
-  'traceparent',
-  'transfer-encoding',
-  'user-agent',
-  'vary',
-  'via',
-  'www-authenticate',
-  'x-powered-by',
-  'x-request-id',
-])
+function wordsOf(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/))
+}
 
-const harmlessVariables = new Set([
-  'NOTIFICATION_BASE_URL',
-  'NOTIFICATION_AUTH_URL',
-  'NOTIFICATION_DOMAIN',
-  'NOTIFICATION_CLIENT_ID',
-  'NOTIFICATION_CA_FILE',
-])
+const harmlessHeaders = wordsOf(`
+  accept accept-encoding accept-language accept-ranges age allow cache-control connection
+  content-encoding content-language content-length content-type date etag expect expires host
+  keep-alive last-modified origin pragma retry-after sec-fetch-mode server te traceparent
+  transfer-encoding user-agent vary via www-authenticate x-powered-by x-request-id`)
 
-const harmlessFields = new Set([
-  'callback_url',
-  'client_id',
-  'grant_type',
-  'notification_type',
-  'recreateIfExists',
-  'scope',
-  'username',
-])
+const harmlessVariables = wordsOf(`
+  NOTIFICATION_BASE_URL NOTIFICATION_AUTH_URL NOTIFICATION_DOMAIN NOTIFICATION_CLIENT_ID
+  NOTIFICATION_CA_FILE`)
+
+const harmlessFields = wordsOf(
+  'callback_url client_id grant_type notification_type recreateIfExists scope username',
+)
 
 function maskPairs(pairs: string, maskValue: (name: string, value: string) => string): string {
   return pairs

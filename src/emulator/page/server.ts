@@ -2,25 +2,17 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { ConfigurationError, InvalidRequestError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { messageOf } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
+import { listen } from '../https/https-server.js'
+import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
 import { EventStream } from './events.js'
 import type { PageHost } from './host.js'
 import { masked, plain } from './mask.js'
-
-/** The largest body of a POST, in bytes: the same limit as the emulator's. */
-const maxBodyBytes = 1024 * 1024
-
-/** Where the page is served. */
-export interface PageOptions {
-  /** Port on 127.0.0.1. Default: 0, any free one. */
-  readonly port?: number | undefined
-}
 
 /** A page server that is listening. */
 export interface PageServer {
@@ -33,13 +25,14 @@ export interface PageServer {
 /**
  * Starts the page of an emulator, always on 127.0.0.1.
  *
+ * @param requestedPort - 0 for any free one
  * @throws `ConfigurationError` for a port in use, or if the file of the page is missing
  */
-export async function startPageServer(host: PageHost, options: PageOptions): Promise<PageServer> {
+export async function startPageServer(host: PageHost, requestedPort = 0): Promise<PageServer> {
   const html = await readPage()
   const token = randomBytes(18).toString('base64url')
   const server = createServer()
-  const port = await listen(server, options.port ?? 0)
+  const port = await listen(server, '127.0.0.1', requestedPort, 'page')
   const headers = securityHeaders(html)
   const events = new EventStream(host)
 
@@ -101,22 +94,6 @@ async function readPage(): Promise<string> {
   const message = `is a file of the package that is not at ${folder}: leave notification-subscriber/emulator out of bundles`
   const issues = [{ path: ['page'], message }]
   throw new ConfigurationError(`The page cannot be served: ${formatIssues(issues)}.`, { issues })
-}
-
-async function listen(server: Server, port: number): Promise<number> {
-  server.listen(port, '127.0.0.1')
-  try {
-    await once(server, 'listening')
-  } catch (cause) {
-    const message =
-      Object(cause).code === 'EADDRINUSE'
-        ? `${port} of 127.0.0.1 is taken: choose another, or 0 for any free one`
-        : `${port} of 127.0.0.1 cannot be listened on: ${messageOf(cause)}`
-    const issues = [{ path: ['page', 'port'], message }]
-    throw new ConfigurationError(`The page cannot be served: ${formatIssues(issues)}.`, { issues }, { cause })
-  }
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : port
 }
 
 /** The page's one script and one style are named by their hashes; nothing else runs or is loaded. */

@@ -6,7 +6,7 @@ import type { PlannedFault } from '../faults.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
 import { clientVariables, faultInWords, plannedInWords } from '../words.js'
 import type { PageHost } from './host.js'
-import { type Mask, masked } from './mask.js'
+import type { Mask } from './mask.js'
 
 export type ServiceView = ReturnType<typeof serviceView>
 export type SubscriptionView = ReturnType<typeof subscriptionView>
@@ -56,18 +56,7 @@ export function serviceView({ emulator, environment, allowInsecureLoopback }: Pa
   }
 }
 
-/** Masked views of entries that did not change: the body of each is masked once. */
-const maskedViews = new WeakMap<HistoryEntry, EntryView>()
-
 export function entryView(entry: HistoryEntry, mask: Mask): EntryView {
-  const known = mask === masked ? maskedViews.get(entry) : undefined
-  if (known !== undefined) return known
-  const view = newEntryView(entry, mask)
-  if (mask === masked) maskedViews.set(entry, view)
-  return view
-}
-
-function newEntryView(entry: HistoryEntry, mask: Mask): EntryView {
   switch (entry.kind) {
     case 'request':
       return requestView(entry.number, entry.record, mask)
