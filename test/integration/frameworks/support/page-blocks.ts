@@ -4,24 +4,17 @@ import { type CodeBlock, markdownBlocks } from '../../../documentation/code-bloc
 
 /** What the blocks import. Each is loaded when a block asks for it. */
 const modules: Readonly<Record<string, () => Promise<object>>> = {
-  ajv: () => import('ajv/dist/2020.js'),
   express: () => import('express'),
   express4: () => import('express4'),
   receiver: () => import('notification-subscriber/webhooks'),
-  schema: async () => {
-    const { deliveryJsonSchema } = await import('../../../../scripts/api-descriptions/json-schemas.js')
-    return { default: deliveryJsonSchema() }
-  },
 }
 
 const moduleNames: Readonly<Record<string, keyof typeof modules>> = {
-  'ajv/dist/2020.js': 'ajv',
   express: 'express',
   'notification-subscriber/webhooks': 'receiver',
-  'notification-subscriber/delivery.schema.json': 'schema',
 }
 
-const blocks = ['docs/receiver.md', 'docs/runtimes.md'].flatMap(markdownBlocks)
+const blocks = markdownBlocks('docs/receiver.md')
 
 /** The block under a heading; with a number for one that is not the first: `… (2)`. */
 export function pageBlock(heading: string): CodeBlock {
