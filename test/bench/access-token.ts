@@ -4,12 +4,7 @@ import type { AccessTokenFunctions, TokenHolder } from './processes/access-token
 import { withEach } from './processes.js'
 import { comparisons, type Row, timePerCall } from './report.js'
 
-const peers: readonly Exclude<TokenHolder, 'ours'>[] = [
-  'google-auth-library',
-  'openai',
-  '@twurple/auth',
-  'p-memoize',
-]
+const peers: readonly Exclude<TokenHolder, 'ours'>[] = ['google-auth-library', 'openai', '@twurple/auth']
 const holders = ['ours', ...peers] as const
 
 export function accessTokenRows(settings: Settings): Promise<Row[]> {

@@ -10,13 +10,13 @@ const connections = 32
 
 /** By HTTPS, as the service has it (docs/service.md, Authentication). */
 const peers = ['undici pool.request', 'ours on fetch', 'got', 'axios', 'ky'] as const
-/** By plain HTTP, where no encryption hides what the client itself costs. */
-const peersWithoutTls = ['undici pool.request'] as const
 
 export async function createRows(settings: Settings): Promise<Row[]> {
   return [
-    ...(await speedRows(settings, 'https', peers)),
-    ...(await speedRows(settings, 'http', peersWithoutTls)),
+    ...(await speedRows(settings, 'https', 64, peers)),
+    ...(await speedRows(settings, 'https', 256, ['undici pool.request'])),
+    // No encryption hides what the client itself costs.
+    ...(await speedRows(settings, 'http', 64, ['undici pool.request'])),
     // A server of its own, whose sockets are all of this client.
     ...(await withCreators('https', ['ours'], connections, ({ ours }, server) =>
       memoryRows(settings, ours, server),
@@ -27,19 +27,15 @@ export async function createRows(settings: Settings): Promise<Row[]> {
 function speedRows<Name extends Exclude<Creator, 'ours'>>(
   settings: Settings,
   scheme: 'http' | 'https',
+  concurrency: number,
   peers: readonly Name[],
 ): Promise<Row[]> {
   const names: ('ours' | Name)[] = ['ours', ...peers]
   return withCreators(scheme, names, connections, async (remotes) => {
-    const rows: Row[] = []
-    for (const concurrency of [64, 256]) {
-      const measured = await inTurns(oftener(settings), names, (name, runMs) =>
-        remotes[name].call('run', { runMs, concurrency }),
-      )
-      const what = `create by ${scheme}, ${concurrency} at once`
-      rows.push(...comparisons(what, measured, peers, [speed, cpuPerCall]))
-    }
-    return rows
+    const measured = await inTurns(oftener(settings), names, (name, runMs) =>
+      remotes[name].call('run', { runMs, concurrency }),
+    )
+    return comparisons(`create by ${scheme}, ${concurrency} at once`, measured, peers, [speed, cpuPerCall])
   })
 }
 

@@ -13,20 +13,11 @@ const peers: readonly Exclude<Parser, 'ours'>[] = [
 ]
 const parsers = ['ours', ...peers] as const
 
-const bodies = {
-  documented: 'parse a lowEnergyAgentOpened',
-  other: 'parse another type',
-} as const
-
 export function parseRows(settings: Settings): Promise<Row[]> {
   return withEach<Parser, ParseFunctions, Row[]>('parse', parsers, {}, async (remotes) => {
-    const rows: Row[] = []
-    for (const [body, what] of Object.entries(bodies) as [keyof typeof bodies, string][]) {
-      const measured = await inTurns(shorter(settings), parsers, (name, runMs) =>
-        remotes[name].call('run', { body, runMs }),
-      )
-      rows.push(...comparisons(what, measured, peers, [timePerCall]))
-    }
-    return rows
+    const measured = await inTurns(shorter(settings), parsers, (name, runMs) =>
+      remotes[name].call('run', runMs),
+    )
+    return comparisons('parse a lowEnergyAgentOpened', measured, peers, [timePerCall])
   })
 }

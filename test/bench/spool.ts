@@ -1,5 +1,5 @@
 /** What it costs to have a delivery on the disk before it is answered. */
-import { inTurns, median, type Settings } from './measure.js'
+import { inTurns, type Settings } from './measure.js'
 import type { AnswerTimes, CallbackLoadFunctions } from './processes/callback-load.js'
 import type { SpoolFunctions } from './processes/spool.js'
 import type { SpoolEngineFunctions } from './processes/spool-engine.js'
@@ -17,6 +17,27 @@ const throughput: Aspect<Run> = {
   unit: units.perSecond,
 }
 const answerTime: Aspect<Run> = { figureOf: ({ p99Ms }) => p99Ms * 1e6, unit: units.duration, name: ' p99' }
+
+type Kept = Awaited<ReturnType<SpoolEngineFunctions['keepFor']>>
+const keptPerSecond: Aspect<Kept> = {
+  figureOf: ({ kept, elapsedMs }) => (kept / elapsedMs) * 1_000,
+  unit: units.perSecond,
+}
+const p50: Aspect<Kept> = { figureOf: ({ p50Ms }) => p50Ms * 1e6, unit: units.duration, name: ' p50' }
+const p99: Aspect<Kept> = { figureOf: ({ p99Ms }) => p99Ms * 1e6, unit: units.duration, name: ' p99' }
+
+type Drained = Awaited<ReturnType<SpoolEngineFunctions['openAndDrain']>>
+const drainTime: Aspect<Drained> = {
+  figureOf: ({ drainMs }) => drainMs * 1e6,
+  unit: units.duration,
+  isTime: true,
+}
+const openTime: Aspect<Drained> = {
+  figureOf: ({ openMs }) => openMs * 1e6,
+  unit: units.duration,
+  name: ' to open',
+}
+const diskLeft: Aspect<Drained> = { figureOf: ({ diskBytes }) => diskBytes, unit: units.bytes, name: ' left' }
 
 export function spoolRows(settings: Settings): Promise<Row[]> {
   return withProcess<CallbackLoadFunctions, Row[]>('callback-load', {}, (load) =>
@@ -42,51 +63,39 @@ export function spoolRows(settings: Settings): Promise<Row[]> {
   )
 }
 
-/**
- * The spool alone. Beside it stands another build of the spool, if `SPOOL_PEER` names the file of its entry point: that
- * of 0.2 kept its deliveries in lmdb.
- */
+/** The spool alone, beside a queue on lmdb. */
 async function engineRows(settings: Settings): Promise<Row[]> {
-  const engines = process.env.SPOOL_PEER === undefined ? ['ours'] : ['ours', 'peer']
-  return withEach<string, SpoolEngineFunctions, Row[]>('spool-engine', engines, {}, async (remotes) => {
-    const shown: { what: string; figures: Record<string, string> }[] = []
-    const runs = [
-      { what: '64 writers of 1 KB', writers: 64, isDelivering: false },
-      { what: 'one writer of 1 KB', writers: 1, isDelivering: false },
-      { what: '64 writers of 1 KB, delivered meanwhile', writers: 64, isDelivering: true },
-    ]
-    for (const { what, ...run } of runs) {
-      const measured = await inTurns(settings, engines, async (name, runMs) => {
-        if (remotes[name] === undefined) throw new Error(`no process for ${name}`)
-        return remotes[name].call('keepFor', { ...run, runMs })
-      })
-      const figures = Object.entries(measured).map(([name, rounds]) => {
-        const of = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure))
-        const perSecond = units.perSecond(of(({ kept, elapsedMs }) => (kept / elapsedMs) * 1_000))
-        const [p50, p99, delay] = [of((r) => r.p50Ms), of((r) => r.p99Ms), of((r) => r.loopDelayMs)].map(
-          (ms) => units.duration(ms * 1e6),
+  const lmdb = 'a queue on lmdb'
+  const engines = ['ours', lmdb] as const
+  return withEach<(typeof engines)[number], SpoolEngineFunctions, Row[]>(
+    'spool-engine',
+    engines,
+    {},
+    async (remotes) => {
+      const rows: Row[] = []
+      for (const { what, ...run } of [
+        { what: '64 writers of 1 KB', writers: 64, isDelivering: false },
+        { what: 'one writer of 1 KB', writers: 1, isDelivering: false },
+        { what: '64 writers of 1 KB, delivered meanwhile', writers: 64, isDelivering: true },
+      ]) {
+        const measured = await inTurns(settings, engines, (name, runMs) =>
+          remotes[name].call('keepFor', { ...run, runMs }),
         )
-        return [name, `${perSecond}, p50 ${p50}, p99 ${p99}, event loop p99 ${delay}`]
-      })
-      shown.push({ what: `spool: keep, ${what}`, figures: Object.fromEntries(figures) })
-    }
-    for (const together of [100, 1]) {
-      const figures: Record<string, string> = {}
-      for (const [name, remote] of Object.entries(remotes)) {
-        const drained = await remote.call('openAndDrain', { count: settings.manyCalls, together })
-        const [openMs, drainMs] = [drained.openMs, drained.drainMs].map((ms) => units.duration(ms * 1e6))
-        const memory = `heap ${units.bytes(drained.heapBytes)}, disk left ${units.bytes(drained.diskBytes)}`
-        figures[name] = `open ${openMs}, drain ${drainMs}, ${memory}`
+        rows.push(...comparisons(`spool: keep, ${what}`, measured, [lmdb], [keptPerSecond, p50, p99]))
       }
-      const count = settings.manyCalls.toLocaleString('en')
-      const files = together === 1 ? 'one at a time' : `${together} at a time`
-      shown.push({ what: `spool: ${count} kept ${files}`, figures })
-    }
-    return shown.map(({ what, figures }) => ({
-      ...fact(what, figures.ours ?? ''),
-      peer: figures.peer ?? '',
-    }))
-  })
+      const count = settings.manyCalls
+      for (const together of [100, 1]) {
+        // A folder of single files takes its time: three rounds.
+        const measured = await inTurns({ rounds: 3, runMs: 0 }, engines, (name) =>
+          remotes[name].call('openAndDrain', { count, together }),
+        )
+        const files = together === 1 ? 'one at a time' : `${together} at a time`
+        const what = `spool: drain ${count.toLocaleString('en')} kept ${files}`
+        rows.push(...comparisons(what, measured, [lmdb], [drainTime, openTime, diskLeft]))
+      }
+      return rows
+    },
+  )
 }
 
 async function waitingRows({ manyCalls }: Settings, server: Remote<SpoolFunctions>): Promise<Row[]> {

@@ -2,7 +2,6 @@
 import { AppTokenAuthProvider } from '@twurple/auth'
 import { OAuth2Client } from 'google-auth-library'
 import { WorkloadIdentityAuth } from 'openai/auth/workload-identity-auth'
-import pMemoize from 'p-memoize'
 import { NotificationClient } from '../../../dist/index.js'
 import { type Cost, costOf } from '../measure.js'
 import { serve } from '../processes.js'
@@ -48,7 +47,6 @@ const holders = {
     const provider = new AppTokenAuthProvider('client', 'client-secret')
     return () => provider.getAppAccessToken()
   },
-  'p-memoize': async () => pMemoize(async () => accessToken),
 } as const satisfies Record<string, () => Promise<GetToken>>
 
 async function answerWithToken(): Promise<Response> {

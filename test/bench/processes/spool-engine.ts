@@ -1,27 +1,24 @@
-/** A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. */
+/**
+ * A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. Beside it, a queue on
+ * lmdb, as an app would write it without the package.
+ */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { open as openLmdb } from 'lmdb'
+import { DeliverySpool } from '../../../dist/spool/index.js'
 import { deliveryOf } from '../deliveries.js'
 import { heapAfterCollection } from '../measure.js'
 import { serve } from '../processes.js'
 
-/** What the engines of this version and of 0.2 have in common. */
+type Deliver = () => unknown
+
+/** What both have in common. */
 interface Spool {
   readonly size: number
   keep(notification: unknown, context: { readonly delivery: object }): Promise<void>
   close(options: { readonly timeoutMs: number }): Promise<number>
-}
-interface SpoolModule {
-  DeliverySpool: {
-    open(options: {
-      path: string
-      deliver: (delivery: never) => unknown
-      maxBytes: number
-      logger: false
-    }): Promise<Spool>
-  }
 }
 
 interface KeepRun {
@@ -36,9 +33,6 @@ interface DrainRun {
 }
 
 const [engine = 'ours'] = process.argv.slice(2)
-/** Another build of the spool to compare with, such as that of 0.2, which needs lmdb installed beside it. */
-const file = engine === 'ours' ? '../../../dist/spool/index.js' : String(process.env.SPOOL_PEER)
-const { DeliverySpool }: SpoolModule = await import(file)
 // Not in memory: /tmp often is.
 const folder = mkdtempSync(join(process.env.SPOOL_BENCH_FOLDER ?? tmpdir(), 'bench-spool-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -51,8 +45,49 @@ function deliveryOf1Kb(id: number): object {
   return { ...delivery, notification: { ...delivery.notification, type: 'bench', payload: { text } } }
 }
 
-const open = (path: string, deliver: (delivery: never) => unknown) =>
-  DeliverySpool.open({ path, deliver, maxBytes: 2 ** 40, logger: false })
+const open = async (path: string, deliver: Deliver): Promise<Spool> =>
+  engine === 'ours'
+    ? DeliverySpool.open({ path, deliver, maxBytes: 2 ** 40, logger: false })
+    : openLmdbQueue(path, deliver)
+
+/** As durable as the spool: a delivery is kept when the file is synced, and removed after `deliver`. */
+function openLmdbQueue(path: string, deliver: Deliver): Spool {
+  const db = openLmdb<object, number>({ path })
+  const waiting = [...db.getKeys()]
+  let [last = 0] = [waiting.at(-1)]
+  let size = waiting.length
+  let running = 0
+  const work = async () => {
+    if (running >= 16) return
+    running++
+    for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
+      db.get(key)
+      await deliver()
+      void db.remove(key)
+      size--
+    }
+    running--
+  }
+  for (const _ of waiting.slice(0, 16)) void work()
+  return {
+    get size() {
+      return size
+    },
+    async keep(_notification, { delivery }) {
+      const key = ++last
+      await db.put(key, delivery)
+      await db.flushed
+      size++
+      waiting.push(key)
+      void work()
+    },
+    async close() {
+      await db.flushed
+      await db.close()
+      return size
+    },
+  }
+}
 
 const settled = async (spool: Spool) => {
   while (spool.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
