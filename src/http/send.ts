@@ -96,7 +96,7 @@ function headersWith(authorization: string): Record<string, string> {
     'accept-encoding': 'identity',
     authorization,
     // Some firewalls refuse requests without a user agent. Has the version of package.json.
-    'user-agent': 'notification-subscriber/0.3.0',
+    'user-agent': 'notification-subscriber/0.4.0',
   }
 }
 
