@@ -57,7 +57,7 @@ module.exports = async function story(main, webhooks, emulated) {
   await client.close()
   await emulator.close()
 
-  // Without a dispatcher the client loads undici itself; nobody listens there any more.
+  // Without a dispatcher the client loads undici itself; the port is closed.
   const { dispatcher: _, ...options } = emulator.clientOptions
   const late = new main.NotificationClient({ ...options, retry: { maxAttempts: 1 } })
   await assert.rejects(late.getAccessToken(), { code: 'CONNECTION' })

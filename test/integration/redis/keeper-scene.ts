@@ -376,7 +376,7 @@ async function subscribeOthers(emulator: Emulator): Promise<void> {
   await using client = new NotificationClient(emulator.clientOptions)
   await client.createSubscription({
     notificationTypes: ['behavioral'],
-    usernames: ['somebody-else'],
+    usernames: ['another-user'],
     callbackUrl,
   })
   await client.createSubscription({
