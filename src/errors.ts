@@ -132,7 +132,6 @@ function ownName(ctor: unknown): unknown {
 export class ConfigurationError extends NotificationError<Fields<ConfigurationError, 'issues'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'ConfigurationError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'CONFIGURATION'
   /** Every problem, with its path in the options or the name of its environment variable. */
   declare readonly issues: readonly Issue[]
@@ -145,7 +144,6 @@ export class ConfigurationError extends NotificationError<Fields<ConfigurationEr
 export class InvalidRequestError extends NotificationError<Fields<InvalidRequestError, 'issues'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'InvalidRequestError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'INVALID_REQUEST'
   /** Every problem, with its path in the argument. */
   declare readonly issues: readonly Issue[]
@@ -155,7 +153,6 @@ export class InvalidRequestError extends NotificationError<Fields<InvalidRequest
 export class ClosedError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'ClosedError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'CLOSED'
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -173,7 +170,6 @@ export class TokenRequestError extends NotificationError<
 > {
   /** @internal */
   protected static override readonly nsErrorName = 'TokenRequestError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
   declare readonly status: number
@@ -225,7 +221,6 @@ export class SubscriptionConflictError extends ApiError<
 > {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionConflictError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'SUBSCRIPTION_CONFLICT'
   /**
    * What kind of conflict it can be (docs/service.md, States).
@@ -249,7 +244,6 @@ export class SubscriptionConflictError extends ApiError<
 export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFoundError, 'subscriptionId'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
   declare readonly subscriptionId: number
@@ -262,7 +256,6 @@ export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFo
 export class ConnectionError extends NotificationError<Fields<ConnectionError, 'requestSent'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'ConnectionError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'CONNECTION'
   /** Whether the server may have seen the request. */
   declare readonly requestSent: boolean
@@ -276,7 +269,6 @@ export class ConnectionError extends NotificationError<Fields<ConnectionError, '
 export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeoutMs' | 'phase'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'TimeoutError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
   declare readonly timeoutMs: number
@@ -299,7 +291,6 @@ export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeou
 export class OutcomeUnknownError extends NotificationError<Fields<OutcomeUnknownError, 'request'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'OutcomeUnknownError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'OUTCOME_UNKNOWN'
   /** What was asked for, without parameters and headers: add those to create it again. */
   declare readonly request: SubscriptionRequestSummary
@@ -314,7 +305,6 @@ export class ResponseValidationError extends NotificationError<
 > {
   /** @internal */
   protected static override readonly nsErrorName = 'ResponseValidationError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
   declare readonly status: number
@@ -335,7 +325,6 @@ export class ResponseValidationError extends NotificationError<
 export class InvalidDeliveryError extends NotificationError {
   /** @internal */
   protected static override readonly nsErrorName = 'InvalidDeliveryError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */
   declare readonly issues: readonly Issue[]
@@ -382,7 +371,6 @@ function jsonTextOf(value: unknown): string {
 export class SpoolError extends NotificationError<Fields<SpoolError, 'reason'>> {
   /** @internal */
   protected static override readonly nsErrorName = 'SpoolError'
-  /** Narrows the error to this class in a `switch`. */
   override readonly code = 'SPOOL'
   /**
    * Why the spool could not keep it.

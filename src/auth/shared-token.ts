@@ -1,7 +1,7 @@
 /** A token that processes share through the caller's store (docs/stores.md). */
 import * as z from 'zod'
 import type { Log } from '../logger.js'
-import { parseJson } from '../shared/json.js'
+import { parseJson } from '../shared/validation.js'
 import { GuardedStore, StoreFailure } from '../stores/guarded-store.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import { accessTokenPattern } from './token-request.js'

@@ -5,11 +5,10 @@ import type { Missing } from '../http/deadline.js'
 import { type Address, type Answer, addressBelow, readJson } from '../http/messages.js'
 import { gatewayKeys, redactTokens } from '../http/redact.js'
 import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
-import { parseJson } from '../shared/json.js'
 import { endpoints } from '../shared/routes.js'
 import { excerpt } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import { formatIssues } from '../shared/validation.js'
+import { formatIssues, parseJson } from '../shared/validation.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 
 /**

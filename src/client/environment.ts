@@ -9,31 +9,26 @@ import type { NotificationClientOptions } from './options.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-interface Variable {
-  /** The option that the variable sets. */
-  readonly option: string
-  /** Whether the variable is for one kind of credentials only. Default: for both. */
-  readonly kind?: 'clientCredentials' | 'basic'
-  /** What the variable must be set to, if it must be set. */
-  readonly missing?: string
-}
+const clientVariables = {
+  NOTIFICATION_AUTH_URL: ['auth.authUrl', 'the base address of the authorization server'],
+  NOTIFICATION_DOMAIN: ['auth.domain', "the tenant's name"],
+  NOTIFICATION_CLIENT_ID: ['auth.clientId', 'the client ID'],
+  NOTIFICATION_CLIENT_SECRET: ['auth.clientSecret', 'the client secret'],
+  NOTIFICATION_SCOPE: ['auth.scope'],
+  NOTIFICATION_CREDENTIALS_ENCODING: ['auth.credentialsEncoding'],
+} as const
 
-const kind = 'clientCredentials'
-const variables: Readonly<Record<string, Variable>> = {
-  NOTIFICATION_BASE_URL: { option: 'baseUrl', missing: 'the base address of the notification service' },
-  NOTIFICATION_AUTH_URL: {
-    option: 'auth.authUrl',
-    kind,
-    missing: 'the base address of the authorization server',
-  },
-  NOTIFICATION_DOMAIN: { option: 'auth.domain', kind, missing: "the tenant's name" },
-  NOTIFICATION_CLIENT_ID: { option: 'auth.clientId', kind, missing: 'the client ID' },
-  NOTIFICATION_CLIENT_SECRET: { option: 'auth.clientSecret', kind, missing: 'the client secret' },
-  NOTIFICATION_SCOPE: { option: 'auth.scope', kind },
-  NOTIFICATION_CREDENTIALS_ENCODING: { option: 'auth.credentialsEncoding', kind },
-  NOTIFICATION_USERNAME: { option: 'auth.username', kind: 'basic', missing: 'the user name' },
-  NOTIFICATION_PASSWORD: { option: 'auth.password', kind: 'basic', missing: 'the password' },
-  NOTIFICATION_CA_FILE: { option: 'ca' },
+const basicVariables = {
+  NOTIFICATION_USERNAME: ['auth.username', 'the user name'],
+  NOTIFICATION_PASSWORD: ['auth.password', 'the password'],
+} as const
+
+/** Each variable's option, and what it must be set to if it is required. */
+const variables: Readonly<Record<string, readonly [option: string, missing?: string]>> = {
+  NOTIFICATION_BASE_URL: ['baseUrl', 'the base address of the notification service'],
+  ...clientVariables,
+  ...basicVariables,
+  NOTIFICATION_CA_FILE: ['ca'],
 }
 
 /** The variable of a route, written as {@link routeSpelling}. */
@@ -57,16 +52,19 @@ export function fromEnvironment<Client>(
   options: Omit<NotificationClientOptions, 'baseUrl' | 'auth'> | undefined,
   env: Environment,
 ): Client {
-  const misplaced = misplacedIn(options)
-  if (misplaced.length > 0) throw unusable(misplaced)
+  const misplaced = ['baseUrl', 'auth'].filter((name) => Object(options)[name] !== undefined)
+  if (misplaced.length > 0) {
+    const message = 'is read from the environment: leave it out here, or use `new NotificationClient`'
+    throw unusable(misplaced.map((name) => ({ path: [name], message })))
+  }
   // JavaScript callers may pass anything: a value that is no object has no variables.
   const given: Environment = Object(env)
   const problems = [...missingFrom(given), ...contradictionsIn(given)]
   const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
   const unsubscribe = routes?.unsubscribe ?? routeOf('unsubscribe', given, problems)
   const update = routes?.update ?? routeOf('update', given, problems)
+  const baseUrl = given.NOTIFICATION_BASE_URL ?? ''
   try {
-    const baseUrl = given.NOTIFICATION_BASE_URL ?? ''
     const client = make({
       ...rest,
       ca,
@@ -85,20 +83,11 @@ export function fromEnvironment<Client>(
   throw unusable(problems)
 }
 
-/** Options that the environment sets. */
-function misplacedIn(options: unknown): Issue[] {
-  const given: Readonly<Record<string, unknown>> = Object(options)
-  const message = 'is read from the environment: leave it out here, or use `new NotificationClient`'
-  return ['baseUrl', 'auth']
-    .filter((name) => given[name] !== undefined)
-    .map((name) => ({ path: [name], message }))
-}
-
 /** The required variables that are not set. An empty variable counts as not set. */
 export function missingFrom(env: Environment): Issue[] {
-  const needed = isBasic(env) ? 'basic' : 'clientCredentials'
-  return Object.entries(variables).flatMap(([name, { kind = needed, missing }]) =>
-    missing === undefined || kind !== needed || env[name]
+  const others: object = isBasic(env) ? clientVariables : basicVariables
+  return Object.entries(variables).flatMap(([name, [, missing]]) =>
+    missing === undefined || name in others || env[name]
       ? []
       : [{ path: [name], message: `is missing: set it to ${missing}` }],
   )
@@ -106,9 +95,8 @@ export function missingFrom(env: Environment): Issue[] {
 
 /** Variables of client credentials beside a user name or password. */
 function contradictionsIn(env: Environment): Issue[] {
-  if (!isBasic(env)) return []
-  const others = Object.keys(variables).filter((name) => variables[name]?.kind === kind && env[name])
-  if (others.length === 0) return []
+  const others = Object.keys(clientVariables).filter((name) => env[name])
+  if (!isBasic(env) || others.length === 0) return []
   const name = env.NOTIFICATION_USERNAME ? 'NOTIFICATION_USERNAME' : 'NOTIFICATION_PASSWORD'
   return [{ path: [name], message: `is set beside ${others.join(', ')}: set one kind of credentials only` }]
 }
@@ -160,7 +148,7 @@ function certificatesOf(file: string | undefined, problems: Issue[]): string | u
 /** @param isCaRead - whether `ca` comes from the environment, too */
 function namedByVariable({ path, message }: Issue, isCaRead: boolean): Issue {
   const option = path.join('.')
-  const name = Object.keys(variables).find((each) => variables[each]?.option === option)
+  const [name] = Object.entries(variables).find(([, [sets]]) => sets === option) ?? []
   return name === undefined || (option === 'ca' && !isCaRead) ? { path, message } : { path: [name], message }
 }
 

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../errors.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
-import { urlProblem } from '../shared/http-syntax.js'
+import { urlProblem } from '../shared/http.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
 import { certificatesIn } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
@@ -73,13 +73,14 @@ export interface CallOptions {
 /**
  * Checked options, with parsed addresses, and `retry: false` as one attempt. The caller's objects, such as a logger, are
  * not copied.
+ *
+ * @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything
  */
-export type ValidClientOptions = z.output<OptionsSchema>
-
-/** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
-export function validOptions(options: NotificationClientOptions): ValidClientOptions {
+export function validOptions(options: NotificationClientOptions) {
+  const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
+  const schema = optionsSchema(auth, allowInsecureLoopback === true)
   return validate(
-    optionsSchema(options),
+    schema,
     options,
     (issues, text) =>
       new ConfigurationError(`NotificationClient cannot be made from these options: ${text}.`, { issues }),
@@ -96,19 +97,11 @@ export const callOptionsSchema = z.lazy(() =>
   }),
 )
 
-type OptionsSchema = ReturnType<typeof makeSchema>
-
-/** @param options - the caller's options, which may be anything: the schema depends on the kind of `auth` */
-function optionsSchema(options: unknown): OptionsSchema {
-  const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
-  return makeSchema(authKind(auth), allowInsecureLoopback === true)
-}
-
-function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
+function optionsSchema(auth: unknown, allowsLoopback: boolean) {
   return z
     .strictObject({
       baseUrl: addressSchema(allowsLoopback),
-      auth: authSchema(kind, allowsLoopback),
+      auth: authSchema(auth, allowsLoopback),
       ca: z.string('must be text in PEM').superRefine(checkCertificates).optional(),
       dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor<FetchLike>('a fetch function').optional(),
@@ -130,65 +123,54 @@ function makeSchema(kind: AuthKind, allowsLoopback: boolean) {
 }
 
 function checkCertificates(ca: string, context: z.RefinementCtx): void {
+  const refuse = (message: string) => context.addIssue({ code: 'custom', message })
   const certificates = certificatesIn(ca)
   if (certificates.length === 0) {
-    const message =
-      'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first'
-    context.addIssue({ code: 'custom', message })
+    refuse(
+      'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first',
+    )
   }
-  for (const [index, certificate] of certificates.entries()) {
-    if (isCertificate(certificate)) continue
-    context.addIssue({
-      code: 'custom',
-      message: `has a certificate that cannot be read, number ${index + 1}`,
-    })
-  }
-}
-
-function isCertificate(pem: string): boolean {
   // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
-  try {
-    new X509Certificate(pem)
-    return true
-  } catch {
-    return false
+  for (const [index, certificate] of certificates.entries()) {
+    try {
+      new X509Certificate(certificate)
+    } catch {
+      refuse(`has a certificate that cannot be read, number ${index + 1}`)
+    }
   }
 }
 
-/** The kind of credentials that the given fields suggest, so that the issues are about that kind. */
-type AuthKind = 'none' | 'several' | 'clientCredentials' | 'basic' | 'providedToken'
-
-/** @param auth - the caller's option, which may be anything */
-function authKind(auth: unknown): AuthKind {
-  if (typeof auth !== 'object' || auth === null) return 'none'
-  if ('getAccessToken' in auth) {
-    return 'clientSecret' in auth || 'password' in auth ? 'several' : 'providedToken'
+/** The schema of the kind of credentials that the given fields suggest, so that the issues are about that kind. */
+function authSchema(auth: unknown, allowsLoopback: boolean): z.ZodType<Auth> {
+  if (typeof auth !== 'object' || auth === null) {
+    return refusal('must be client credentials, { username, password } or { getAccessToken }')
   }
-  return 'username' in auth || 'password' in auth ? 'basic' : 'clientCredentials'
+  if (!('getAccessToken' in auth)) {
+    return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema(allowsLoopback)
+  }
+  if ('clientSecret' in auth || 'password' in auth) {
+    return refusal('must be one kind of credentials, not `getAccessToken` and another')
+  }
+  // Not a `strictObject`, which copies: the caller's object may be an instance of a class.
+  return z.custom<ProvidedTokenAuth>(() => typeof auth.getAccessToken === 'function', {
+    path: ['getAccessToken'],
+    error: 'must be a function that returns an access token',
+  })
 }
 
-/** The schema of the option `auth`. */
-function authSchema(kind: AuthKind, allowInsecureLoopback: boolean): z.ZodType<Auth> {
-  switch (kind) {
-    case 'none':
-      return refusal('must be client credentials, { username, password } or { getAccessToken }')
-    case 'several':
-      return refusal('must be one kind of credentials, not `getAccessToken` and another')
-    case 'clientCredentials':
-      return clientCredentialsSchema(allowInsecureLoopback)
-    case 'basic':
-      return basicSchema()
-    case 'providedToken':
-      return providedTokenSchema()
-  }
+function refusal(message: string): z.ZodType<Auth> {
+  return z.custom<Auth>(() => false, message)
 }
 
-function clientCredentialsSchema(allowInsecureLoopback: boolean) {
+function clientCredentialsSchema(allowsLoopback: boolean) {
   return z
     .strictObject({
-      authUrl: addressSchema(allowInsecureLoopback),
-      domain: trimmed().refine(isPathSegment, 'must be a realm name'),
+      authUrl: addressSchema(allowsLoopback),
+      domain: trimmed().refine(
+        (name) => !/^\.\.?$/.test(name) && name.isWellFormed(),
+        'must be a realm name',
+      ),
       clientId: trimmed().regex(...noControls),
       clientSecret: nonEmpty().regex(...noControls),
       scope: trimmed().optional(),
@@ -210,24 +192,9 @@ function basicSchema() {
   return z.strictObject({
     username: trimmed()
       .regex(...noControls)
-      .refine(
-        (name) => !name.includes(':'),
-        'must not contain a colon: Basic credentials end the name there',
-      ),
+      .regex(/^[^:]*$/, 'must not contain a colon: Basic credentials end the name there'),
     password: nonEmpty().regex(...noControls),
   })
-}
-
-/** Not a `strictObject`, which copies: the caller's object may be an instance of a class. */
-function providedTokenSchema() {
-  return z.custom<ProvidedTokenAuth>((auth) => typeof Object(auth).getAccessToken === 'function', {
-    path: ['getAccessToken'],
-    error: 'must be a function that returns an access token',
-  })
-}
-
-function refusal(message: string): z.ZodType<Auth> {
-  return z.custom<Auth>(() => false, message)
 }
 
 const noControls = [/^\P{Cc}*$/u, 'must not contain control characters'] as const
@@ -240,44 +207,36 @@ function trimmed() {
   return nonEmpty().refine((text) => text.trim() === text, 'must not begin or end with white space')
 }
 
-function isPathSegment(domain: string): boolean {
-  return domain !== '.' && domain !== '..' && domain.isWellFormed()
-}
-
 function timeoutSchema() {
   return z.number().positive().max(maxDelayMs)
 }
 
 /** The schema of `retry`. `false` becomes one attempt, because a union would hide problems inside the object. */
 function retrySchema() {
+  const delay = () => z.number().nonnegative().max(maxDelayMs).optional()
   return z.preprocess(
     (retry) => (retry === false ? { maxAttempts: 1 } : retry),
     z.strictObject(
-      {
-        maxAttempts: z.int().positive().optional(),
-        baseDelayMs: z.number().nonnegative().max(maxDelayMs).optional(),
-        maxDelayMs: z.number().nonnegative().max(maxDelayMs).optional(),
-      },
+      { maxAttempts: z.int().positive().optional(), baseDelayMs: delay(), maxDelayMs: delay() },
       { error: ({ code }) => (code === 'invalid_type' ? 'must be an object or false' : undefined) },
     ),
   )
 }
 
 /** The schema of a server's base address, as text or `URL`; its result is parsed. */
-function addressSchema(allowInsecureLoopback: boolean) {
+function addressSchema(allowsLoopback: boolean) {
   return z
     .union([z.string(), z.instanceof(URL)], 'must be a URL')
     .superRefine((address, context) => {
-      const problem = urlProblem(address, allowInsecureLoopback) ?? basePathProblem(String(address))
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+      const isBare = !/[?#]/.test(String(address))
+      const message =
+        urlProblem(address, allowsLoopback) ??
+        (isBare ? undefined : 'must not contain a query or a fragment: paths are added to it')
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
     })
     .transform((address) => new URL(address))
 }
 
-function basePathProblem(address: string): string | undefined {
-  return /[?#]/.test(address) ? 'must not contain a query or a fragment: paths are added to it' : undefined
-}
-
-function functionFor<Given = unknown>(what: string) {
+function functionFor<Given>(what: string) {
   return z.custom<Given>((value) => typeof value === 'function', `must be ${what}`)
 }

@@ -1,7 +1,7 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
 import * as z from 'zod'
 import { ConfigurationError, type Issue } from '../errors.js'
-import { urlProblem, withoutEndingSlashes } from '../shared/http-syntax.js'
+import { urlProblem, withoutEndingSlashes } from '../shared/http.js'
 import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './faults.js'

@@ -4,12 +4,10 @@ import { excerpt, wholeMessageOf } from '../shared/text.js'
 import { ProxyFailure } from './proxy.js'
 import { redact } from './redact.js'
 
-const trustIt = 'To trust it, give the client its certificate as `ca`, or set NODE_EXTRA_CA_CERTS.'
+const trustIt =
+  'To trust it, give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS.'
 const selfSigned = `its TLS certificate is self-signed, or signed by a private authority. ${trustIt}`
 const unknownAuthority = `its TLS certificate is signed by an authority that is not trusted here. ${trustIt}`
-
-const tlsFailed = 'the TLS handshake failed. Does the port speak TLS?'
-const connectionFailed = 'no connection could be made. Check the address, and the proxy if there is one.'
 const dispatcherClosed = 'the dispatcher was closed. Make a new one.'
 
 /** The status of a proxy that made no tunnel, and codes of failures to reach it. */
@@ -56,6 +54,11 @@ const explanations: Readonly<Record<string, string>> = { ...transientFailures, .
 /** Permanent errors that are made here. */
 const permanentErrors = new WeakSet<ConnectionError>()
 
+/** Whether another attempt may succeed: nothing was sent, and the failure may be temporary. */
+export function isTransient(error: ConnectionError): boolean {
+  return !error.requestSent && !permanentErrors.has(error)
+}
+
 /**
  * @param error - of the network layer
  * @param target.host - the host of the request
@@ -71,24 +74,37 @@ export function toConnectionError(
   const proxy = found instanceof ProxyFailure ? found : undefined
   const failure = proxy === undefined ? found : innermost(proxy.cause)
   const cause = copyWithout(secrets, failure)
-  const { message } = cause
   if (requestSent && proxy === undefined) {
     return new ConnectionError(
-      `The connection to ${host} broke before the whole answer had arrived (${cause.code ?? message}). ` +
+      `The connection to ${host} broke before the whole answer had arrived (${cause.code ?? cause.message}). ` +
         'The server may have seen the request.',
       { requestSent },
       { cause },
     )
   }
   // Read from the original error: in the copy, redacting a short secret may have blanked the code.
-  const code = stringProperty(failure, 'code') ?? ''
+  const code = codeOf(failure)
   const words =
     proxy === undefined
-      ? `Could not reach ${host}: ${explanations[code] ?? otherReason(code, failure)}`
+      ? `Could not reach ${host}: ${explanations[code] ?? otherReason(failure)}`
       : `Could not get through the proxy ${proxy.proxy}: ${proxyFailures[proxy.status ?? code] ?? `it made no tunnel to ${host}. Is it a proxy, and does it work?`}`
-  const notSent = new ConnectionError(`${words} (${message})`, { requestSent: false }, { cause })
-  if (proxy?.isPermanent || isPermanent(code)) permanentErrors.add(notSent)
+  const notSent = new ConnectionError(`${words} (${cause.message})`, { requestSent: false }, { cause })
+  // A server that is starting sends the TLS alert `internal error`: temporary.
+  const isPermanent = isOfTls(code)
+    ? !code.includes('INTERNAL_ERROR')
+    : Object.hasOwn(permanentFailures, code)
+  if (proxy?.isPermanent || isPermanent) permanentErrors.add(notSent)
   return notSent
+}
+
+/** The explanation of a failure without a connection whose code alone proves nothing. */
+function otherReason(failure: unknown): string {
+  const code = codeOf(failure)
+  // The same as UND_ERR_CLOSED a moment later. It also ends requests that were sent.
+  if (code === 'UND_ERR_DESTROYED') return dispatcherClosed
+  return isOfTls(code) || textOf(failure, 'message')?.includes('TLS')
+    ? 'the TLS handshake failed. Does the port speak TLS?'
+    : 'no connection could be made. Check the address, and the proxy if there is one.'
 }
 
 /**
@@ -96,7 +112,7 @@ export function toConnectionError(
  * was not found, no connection was made in time, or TLS ended at the certificate.
  */
 export function provesNoConnection(error: unknown): boolean {
-  const code = stringProperty(innermost(error), 'code') ?? ''
+  const code = codeOf(innermost(error))
   return (
     ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code) ||
     Object.hasOwn(permanentFailures, code)
@@ -106,56 +122,33 @@ export function provesNoConnection(error: unknown): boolean {
 /** Whether an error of `fetch`, which does not report this, proves that the request was not sent. */
 export function provesNothingSent(error: unknown): boolean {
   const failure = innermost(error)
-  const syscall = stringProperty(failure, 'syscall')
+  const syscall = textOf(failure, 'syscall')
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true
   // There was a connection: EHOSTUNREACH and similar codes then mean that the route was lost.
   if (syscall === 'read' || syscall === 'write') return false
-  return Object.hasOwn(explanations, stringProperty(failure, 'code') ?? '') || isBeforeTls(failure)
+  return Object.hasOwn(explanations, codeOf(failure)) || isBeforeTls(failure)
 }
 
 /** Whether a mock reset a connection that never existed: ECONNRESET without a `syscall`. */
 export function isMockedReset(error: unknown): boolean {
   const failure = innermost(error)
-  const isReset = stringProperty(failure, 'code') === 'ECONNRESET'
-  return isReset && stringProperty(failure, 'syscall') === undefined && !isBeforeTls(failure)
+  return codeOf(failure) === 'ECONNRESET' && textOf(failure, 'syscall') === undefined && !isBeforeTls(failure)
 }
 
 /** By the message, because Node.js has no code for this. */
 function isBeforeTls(failure: unknown): boolean {
-  return stringProperty(failure, 'message')?.includes('before secure TLS connection') === true
-}
-
-/** Whether another attempt may succeed: nothing was sent, and the failure may be temporary. */
-export function isTransient(error: ConnectionError): boolean {
-  return !error.requestSent && !permanentErrors.has(error)
-}
-
-/** Whether the failure is permanent: a certificate, or a port that does not speak TLS. */
-function isPermanent(code: string): boolean {
-  // A server that is starting sends the TLS alert `internal error`: temporary.
-  if (code.includes('INTERNAL_ERROR')) return false
-  return Object.hasOwn(permanentFailures, code) || isOfTls(code)
+  return textOf(failure, 'message')?.includes('before secure TLS connection') === true
 }
 
 function isOfTls(code: string): boolean {
   return code.startsWith('ERR_SSL_') || code === 'EPROTO'
 }
 
-/** The explanation of a failure without a connection whose code alone proves nothing. */
-function otherReason(code: string, failure: unknown): string {
-  // The same as UND_ERR_CLOSED a moment later. It also ends requests that were sent.
-  if (code === 'UND_ERR_DESTROYED') return dispatcherClosed
-  const isAboutTls = isOfTls(code) || stringProperty(failure, 'message')?.includes('TLS') === true
-  return isAboutTls ? tlsFailed : connectionFailed
-}
-
-/** The most layers to unwrap, because the error of a caller's `fetch` may be its own cause. */
-const maxLayers = 10
-
 /** The network's own error: fetch wraps it in a TypeError, and Node.js wraps one error per address that it tried. */
 function innermost(error: unknown): unknown {
   let found = error
-  for (let layer = 0; layer < maxLayers; layer++) {
+  // A limit, because the error of a caller's `fetch` may be its own cause.
+  for (let layer = 0; layer < 10; layer++) {
     const inner = innerOf(found)
     if (inner === undefined) return found
     found = inner
@@ -166,27 +159,26 @@ function innermost(error: unknown): unknown {
 function innerOf(error: unknown): unknown {
   if (typeof error !== 'object' || error === null || error instanceof ProxyFailure) return undefined
   if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return error.errors[0]
-  const code = stringProperty(error, 'code')
-  const isWrapper = code === undefined || code === 'UND_ERR_PRX_TLS'
+  const isWrapper = ['', 'UND_ERR_PRX_TLS'].includes(codeOf(error))
   return isWrapper && 'cause' in error ? error.cause : undefined
 }
 
 /** A copy of message, stack and code only: other properties may be bytes or headers with a secret. */
 function copyWithout(secrets: readonly string[], failure: unknown): Error & { code?: string } {
-  const copied = (name: string) => {
-    const text = stringProperty(failure, name)
-    return text === undefined ? undefined : redact(text, secrets)
-  }
   // OpenSSL's messages end with a line break.
   const copy = new Error(excerpt(redact(wholeMessageOf(failure), secrets), 300).trim())
-  const stack = copied('stack')
-  if (stack !== undefined) copy.stack = stack
-  const code = copied('code')
-  return code === undefined ? copy : Object.assign(copy, { code })
+  const stack = textOf(failure, 'stack')
+  if (stack !== undefined) copy.stack = redact(stack, secrets)
+  const code = textOf(failure, 'code')
+  return code === undefined ? copy : Object.assign(copy, { code: redact(code, secrets) })
 }
 
-function stringProperty(value: unknown, name: string): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const property: unknown = Reflect.get(value, name)
-  return typeof property === 'string' ? property : undefined
+/** Empty if there is none. */
+function codeOf(failure: unknown): string {
+  return textOf(failure, 'code') ?? ''
+}
+
+function textOf(failure: unknown, property: 'code' | 'message' | 'stack' | 'syscall'): string | undefined {
+  const value: unknown = Object(failure)[property]
+  return typeof value === 'string' ? value : undefined
 }

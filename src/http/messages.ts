@@ -1,9 +1,8 @@
 /** Requests and answers, and the interface of the transports that carry them. */
 import type * as z from 'zod'
 import type { Issue, NotificationError } from '../errors.js'
-import { withoutEndingSlashes } from '../shared/http-syntax.js'
-import { parseJson } from '../shared/json.js'
-import { validate } from '../shared/validation.js'
+import { withoutEndingSlashes } from '../shared/http.js'
+import { parseJson, validate } from '../shared/validation.js'
 import type { Deadline } from './deadline.js'
 
 /** The address of a request, parsed once into the parts for undici, fetch, errors and logs. */

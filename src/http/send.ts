@@ -3,7 +3,7 @@ import { type ConnectionError, type NotificationError, TimeoutError } from '../e
 import type { Log } from '../logger.js'
 import { jitteredBackoffMs } from '../shared/backoff.js'
 import { callSafely } from '../shared/calls.js'
-import { isOutcomeOpen, isTurnedAway } from '../shared/status.js'
+import { isOutcomeOpen, isTurnedAway } from '../shared/http.js'
 import { excerpt } from '../shared/text.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'

@@ -4,7 +4,7 @@ import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { ConfigurationError } from '../errors.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
-import { isSuccess } from '../shared/status.js'
+import { isSuccess } from '../shared/http.js'
 import { messageOf } from '../shared/text.js'
 import { isMockedReset } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
@@ -61,7 +61,9 @@ export function undiciTransport(options: {
 
 async function openOwn(ca: string | undefined): Promise<Transport> {
   const undici = await loadUndici()
-  const tls = ca === undefined ? {} : { secureContext: await contextThatTrusts(ca) }
+  const { createSecureContext } = await import('node:tls')
+  // One context for all connections, so that the authorities are parsed once.
+  const tls = ca === undefined ? {} : { secureContext: createSecureContext({ ca: await trustedWith(ca) }) }
   const proxy = configuredProxy()
   const sockets = new Set<Socket>()
   const dispatcher = openDispatcher(undici, tls, proxy, sockets)
@@ -137,12 +139,6 @@ function openDispatcher(
   })
 }
 
-/** One context for all connections, so that the authorities are parsed once. */
-async function contextThatTrusts(ca: string): Promise<SecureContext> {
-  const { createSecureContext } = await import('node:tls')
-  return createSecureContext({ ca: await trustedWith(ca) })
-}
-
 /**
  * The authorities that Node.js trusts, and `ca`. The defaults must be listed, because a list given to TLS replaces them.
  *
@@ -150,18 +146,11 @@ async function contextThatTrusts(ca: string): Promise<SecureContext> {
  */
 export async function trustedWith(ca: string): Promise<string[]> {
   const { rootCertificates } = await import('node:tls')
-  return [...rootCertificates, ...(await extraCertificates()), ca]
-}
-
-/** The certificates of NODE_EXTRA_CA_CERTS; none if the file is unreadable, about which Node.js warns. */
-async function extraCertificates(): Promise<string[]> {
-  const file = process.env.NODE_EXTRA_CA_CERTS
-  if (!file) return []
   const { readFile } = await import('node:fs/promises')
-  return readFile(file, 'utf8').then(
-    (text) => [text],
-    () => [],
-  )
+  const file = process.env.NODE_EXTRA_CA_CERTS
+  // About an unreadable file Node.js warns.
+  const extra = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined
+  return [...rootCertificates, ...(extra === undefined ? [] : [extra]), ca]
 }
 
 /** A transport on a dispatcher of our undici, which reports when a request leaves. Closing it closes nothing. */
@@ -184,15 +173,18 @@ function handlerTransport(dispatcher: Dispatcher): Transport {
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
 /** What an exchange holds until it ends. */
-interface Pending {
-  readonly deadline: Deadline
-  readonly resolve: (became: HttpResponse | NoResponse) => void
-  readonly body: BoundedBytes
+class Pending {
+  readonly body = new BoundedBytes(maxBodyBytes)
   controller: Dispatcher.DispatchController | undefined
   /** 0 until the head of the answer has arrived. */
-  status: number
-  headers: Headers
+  status = 0
+  headers: Headers = {}
   bodyTimer: NodeJS.Timeout | undefined
+
+  constructor(
+    readonly deadline: Deadline,
+    readonly resolve: (became: HttpResponse | NoResponse) => void,
+  ) {}
 }
 
 /**
@@ -207,16 +199,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
   #pending: Pending | undefined
 
   constructor(deadline: Deadline, resolve: (became: HttpResponse | NoResponse) => void) {
-    const body = new BoundedBytes(maxBodyBytes)
-    this.#pending = {
-      deadline,
-      resolve,
-      body,
-      controller: undefined,
-      status: 0,
-      headers: {},
-      bodyTimer: undefined,
-    }
+    this.#pending = new Pending(deadline, resolve)
     deadline.await(this)
   }
 
@@ -256,9 +239,8 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
 
   abandon(): void {
     const pending = this.#end()
-    if (pending === undefined) return
-    pending.resolve({ error: pending.deadline.reason, mayHaveLeft: this.phase === 'answer' })
-    pending.controller?.abort(abandoned())
+    pending?.resolve({ error: pending.deadline.reason, mayHaveLeft: this.phase === 'answer' })
+    pending?.controller?.abort(abandoned())
   }
 
   /** Answers with the received part of the body. */
@@ -271,9 +253,9 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
   #answer(bodyComplete: boolean): void {
     const pending = this.#end()
     if (pending === undefined) return
-    const { body, headers, resolve, status } = pending
+    const { body, headers, status } = pending
     const header = (name: string) => firstOf(headers[name])
-    resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
+    pending.resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
   }
 
   /** Releases the exchange; a second call returns nothing. */

@@ -73,17 +73,18 @@ export function routesSchema() {
 export function routeSchema(operation: Operation): z.ZodType<Route> {
   return z
     .strictObject({
-      method: z.enum(methods).optional(),
+      method: z.enum(methods, `must be ${methods.join(', ')}, in capital letters`).optional(),
       path: z
         .string()
         .regex(/^\/[\x21-\x7e]*$/, {
           abort: true,
           error: 'must begin with / and hold visible ASCII characters only',
         })
-        .refine(
-          (path) => !path.includes('#'),
-          'must not contain a fragment (#…): it is never sent to a server',
-        )
+        .regex(/^[^#]*$/, 'must not contain a fragment (#…): it is never sent to a server')
+        .refine((path) => !/[{}]/.test(path.replaceAll(idPlace, '')), {
+          abort: true,
+          error: `has braces that are not ${idPlace}, the place of the id`,
+        })
         .refine(isSentAsWritten, {
           error: 'must be written as URLs are: `..`, quotes and the like would be sent as something else',
         })
@@ -99,23 +100,20 @@ export function routeSchema(operation: Operation): z.ZodType<Route> {
         context.addIssue({ code: 'custom', path: [part], message })
       const { idField, method, path } = resolvedRoute(operation, route)
       const places = path.split(idPlace).length - 1
+      const hasField = idField !== undefined
+      const hasBody = operation === 'update' || hasField
       if (places > 1) refuse('path', `must contain ${idPlace} once: the id has one place`)
-      if (places === 0 && idField === undefined) {
+      if (places === 0 && !hasField)
         refuse(
           'path',
           `must contain ${idPlace}, or \`idField\` must name the field of the body that holds the id`,
         )
-      }
-      if (places > 0 && idField !== undefined) {
+      if (places > 0 && hasField)
         refuse('idField', `is a second place for the id: leave it out, or give a \`path\` without ${idPlace}`)
-      }
-      const hasBody = operation === 'update' || idField !== undefined
-      if (hasBody && method === 'GET') {
+      if (hasBody && method === 'GET')
         refuse('method', 'cannot be GET, which has no body: the body holds the id or the changed values')
-      }
-      if (!hasBody && route.format !== undefined) {
+      if (!hasBody && route.format !== undefined)
         refuse('format', 'is for a body, which this route has only with an `idField`')
-      }
     })
 }
 
@@ -133,7 +131,8 @@ export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
  */
 export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
   const [method, path, ...rest] = text.trim().split(/\s+/)
-  const format = rest.at(-1) === 'form' || rest.at(-1) === 'json' ? rest.pop() : undefined
+  const isLastFormat = rest.length > 1 || formats.some((name) => name === rest[0])
+  const format = isLastFormat ? rest.pop() : undefined
   // Superfluous words stay in the field's name, which is refused for its space.
   return { method, path, idField: rest.length > 0 ? rest.join(' ') : undefined, format }
 }

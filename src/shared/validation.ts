@@ -1,8 +1,17 @@
-/** Validation by zod: problems of a value, as the `issues` of an error and as text. */
+/** Values from outside: JSON, and validation by zod with its problems as the `issues` of an error and as text. */
 import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import type { Issue, NotificationError } from '../errors.js'
 import { didYouMean, excerpt } from './text.js'
+
+/** The value of a JSON text, or `undefined`, which no JSON text has. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
 
 const shownIssues = 5
 

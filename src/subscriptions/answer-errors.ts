@@ -11,8 +11,8 @@ import {
   type SubscriptionRequestSummary,
 } from '../errors.js'
 import type { Answer } from '../http/messages.js'
+import { isNotFound, isTurnedAway } from '../shared/http.js'
 import type { Operation } from '../shared/routes.js'
-import { isNotFound, isTurnedAway } from '../shared/status.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 

@@ -4,7 +4,7 @@ import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../e
 import { type Address, addressBelow, readJson } from '../http/messages.js'
 import { gatewayKeys } from '../http/redact.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
-import { withoutQuery } from '../shared/http-syntax.js'
+import { isNotFound, isSuccess, withoutQuery } from '../shared/http.js'
 import {
   endpoints,
   idPlace,
@@ -13,7 +13,6 @@ import {
   type Routes,
   resolvedRoute,
 } from '../shared/routes.js'
-import { isNotFound, isSuccess } from '../shared/status.js'
 import { numericId } from '../shared/text.js'
 import {
   apiError,

@@ -9,7 +9,7 @@ import {
   headerNameRule,
   headerValue,
   headerValueRule,
-} from '../shared/http-syntax.js'
+} from '../shared/http.js'
 import { validate } from '../shared/validation.js'
 
 /**

@@ -114,6 +114,11 @@ test('messages about the environment', async () => {
         ...complete,
         NOTIFICATION_UPDATE_ROUTE: 'POST /update',
       }),
+      'routes that are written wrongly': fromEnv({
+        ...complete,
+        NOTIFICATION_UPDATE_ROUTE: 'post /update/{id}',
+        NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /end subscription_id xml',
+      }),
     }),
   ).toMatchInlineSnapshot(`
     {
@@ -125,6 +130,7 @@ test('messages about the environment', async () => {
       "an option that the environment sets": "NotificationClient cannot be made from this environment: \`baseUrl\` is read from the environment: leave it out here, or use \`new NotificationClient\`.",
       "everything that is wrong, at once": "NotificationClient cannot be made from this environment: \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CA_FILE\` names a file that cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.pem'); \`NOTIFICATION_BASE_URL\` must be an absolute URL, such as \`https://app.example.com/path\`; there is no \`timeout\` (did you mean \`timeoutMs\`?).",
       "nothing set": "NotificationClient cannot be made from this environment: \`NOTIFICATION_BASE_URL\` is missing: set it to the base address of the notification service; \`NOTIFICATION_AUTH_URL\` is missing: set it to the base address of the authorization server; \`NOTIFICATION_DOMAIN\` is missing: set it to the tenant's name; \`NOTIFICATION_CLIENT_ID\` is missing: set it to the client ID; \`NOTIFICATION_CLIENT_SECRET\` is missing: set it to the client secret.",
+      "routes that are written wrongly": "NotificationClient cannot be made from this environment: \`NOTIFICATION_UNSUBSCRIBE_ROUTE\` must be written METHOD PATH [ID_FIELD] [form|json]: \`format\`: expected one of "form"|"json"; \`NOTIFICATION_UPDATE_ROUTE\` must be written METHOD PATH [ID_FIELD] [form|json]: \`method\` must be GET, POST, PUT, PATCH, DELETE, in capital letters; \`path\` has braces that are not {subscriptionId}, the place of the id.",
       "two kinds of credentials": "NotificationClient cannot be made from this environment: \`NOTIFICATION_PASSWORD\` is missing: set it to the password; \`NOTIFICATION_USERNAME\` is set beside NOTIFICATION_AUTH_URL, NOTIFICATION_DOMAIN, NOTIFICATION_CLIENT_ID, NOTIFICATION_CLIENT_SECRET: set one kind of credentials only.",
     }
   `)

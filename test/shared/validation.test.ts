@@ -7,6 +7,7 @@ import {
   formatIssues,
   loggerSchema,
   objectWith,
+  parseJson,
   validate,
 } from '../../src/shared/validation.js'
 
@@ -62,4 +63,8 @@ test.each([
 ])('objects are known by their methods', (schema, valid, invalid) => {
   expect(schema.safeParse(valid).success).toBe(true)
   expect(schema.safeParse(invalid).success).toBe(false)
+})
+
+test.each(['', '{', 'undefined', '[1,]'])('what is not JSON has no value: %j', (text) => {
+  expect(parseJson(text)).toBeUndefined()
 })

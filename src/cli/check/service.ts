@@ -11,11 +11,10 @@ import {
   TokenRequestError,
 } from '../../errors.js'
 import type { ResponseSummary } from '../../http/send.js'
-import { parseJson } from '../../shared/json.js'
+import { isOutcomeOpen, isTurnedAway } from '../../shared/http.js'
 import { type Operation, resolvedRoute } from '../../shared/routes.js'
-import { isOutcomeOpen, isTurnedAway } from '../../shared/status.js'
 import { excerpt } from '../../shared/text.js'
-import { formatIssues } from '../../shared/validation.js'
+import { formatIssues, parseJson } from '../../shared/validation.js'
 import { checkConnection } from './connection.js'
 import { type Environment, failed, passed, type Step, skipped, unknown } from './step.js'
 

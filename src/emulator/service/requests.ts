@@ -1,6 +1,7 @@
 /** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
-import { parseJson } from '../../shared/json.js'
+
 import { excerpt } from '../../shared/text.js'
+import { parseJson } from '../../shared/validation.js'
 
 /** The answer to a request. */
 export interface Answer {

@@ -1,6 +1,6 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { headerName } from '../../shared/http-syntax.js'
+import { headerName } from '../../shared/http.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import {

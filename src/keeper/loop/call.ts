@@ -12,7 +12,7 @@ import {
   TimeoutError,
   TokenRequestError,
 } from '../../errors.js'
-import { isOutcomeOpen, isSuccess } from '../../shared/status.js'
+import { isOutcomeOpen, isSuccess } from '../../shared/http.js'
 import { withTimeLimit } from '../../shared/time-limit.js'
 import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Answer } from '../rules/apply.js'

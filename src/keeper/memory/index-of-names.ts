@@ -3,7 +3,7 @@
  * removed after the record.
  */
 import * as z from 'zod'
-import { parseJson } from '../../shared/json.js'
+import { parseJson } from '../../shared/validation.js'
 import type { Parsed } from '../rules/record.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
 

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { parseJson } from '../../shared/json.js'
+import { parseJson } from '../../shared/validation.js'
 
 const countSchema = z
   .int()

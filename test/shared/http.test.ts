@@ -4,10 +4,13 @@ import {
   callbackUrlProblem,
   headerName,
   headerValue,
+  isOutcomeOpen,
+  isSuccess,
+  isTurnedAway,
   urlProblem,
   withoutEndingSlashes,
   withoutQuery,
-} from '../../src/shared/http-syntax.js'
+} from '../../src/shared/http.js'
 
 test.each([
   ['https://a.example/b', 'https://a.example/b'],
@@ -72,4 +75,30 @@ test('an @ in path, query or fragment is no user name', () => {
   for (const url of ['https://a.example/@b', 'https://a.example?b=c@d', 'https://a.example']) {
     expect(urlProblem(url, false)).toBeUndefined()
   }
+})
+
+test.each([
+  [200, 'success'],
+  [299, 'success'],
+  [300, 'no effect'],
+  [409, 'no effect'],
+  [429, 'turned away'],
+  [499, 'no effect'],
+  [500, 'open'],
+  [501, 'no effect'],
+  [502, 'open'],
+  [503, 'turned away'],
+  [504, 'open'],
+  [505, 'no effect'],
+  [507, 'open'],
+  [511, 'no effect'],
+  [520, 'open'],
+  [599, 'open'],
+])('the status %i: %s', (status, meaning) => {
+  const meanings = [
+    isSuccess(status) && 'success',
+    isTurnedAway(status) && 'turned away',
+    isOutcomeOpen(status) && 'open',
+  ]
+  expect(meanings.filter(Boolean)).toEqual(meaning === 'no effect' ? [] : [meaning])
 })
