@@ -1,8 +1,8 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { type Issue, SpoolError } from '../errors.js'
-import { isBytes } from '../webhooks/parse.js'
+import { isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
-import { contentOf, type FileFields, fileOf, jsonOf, nameOf, receivedAtOf, roomOf } from './format.js'
+import { contentOf, type FileFields, fileOf, nameOf, receivedAtOf, roomOf } from './format.js'
 import type { SpoolReports } from './spool-options.js'
 
 /** A body that the spool keeps for inspection; see `DeliverySpool.deadLetters`. */
@@ -29,25 +29,8 @@ export interface DeadLetter {
 /** The second line of a letter. */
 export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
 
-/** An invalid body in a file: any value as JSON, bytes as text. */
-interface StoredBody {
-  readonly body?: unknown
-  readonly base64?: string
-}
-
 /** The disk quota of invalid bodies, in bytes. */
 const maxInvalidBytes = 16 * 2 ** 20
-
-/** Which dead letters to drop, the oldest first. Letters of kept deliveries are never dropped. */
-function expiredOf(letters: Iterable<FileFields>): FileFields[] {
-  const invalid = [...letters].filter(({ kind }) => kind === 'invalid').sort((a, b) => a.id - b.id)
-  let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
-  return invalid.filter((letter) => {
-    const isExpired = bytes > maxInvalidBytes
-    if (isExpired) bytes -= roomOf(letter.bytes)
-    return isExpired
-  })
-}
 
 export class DeadLetters {
   readonly #folder: SpoolFolder
@@ -104,23 +87,18 @@ export class DeadLetters {
    * cannot be written as JSON
    */
   async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
-    const text = jsonOf(storedBodyOf(body), body)
+    const text = jsonOf(isBytes(body) ? { base64: bufferOf(body).toString('base64') } : { body }, body)
     if (Buffer.byteLength(text) > maxInvalidBytes) {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
     await this.add(id, 'invalid', text, { issues })
-    for (const letter of expiredOf(this.#letters.values())) await this.remove(letter.id)
-  }
-
-  /** Renames the file of a delivery to a letter without details, which needs no disk space. Resolves with whether that worked. */
-  async adopt(name: string, fields: FileFields): Promise<boolean> {
-    try {
-      await this.#folder.rename(name, nameOf(fields))
-    } catch {
-      return false
+    const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
+    let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
+    for (const letter of invalid.sort((a, b) => a.id - b.id)) {
+      if (bytes <= maxInvalidBytes) return
+      bytes -= roomOf(letter.bytes)
+      await this.remove(letter.id)
     }
-    this.track(fields)
-    return true
   }
 
   /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws `SpoolError` */
@@ -137,10 +115,11 @@ export class DeadLetters {
       return undefined
     }
     const { kind } = fields
+    const { body, base64 } = kind === 'invalid' ? JSON.parse(first.text) : { body: first.text }
     return {
       id,
       receivedAt: receivedAtOf(id),
-      body: kind === 'invalid' ? bodyOf(JSON.parse(first.text)) : first.text,
+      body: base64 === undefined ? body : Buffer.from(base64, 'base64'),
       reason: kind === 'stuck' ? 'stuck' : 'invalid',
       ...(second === undefined ? {} : JSON.parse(second.text)),
     }
@@ -162,14 +141,8 @@ export class DeadLetters {
   }
 }
 
-function storedBodyOf(body: unknown): StoredBody {
-  if (!isBytes(body)) return { body }
-  const bytes = ArrayBuffer.isView(body)
-    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    : Buffer.from(body)
-  return { base64: bytes.toString('base64') }
-}
-
-function bodyOf({ body, base64 }: StoredBody): unknown {
-  return base64 === undefined ? body : Buffer.from(base64, 'base64')
+function bufferOf(bytes: ArrayBuffer | ArrayBufferView): Buffer {
+  return ArrayBuffer.isView(bytes)
+    ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : Buffer.from(bytes)
 }

@@ -5,7 +5,7 @@ import type { InvalidDeliveryError } from '../errors.js'
 import { type Backoff, backoffMs } from '../shared/backoff.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import type { DeliveryParser } from '../webhooks/parse.js'
+import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
 import type { Entry, SpoolStore } from './spool-store.js'
@@ -17,10 +17,7 @@ export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
-export interface DelivererOptions<Payloads extends PayloadSchemas>
-  extends Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'onStuck'> {
-  readonly concurrency: number
-  readonly deliverTimeoutMs: number
+interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
   /** Aborted when `close` waits no longer. */
@@ -31,12 +28,12 @@ const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
-  readonly #options: DelivererOptions<Payloads>
+  readonly #options: DeliverySpoolOptions<Payloads>
+  readonly #parts: DelivererParts<Payloads>
+  readonly #concurrency: number
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   #repetitions = 0
-  /** Half of `concurrency`: deliveries that keep failing, or never end, must not delay others. */
-  readonly #maxRepetitions: number
   readonly #startedAt: number
   /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
@@ -45,10 +42,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #hasWork = false
   #isStopped = false
 
-  constructor(store: SpoolStore, options: DelivererOptions<Payloads>) {
+  constructor(store: SpoolStore, options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
     this.#store = store
-    this.#options = options
-    this.#maxRepetitions = Math.max(1, Math.floor(options.concurrency / 2))
+    this.#options = { ...options }
+    this.#parts = parts
+    this.#concurrency = options.concurrency ?? 16
     // The deliverer's clock only goes forward, also across processes. If the time of day was set back, no entry waits
     // longer than the longest backoff.
     const latest = Math.max(Date.now(), store.lastDueAt - backoff.maxMs)
@@ -70,7 +68,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       await setImmediate()
       this.#hasWork = false
       clearTimeout(this.#timer)
-      while (this.#running.size < this.#options.concurrency) {
+      while (this.#running.size < this.#concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
@@ -83,7 +81,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     const now = this.#now()
-    if (this.#repetitions < this.#maxRepetitions) {
+    // At most half: deliveries that keep failing, or never end, must not delay others.
+    if (this.#repetitions < Math.max(1, Math.floor(this.#concurrency / 2))) {
       const entry = await this.#store.take('tried', now)
       if (entry !== undefined) return entry
       const { nextDueAt } = this.#store
@@ -108,30 +107,39 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
-    const { data, error } = this.#options.parser.safeParse(entry.text)
+    const { parser, reports, ending } = this.#parts
+    const { data, error } = parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
     const attempt = entry.attempts + 1
     const startedAt = performance.now()
     try {
-      const { id, type } = data.notification
       await traced(
         channel,
-        () => ({ notificationId: id, type, subscriptionId: data.subscriptionId, attempt }),
+        () => ({ ...namesOf(data), attempt }),
         () => this.#limited((signal) => this.#options.deliver(data, { signal })),
       )
     } catch (reason) {
       // `close` ended the attempt: its outcome is unknown, so it does not count.
-      if (this.#options.ending.signal.aborted) return
+      if (ending.signal.aborted) return
       return this.#fail(entry, data, reason)
     }
     const durationMs = Math.round(performance.now() - startedAt)
     const fields = { ...namesOf(data), attempt, durationMs, receivedAt: entry.receivedAt }
-    this.#options.reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
+    reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
     await this.#store.remove(entry)
   }
 
+  async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
+    if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
+    this.#parts.reports.loss(
+      'error',
+      { event: 'spool.unreadable', letterId: entry.id, receivedAt: entry.receivedAt, issues },
+      'A kept delivery cannot be read any more, and is now a dead letter',
+    )
+  }
+
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const { plain, sparse } = this.#options.reports
+    const { plain, sparse } = this.#parts.reports
     const { receivedAt } = entry
     const attempts = entry.attempts + 1
     const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
@@ -145,26 +153,24 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
       return this.#store.remove(entry)
     }
-    if (
+    const isLetter =
       answer === 'dead-letter' &&
       (await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))
-    ) {
-      const letter = { ...fields, letterId: entry.id }
-      plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
-      return
-    }
-    await this.#postpone(entry, now)
+    if (!isLetter) return this.#postpone(entry, now)
+    const letter = { ...fields, letterId: entry.id }
+    plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
   }
 
   /** Calls `onStuck`, and resolves with its result. */
   async #report(stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
-    const { onStuck, reports } = this.#options
-    const log = onStuck ? reports.plain : reports.loss
+    const { onStuck } = this.#options
+    const { plain, loss } = this.#parts.reports
+    const log = onStuck ? plain : loss
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
     try {
       return await this.#limited(() => onStuck?.(stuck))
     } catch (err) {
-      reports.loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
+      loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
       return undefined
     }
   }
@@ -176,22 +182,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
   }
 
-  async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
-    if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
-    this.#options.reports.loss(
-      'error',
-      { event: 'spool.unreadable', letterId: entry.id, receivedAt: entry.receivedAt, issues },
-      'A kept delivery cannot be read any more, and is now a dead letter',
-    )
-  }
-
   /**
    * Calls a function with a signal, and settles as the function does, also if that ignores its signal.
    *
    * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
    */
   async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
-    const { deliverTimeoutMs, ending } = this.#options
+    const { ending } = this.#parts
+    const { deliverTimeoutMs = 60_000 } = this.#options
     ending.signal.throwIfAborted()
     const controller = new AbortController()
     const { signal } = controller
@@ -224,18 +222,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async stop(timeoutMs: number): Promise<void> {
     this.pause()
     const reason = new DOMException('The spool is closed.', 'AbortError')
-    const timer = setTimeout(() => this.#options.ending.abort(reason), timeoutMs)
+    const timer = setTimeout(() => this.#parts.ending.abort(reason), timeoutMs)
     await this.#starting
     await Promise.all(this.#running)
     clearTimeout(timer)
   }
-}
-
-function namesOf<Payloads extends PayloadSchemas>({
-  subscriptionId,
-  notification,
-}: Delivery<Payloads>): object {
-  return { subscriptionId, notificationId: notification.id, type: notification.type }
 }
 
 /** The part of a thrown value that a dead letter keeps. The value may be anything, even an object whose getters throw. */

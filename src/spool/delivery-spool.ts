@@ -1,17 +1,18 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
 import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
-import { ClosedError, ConfigurationError, type InvalidDeliveryError, SpoolError } from '../errors.js'
+import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { inFlight } from '../shared/calls.js'
-import { createDeliveryParser, type DeliveryParser, valueOfBody } from '../webhooks/parse.js'
+import { jsonOf, valueOfBody } from '../webhooks/body.js'
+import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
 import { prepareFolder, type SpoolFiles, systemFiles } from './folder.js'
-import { jsonOf } from './format.js'
 import { type FolderLock, lockFolder } from './lock.js'
 import {
   type DeliverySpoolOptions,
+  refuse,
   refusePath,
   reportsOf,
   type SpoolReports,
@@ -52,9 +53,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     // In JavaScript the constructor is not private.
     if (!(parts?.store instanceof SpoolStore)) {
       const message = 'use `await DeliverySpool.open(options)` instead of `new DeliverySpool`'
-      throw new ConfigurationError(`The delivery spool cannot work: ${message}.`, {
-        issues: [{ path: [], message }],
-      })
+      throw refuse([{ path: [], message }], message)
     }
     this.#parts = parts
     parts.lock.whenLost(() => this.#stopWithoutLock())
@@ -231,13 +230,12 @@ export async function openParts<Payloads extends PayloadSchemas>(
   files: SpoolFiles,
 ): Promise<Parts<Payloads>> {
   validateSpoolOptions(options)
-  const { maxBytes = 2 ** 30, payloads } = options
-  const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
   // Without the user's schemas the type has none either, which the cast states.
-  const parser = createDeliveryParser({ payloads: payloads ?? ({} as Payloads) })
+  const { maxBytes = 2 ** 30, payloads = {} as Payloads } = options
+  const parser = createDeliveryParser({ payloads })
   // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
-  const reports = reportsOf({ ...options, path })
+  const reports = reportsOf(path, options)
   await prepareFolder(path)
   const lock = await lockFolder(path)
   try {
@@ -250,8 +248,7 @@ export async function openParts<Payloads extends PayloadSchemas>(
     )
     const fields = { path, size: store.count, deadLetters: store.letters.count }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-    const settings = { deliver, onStuck, concurrency, deliverTimeoutMs, parser, reports, ending }
-    const deliverer = new Deliverer(store, settings)
+    const deliverer = new Deliverer(store, options, { parser, reports, ending })
     // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
     deliverer.wakeUp()
     return { path, store, deliverer, parser, lock, reports }

@@ -5,8 +5,6 @@
  * entry: its neighbours keep their line breaks.
  */
 import { crc32 } from 'node:zlib'
-import { messageOf } from '../shared/text.js'
-import { invalidDelivery } from '../webhooks/parse.js'
 
 /**
  * The content of a file: waiting deliveries, or a dead letter. A dead letter is an invalid body, a kept delivery that
@@ -91,23 +89,6 @@ export function parseName(name: string): FileFields | 'unfinished' | 'other' | '
   }
   if (name.endsWith('.new') && typeof parseName(name.slice(0, -4)) === 'object') return 'unfinished'
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
-}
-
-/**
- * JSON on one line.
- *
- * @param body - the body of the error
- * @throws `InvalidDeliveryError` if JSON cannot hold it: a bigint, a circular object, thousands of levels
- */
-export function jsonOf(value: unknown, body = value): string {
-  try {
-    const text = JSON.stringify(value)
-    if (text === undefined) throw new TypeError('there is none')
-    return text
-  } catch (error) {
-    const message = `the body cannot be written as JSON (${messageOf(error)})`
-    throw invalidDelivery(body, [{ path: [], message }], error)
-  }
 }
 
 /** An entry in a file. @param text - JSON on one line */

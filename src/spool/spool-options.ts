@@ -19,14 +19,12 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
   /**
    * Does the work, or passes the delivery to a queue. When the function returns or resolves, the delivery leaves the
    * spool. When it throws or rejects, it is called again, after 1 second at first and 1 minute at most. It may get a
-   * delivery twice: the process may die between the end of the call and the removal from the disk. Runs in the async
-   * context in which `open` was called.
+   * delivery twice (docs/spool.md, What is promised). Runs in the async context in which `open` was called.
    */
   readonly deliver: (delivery: Delivery<Payloads>, attempt: DeliveryAttempt) => unknown
   /**
-   * Payload schemas by `notification.type`, as for `createDeliveryParser`: each entry is read with them when it is
-   * delivered. Give the receiver the same schemas. Give a schema that transforms only to the spool, because the disk
-   * holds the receiver's result. Default: only the documented payload is checked.
+   * Payload schemas by `notification.type`, as for `createDeliveryParser`; give the receiver the same ones. Set a schema
+   * that transforms only here: the disk holds the receiver's result. Default: only the documented payload is checked.
    */
   readonly payloads?: Payloads | undefined
   /** How many calls of `deliver` run at a time, 1 to 1,000; at most half of them are repetitions. Default: 16. */
@@ -35,25 +33,20 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
   readonly deliverTimeoutMs?: number | undefined
   /**
    * Called when a delivery has failed ten times, and then once an hour while it fails. The function may be asynchronous,
-   * for up to `deliverTimeoutMs`. If it returns `'dead-letter'`, the delivery becomes a dead letter
-   * (`DeliverySpool.deadLetters`); `'discard'` drops it; after any other result it is tried again. Default: a line to the
-   * logger, or to `console.error` if there is none.
+   * for up to `deliverTimeoutMs`. After the result `'dead-letter'` the delivery becomes a dead letter, `'discard'` drops
+   * it; otherwise it is tried again. Default: only a log line.
    */
   readonly onStuck?: ((stuck: StuckDelivery<Payloads>) => unknown) | undefined
-  /**
-   * Called for each damaged place in the folder, in addition to the `error` line of the log. Other deliveries are not
-   * affected (docs/spool.md, What can go wrong).
-   */
+  /** Called for each damaged place in the folder (docs/spool.md, What can go wrong). Default: only a log line. */
   readonly onDamaged?: ((damage: SpoolDamage) => unknown) | undefined
   /**
-   * The disk quota of waiting deliveries and dead letters of kept deliveries, in bytes; each file counts as whole blocks
-   * of 4,096 bytes. Default: 1,073,741,824 (1 GiB).
+   * The disk quota of deliveries and their dead letters, in bytes. Files count in blocks of 4,096 bytes. Default:
+   * 1,073,741,824 (1 GiB).
    */
   readonly maxBytes?: number | undefined
   /**
-   * Gets a `warn` line for each failed attempt, an `error` line for what needs attention, and a `debug` line for
-   * each finished delivery (docs/observability.md, Spool); `false` turns logging off. Default: `warn` and
-   * `error` go to `console.error`, failed attempts at most once a minute.
+   * Gets the events of docs/observability.md, Spool; `false` turns logging off. Default: warnings and errors go to
+   * `console.error`, failed attempts at most once a minute.
    */
   readonly logger?: Logger | false | undefined
 }
@@ -101,11 +94,15 @@ export function validateCloseOptions(options: unknown): void {
 /** @throws `ConfigurationError` that names the folder and the system's error */
 export function refusePath(folder: string, problem: string, cause?: unknown): never {
   const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
-  throw refuse([{ path: ['path'], message }], `\`path\`: ${message}`, cause)
+  throw refuse([{ path: ['path'], message }], `\`path\`: ${message}`, cause === undefined ? {} : { cause })
 }
 
-function refuse(issues: ConfigurationError['issues'], text: string, cause?: unknown): ConfigurationError {
-  const options = cause === undefined ? undefined : { cause }
+/** The error of invalid options, and of a folder that cannot be used. */
+export function refuse(
+  issues: ConfigurationError['issues'],
+  text: string,
+  options?: { cause?: unknown },
+): ConfigurationError {
   return new ConfigurationError(`The delivery spool cannot work: ${text}.`, { issues }, options)
 }
 
@@ -115,7 +112,7 @@ const optionsSchema = () =>
     path: z
       .string()
       .min(1, 'is empty: name a folder')
-      .refine(isWithoutNul, 'must not contain a NUL character'),
+      .refine((path) => !path.includes('\0'), 'must not contain a NUL character'),
     deliver: z.function(),
     // Checked by `createDeliveryParser`.
     payloads: z.unknown().optional(),
@@ -126,10 +123,6 @@ const optionsSchema = () =>
     maxBytes: z.int().min(0).optional(),
     logger: loggerSchema().optional(),
   })
-
-function isWithoutNul(text: string): boolean {
-  return !text.includes('\0')
-}
 
 /** The reports of a spool. */
 export interface SpoolReports {
@@ -143,11 +136,10 @@ export interface SpoolReports {
   damaged(name: string, offset?: number): void
 }
 
-export function reportsOf({
-  path,
-  logger,
-  onDamaged,
-}: Pick<DeliverySpoolOptions, 'path' | 'logger' | 'onDamaged'>): SpoolReports {
+export function reportsOf(
+  path: string,
+  { logger, onDamaged }: Pick<DeliverySpoolOptions, 'logger' | 'onDamaged'>,
+): SpoolReports {
   const loss = lossLogOf(logger)
   return {
     plain: logOf(logger),
@@ -156,10 +148,11 @@ export function reportsOf({
     damaged(name, offset) {
       const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }
       loss('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
-      const report = () => onDamaged?.(damage)
-      void callSafely(report, (err) => {
-        loss('error', { event: 'spool.callback-failed', callback: 'onDamaged', err }, 'onDamaged failed')
-      })
+      void callSafely(
+        () => onDamaged?.(damage),
+        (err) =>
+          loss('error', { event: 'spool.callback-failed', callback: 'onDamaged', err }, 'onDamaged failed'),
+      )
     },
   }
 }

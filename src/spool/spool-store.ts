@@ -301,9 +301,16 @@ export class SpoolStore {
     } catch (err) {
       this.#reportWrite(err, 'Writing a dead letter failed')
       if (file.fields.count > 1) return false
-      const isLetter = await this.letters.adopt(file.name, { ...file.fields, kind })
-      if (isLetter) this.#forget(file)
-      return isLetter
+      // A letter without details needs no disk space.
+      const fields = { ...file.fields, kind }
+      const isRenamed = await this.#folder.rename(file.name, nameOf(fields)).then(
+        () => true,
+        () => false,
+      )
+      if (!isRenamed) return false
+      this.letters.track(fields)
+      this.#forget(file)
+      return true
     }
     await this.remove(entry)
     return true

@@ -1,10 +1,10 @@
-/** Reads the body of a callback from a server of Node.js or a web stream, up to a limit, and decompresses it. */
-import type { InvalidDeliveryError } from '../errors.js'
+/** The body of a callback: reads it up to a limit, decompresses it, finds its JSON value, and says what is wrong with it. */
+import { InvalidDeliveryError, type Issue } from '../errors.js'
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
-import { messageOf } from '../shared/text.js'
+import { messageOf, wholeMessageOf } from '../shared/text.js'
 import { settlesWithin } from '../shared/time-limit.js'
+import { formatIssues } from '../shared/validation.js'
 import type { RequestHeaders } from './headers.js'
-import { invalidDelivery, unusableBody } from './parse.js'
 
 /** How long a body may take to arrive, in milliseconds. */
 export const bodyTimeoutMs = 10_000
@@ -12,59 +12,45 @@ export const bodyTimeoutMs = 10_000
 /** What to do if something else has read the body. */
 export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
 
-/** A body, or why it is unusable. `Body` is bytes if they were read here. */
-export type BodyRead<Body = unknown> =
-  | { readonly kind: 'body'; readonly body: Body }
-  | { readonly kind: 'too-large' }
-  | UnreadableBody
-
-/** A body that is incomplete or cannot be decoded. */
-export interface UnreadableBody {
-  readonly kind: 'unreadable'
-  /** Has the received part of the body. */
-  readonly error: InvalidDeliveryError
-}
-
-/** @param problem - the rest of a sentence that begins with "the body" */
-export function unreadableBody(problem: string, body: unknown, cause?: unknown): UnreadableBody {
-  return { kind: 'unreadable', error: unusableBody(problem, body, cause) }
-}
-
-/** A body that throws when it is read: a stream, or an object whose getters throw. */
-export function failedBody(thrown: unknown, body: unknown): UnreadableBody {
-  return unreadableBody(`cannot be read (${messageOf(thrown)})`, body, thrown)
-}
+/** Thrown for a body of more than `maxBodyBytes`. */
+export const bodyTooLarge = /* @__PURE__ */ new Error('The body is too large.')
 
 /**
- * Reads pieces up to `maxBytes`, for a limited time. Never rejects.
+ * Reads pieces up to `maxBytes`, for a limited time.
  *
  * @param problemOf - the explanation of a thrown error: the rest of a sentence that begins with "the body"
+ * @throws `bodyTooLarge`, or `InvalidDeliveryError` with the received part of the body
  */
 export async function readPieces(
   pieces: AsyncIterable<Uint8Array>,
   maxBytes: number,
   problemOf = (thrown: unknown) => `cannot be read (${messageOf(thrown)})`,
-): Promise<BodyRead<Uint8Array>> {
+): Promise<Uint8Array> {
   const collected = new BoundedBytes(maxBytes)
-  const reading = readInto(collected, pieces).then(
-    (isComplete): BodyRead<Uint8Array> =>
-      isComplete ? { kind: 'body', body: collected.bytes } : { kind: 'too-large' },
-    (thrown) => unreadableBody(problemOf(thrown), collected.bytes, thrown),
-  )
-  if (await settlesWithin(bodyTimeoutMs, reading)) return reading
-  return unreadableBody(`did not arrive within ${bodyTimeoutMs} ms`, collected.bytes)
+  const reading = readInto(collected, pieces)
+  if (!(await settlesWithin(bodyTimeoutMs, reading))) {
+    throw invalidDelivery(collected.bytes, `did not arrive within ${bodyTimeoutMs} ms`)
+  }
+  const isComplete = await reading.catch((thrown) => {
+    throw invalidDelivery(collected.bytes, problemOf(thrown), thrown)
+  })
+  if (!isComplete) throw bodyTooLarge
+  return collected.bytes
 }
 
 /** Reads a web stream as {@link readPieces} does, and cancels what is left of it. Throws if something else reads it. */
 export async function readWebStream(
   stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-): Promise<BodyRead<Uint8Array>> {
-  if (stream === null) return { kind: 'body', body: new Uint8Array() }
+): Promise<Uint8Array> {
+  if (stream === null) return new Uint8Array()
   const reader = stream.getReader()
-  const read = await readPieces(piecesOf(reader), maxBytes)
-  if (read.kind !== 'body') reader.cancel().catch(() => {})
-  return read
+  try {
+    return await readPieces(piecesOf(reader), maxBytes)
+  } catch (error) {
+    reader.cancel().catch(() => {})
+    throw error
+  }
 }
 
 /** Not the iterator of the stream, which not every runtime has. */
@@ -80,38 +66,131 @@ async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
 
 /**
  * Decodes the `content-encoding`, up to `maxBytes` of content: the service compresses nothing (docs/service.md, Delivery),
- * but a proxy may. A body without an encoding, or an incomplete one, is returned unchanged.
+ * but a proxy may. Only `gzip` and `deflate`, which every runtime can decode.
+ *
+ * @throws `bodyTooLarge`, or `InvalidDeliveryError` with the encoded body
  */
-export function decoded(
-  read: BodyRead<Uint8Array>,
+export async function decoded(
+  body: Uint8Array,
   headers: RequestHeaders,
   maxBytes: number,
-): BodyRead | Promise<BodyRead> {
+): Promise<Uint8Array> {
   const coding = headers.get('content-encoding')?.trim().toLowerCase()
-  const isCoded = coding !== undefined && coding !== '' && coding !== 'identity'
-  return isCoded && read.kind === 'body' ? decode(read.body, coding, maxBytes) : read
-}
-
-/** Decodes `gzip` and `deflate`, which every runtime can. A body that cannot be decoded is kept unchanged. */
-async function decode(encoded: Uint8Array, coding: string, maxBytes: number): Promise<BodyRead> {
-  const format = formatOf(coding)
-  if (format === undefined) {
-    return unreadableBody(`is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`, encoded)
+  if (coding === undefined || coding === '' || coding === 'identity') return body
+  // `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3).
+  const format = coding === 'x-gzip' ? 'gzip' : coding
+  if (format !== 'gzip' && format !== 'deflate') {
+    throw invalidDelivery(body, `is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`)
   }
   try {
     // Narrows the type only: a body is never in shared memory.
-    const content = new Blob([encoded as Uint8Array<ArrayBuffer>]).stream()
-    const read = await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
-    if (read.kind !== 'unreadable') return read
-    const { issues, cause } = read.error
-    return { kind: 'unreadable', error: invalidDelivery(encoded, issues, cause) }
-  } catch (thrown) {
-    return failedBody(thrown, encoded)
+    const content = new Blob([body as Uint8Array<ArrayBuffer>]).stream()
+    return await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
+  } catch (error) {
+    throw error === bodyTooLarge ? error : unreadableBody(body, Object(error).cause ?? error)
   }
 }
 
-function formatOf(coding: string): 'gzip' | 'deflate' | undefined {
-  // `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3).
-  if (coding === 'gzip' || coding === 'x-gzip') return 'gzip'
-  return coding === 'deflate' ? 'deflate' : undefined
+const byteOrderMark = '\uFEFF'
+// `ignoreBOM` keeps the byte order mark, which `valueOfText` leaves out.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
+
+/** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
+export function isBytes(body: unknown): body is Bytes {
+  try {
+    return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
+  } catch {
+    // A `Proxy` may throw even here.
+    return false
+  }
+}
+
+/** Whether a body is larger than `maxBytes`. An object that was parsed before has no size. */
+export function isLarger(body: unknown, maxBytes: number): boolean {
+  if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
+  // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
+  return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
+}
+
+/**
+ * The JSON value in text or bytes; a value that was parsed before is returned as it is.
+ *
+ * @throws `SyntaxError` for text or bytes without one: the rest of a sentence that begins with "the body", quoting nothing
+ */
+export function valueOfBody(body: unknown): unknown {
+  if (typeof body === 'string') return valueOfText(body)
+  return isBytes(body) ? valueOfText(textOf(body)) : body
+}
+
+function textOf(bytes: Bytes): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw new SyntaxError('is not UTF-8')
+  }
+}
+
+function valueOfText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // Checks for a byte order mark only now, because bodies rarely have one.
+    if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
+    if (text.trim() === '') throw new SyntaxError('is empty')
+    // Engines quote a few characters around the fault, and some of them name its position.
+    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
+    throw new SyntaxError(where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`)
+  }
+}
+
+/**
+ * JSON on one line.
+ *
+ * @param body - the body of the error
+ * @throws `InvalidDeliveryError` if JSON cannot hold the value: a bigint, a circular object, thousands of levels
+ */
+export function jsonOf(value: unknown, body = value): string {
+  try {
+    const text = JSON.stringify(value)
+    if (text === undefined) throw new TypeError('there is none')
+    return text
+  } catch (error) {
+    throw invalidDelivery(body, `cannot be written as JSON (${messageOf(error)})`, error)
+  }
+}
+
+/**
+ * The error for a body that is no delivery. Its message is short for every body.
+ *
+ * @param problem - the issues, or the rest of a sentence that begins with "the body"
+ */
+export function invalidDelivery(
+  body: unknown,
+  problem: string | readonly Issue[],
+  cause?: unknown,
+): InvalidDeliveryError {
+  const issues = typeof problem === 'string' ? [{ path: [], message: `the body ${problem}` }] : problem
+  return new InvalidDeliveryError(
+    `Not a notification delivery: ${formatIssues(issues)}. The body is in error.body.`,
+    { issues, body },
+    cause === undefined ? undefined : { cause },
+  )
+}
+
+/** The error for a body that throws when it is read: a stream, or an object whose getters throw. */
+export function unreadableBody(body: unknown, thrown: unknown): InvalidDeliveryError {
+  return invalidDelivery(body, `cannot be read (${messageOf(thrown)})`, thrown)
+}
+
+/** The error for a body whose reading threw: this package's own error, or anything else, even a proxy that throws. */
+export function errorOf(body: unknown, thrown: unknown): InvalidDeliveryError {
+  try {
+    if (thrown instanceof InvalidDeliveryError) return thrown
+  } catch {
+    // Then it is none.
+  }
+  const isText = typeof body === 'string' || isBytes(body)
+  return isText ? invalidDelivery(body, messageOf(thrown)) : unreadableBody(body, thrown)
 }

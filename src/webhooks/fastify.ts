@@ -1,7 +1,7 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
 import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
-import { validateRouteOptions } from './options.js'
+import { validateFields } from './options.js'
 import type { DeliveryReceiver } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
@@ -56,7 +56,7 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
 ): (app: FastifyInstanceLike) => Promise<void> {
   const handleCallback = toNodeHandler(receiver)
   // Names the missing path even if there are no options.
-  validateRouteOptions({ path: z.string() }, options ?? {})
+  validateFields('The callback route', { path: z.string() }, options ?? {})
   const { path } = options
   return async function notifications(app) {
     app.route({

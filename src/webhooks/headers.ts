@@ -1,15 +1,6 @@
-/** Reads headers from every form that frameworks use. */
-
-/** The value of a header, or why there is none. */
-type HeaderRead =
-  | { readonly kind: 'text'; readonly value: string }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'repeated' }
-  | { readonly kind: 'no-text' }
-
-/** The headers of a request, by names in any case. */
+/** The headers of a request, from every form that frameworks use, by names in any case. */
 export class RequestHeaders {
-  readonly #read: (lowerCaseName: string) => HeaderRead
+  readonly #valuesOf: (lowerCaseName: string) => readonly unknown[]
 
   /**
    * @param headers - `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the
@@ -19,41 +10,32 @@ export class RequestHeaders {
   constructor(headers: unknown) {
     const { get } = Object(headers)
     if (typeof get === 'function') {
-      this.#read = (name) => readOf(get.call(headers, name) ?? undefined)
+      this.#valuesOf = (name) => [get.call(headers, name)]
     } else {
-      const namesAndValues: unknown[] = Array.isArray(headers)
-        ? headers
-        : Object.entries(Object(headers)).flat()
-      this.#read = (name) => findIn(namesAndValues, name)
+      const list: unknown[] = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
+      this.#valuesOf = (name) => valuesIn(list, name)
     }
+  }
+
+  /** Every value that a header was sent with. */
+  valuesOf(name: string): readonly unknown[] {
+    return this.#valuesOf(name.toLowerCase()).filter((value) => value !== undefined && value !== null)
   }
 
   /** The value of a header, if it was sent exactly once and is text. */
   get(name: string): string | undefined {
-    const read = this.read(name)
-    return read.kind === 'text' ? read.value : undefined
-  }
-
-  /** The value of a header, or why there is none. */
-  read(name: string): HeaderRead {
-    return this.#read(name.toLowerCase())
+    const [value, ...others] = this.valuesOf(name)
+    return typeof value === 'string' && others.length === 0 ? value : undefined
   }
 }
 
-function findIn(namesAndValues: readonly unknown[], lowerCaseName: string): HeaderRead {
-  let value: unknown
+function valuesIn(namesAndValues: readonly unknown[], lowerCaseName: string): unknown[] {
+  const values: unknown[] = []
   for (let index = 0; index < namesAndValues.length; index += 2) {
     const name = String(namesAndValues[index])
-    if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
-    const sent = namesAndValues[index + 1]
-    if (sent === undefined || sent === null) continue
-    if (value !== undefined) return { kind: 'repeated' }
-    value = sent
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) {
+      values.push(namesAndValues[index + 1])
+    }
   }
-  return readOf(value)
-}
-
-function readOf(value: unknown): HeaderRead {
-  if (typeof value === 'string') return { kind: 'text', value }
-  return { kind: value === undefined ? 'missing' : 'no-text' }
+  return values
 }

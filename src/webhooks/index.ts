@@ -24,8 +24,7 @@ export {
   parseDelivery,
   safeParseDelivery,
 } from './parse.js'
-export { type CallbackRequest, DeliveryReceiver } from './receiver.js'
-export type { CallbackAnswer } from './receiver-core.js'
+export { type CallbackAnswer, type CallbackRequest, DeliveryReceiver } from './receiver.js'
 export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } from './sample.js'
 export {
   type Delivery,

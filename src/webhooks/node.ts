@@ -1,17 +1,21 @@
 /** A callback route for servers of Node.js. */
 import {
-  type BodyRead,
   bodyTimeoutMs,
+  bodyTooLarge,
   decoded,
-  failedBody,
+  invalidDelivery,
+  isBytes,
   readPieces,
   routeAdvice,
-  unreadableBody,
 } from './body.js'
 import { RequestHeaders } from './headers.js'
-import { isBytes } from './parse.js'
-import { type AdapterCore, coreOf, type DeliveryReceiver } from './receiver.js'
-import type { CallbackAnswer } from './receiver-core.js'
+import {
+  type CallbackAnswer,
+  coreOf,
+  type DeliveryReceiver,
+  type ReadBody,
+  type ReceiverCore,
+} from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
 /**
@@ -76,14 +80,10 @@ export interface NodeResponse {
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
  * Express 4 and 5, Connect and NestJS. It answers every request and never calls `next`.
  *
- * - Put the route before a body parser. Behind one it works, too (raw, text or JSON); but a body parser answers
- *   malformed JSON with 400, more than 100 kB with 413 and an unknown charset with 415, and each counts as a failed
- *   delivery.
- * - Method and secrets are checked before the body is read. A secret header that was sent twice is refused. A refused
- *   sender that continues its body is disconnected after 10 seconds.
- * - The listener reads at most `maxBodyBytes`, for at most 10 seconds. A late or incomplete body, or one that a
- *   middleware read and did not keep, goes to `onInvalid`, with the received part.
- * - Bodies with a `Content-Encoding` of `gzip` or `deflate` are decompressed, others go to `onInvalid`.
+ * Put the route before a body parser: one answers malformed JSON with 400, more than 100 kB with 413 and an unknown
+ * charset with 415, and each is a failed callback (docs/receiver.md, Where to put the route). Method and secrets are
+ * checked before the body is read. A late, incomplete or unknown compressed body goes to `onInvalid`, with the
+ * received part.
  *
  * @throws `ConfigurationError` for what is no receiver
  *
@@ -102,7 +102,7 @@ export function toNodeHandler<Payloads extends PayloadSchemas>(
 
 /** @param parsedBody - the result of an earlier body parser; may throw */
 export async function handleNodeRequest(
-  core: AdapterCore,
+  core: ReceiverCore,
   request: NodeRequest,
   response: NodeResponse,
   parsedBody: () => unknown = () => request.body,
@@ -115,17 +115,22 @@ export async function handleNodeRequest(
   // A short body may still arrive, and the connection is used again. A sender with a long body must stop.
   let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
 
-  async function readBody(): Promise<BodyRead> {
-    const left = bodyLeftIn(request, parsedBody)
-    if (left !== undefined) {
+  async function readBody(): Promise<ReadBody> {
+    const body = parsedBody()
+    const wasRead = request.readableDidRead || request.readableEnded
+    // For other content types some body parsers set an empty object, and leave the stream unread.
+    if (wasRead || !isEmpty(body)) {
       core.warnOfParser()
-      return left
+      if (body !== undefined) return { body }
+      throw invalidDelivery(body, `was read before the receiver, and nothing is left of it: ${routeAdvice}`)
     }
-    if (isTooLarge) return { kind: 'too-large' }
+    if (isTooLarge) throw bodyTooLarge
+    mustStop = true
+    // HTTP/1 has no byte beyond the declared ones.
     const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
-    const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
-    mustStop = read.kind !== 'body'
-    return decoded(read, headers, core.maxBodyBytes)
+    const bytes = await readNodeStream(request, core.maxBodyBytes, certainBytes)
+    mustStop = false
+    return { body: await decoded(bytes, headers, core.maxBodyBytes) }
   }
 
   const { answer } = await core.receive(request.method, headers, readBody)
@@ -136,6 +141,54 @@ export async function handleNodeRequest(
     const { status } = answer
     core.log('error', { event: 'callback.unanswered', err, status }, 'Callback not answered')
   }
+}
+
+function isEmpty(body: unknown): boolean {
+  if (Object(body) !== body) return !body
+  return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
+}
+
+/** Reads the stream up to `maxBytes`, for a limited time. @param certainBytes - the length of the body, if it is certain */
+async function readNodeStream(
+  request: NodeRequest,
+  maxBytes: number,
+  certainBytes: number | undefined,
+): Promise<Uint8Array> {
+  let first: Uint8Array = nothing
+  // Usually the body arrives with its head. An iterator would take half as long as all the rest of a callback.
+  if (certainBytes !== undefined) {
+    // Paused, so that no chunk goes to another listener before it is read here.
+    request.pause?.()
+    // Read now: Node.js drops an unread body as soon as anything answers the request.
+    first = bytesOf(request.read?.(), request)
+    if (first === nothing) {
+      await undefined
+      first = bytesOf(request.read?.(), request)
+    }
+    if (first.byteLength === certainBytes) return first
+  }
+  try {
+    return await readPieces(piecesOf(request, first), maxBytes, () => 'broke off with the connection')
+  } catch (error) {
+    // Reads and drops the rest: a sender that only writes would not see the answer.
+    request.resume()
+    throw error
+  }
+}
+
+const nothing = new Uint8Array()
+
+async function* piecesOf(request: NodeRequest, first: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield first
+  // Otherwise the request would be destroyed when the body is too large, and could not be answered.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield bytesOf(chunk, request)
+}
+
+/** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
+function bytesOf(chunk: Uint8Array | string | null | undefined, request: NodeRequest): Uint8Array {
+  if (typeof chunk !== 'string') return chunk ?? nothing
+  // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
+  return Buffer.from(chunk, request.readableEncoding as BufferEncoding)
 }
 
 /** @param mustStop - whether the sender must stop sending the body */
@@ -165,70 +218,4 @@ function limitRest(request: NodeRequest): void {
   const timer = setTimeout(() => request.destroy?.(), bodyTimeoutMs)
   // Every request emits `close` in the end, also one whose body is complete.
   request.on('close', () => clearTimeout(timer))
-}
-
-/** The body that a middleware has already read; `undefined` if the stream is untouched. */
-function bodyLeftIn(request: NodeRequest, parsedBody: () => unknown): BodyRead | undefined {
-  try {
-    const body = parsedBody()
-    const wasRead = request.readableDidRead || request.readableEnded
-    // For other content types some body parsers set an empty object, and leave the stream unread.
-    if (!wasRead && isEmpty(body)) return undefined
-    if (body === undefined) {
-      return unreadableBody(`was read before the receiver, and nothing is left of it: ${routeAdvice}`, body)
-    }
-    return { kind: 'body', body }
-  } catch (thrown) {
-    // On some platforms `request.body` is a getter that parses, and throws.
-    return failedBody(thrown, undefined)
-  }
-}
-
-function isEmpty(body: unknown): boolean {
-  if (Object(body) !== body) return !body
-  return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
-}
-
-/**
- * Reads the stream up to `maxBytes`, for a limited time. Never rejects.
- *
- * @param declaredBytes - the length of the body, where it is certain: HTTP/1 has no byte beyond it
- */
-async function readNodeStream(
-  request: NodeRequest,
-  maxBytes: number,
-  declaredBytes: number | undefined,
-): Promise<BodyRead<Uint8Array>> {
-  let first: Uint8Array = nothing
-  // Usually the body arrives with its head. An iterator would take half as long as all the rest of a callback.
-  if (declaredBytes !== undefined) {
-    // Paused, so that no chunk goes to another listener before it is read here.
-    request.pause?.()
-    // Read now: Node.js drops an unread body as soon as anything answers the request.
-    first = bytesOf(request.read?.(), request)
-    if (first === nothing) {
-      await undefined
-      first = bytesOf(request.read?.(), request)
-    }
-    if (first.byteLength === declaredBytes) return { kind: 'body', body: first }
-  }
-  const read = await readPieces(piecesOf(request, first), maxBytes, () => 'broke off with the connection')
-  // Reads and drops the rest: a sender that only writes would not see the answer.
-  if (read.kind !== 'body') request.resume()
-  return read
-}
-
-const nothing = new Uint8Array()
-
-async function* piecesOf(request: NodeRequest, first: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield first
-  // Otherwise the request would be destroyed when the body is too large, and could not be answered.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield bytesOf(chunk, request)
-}
-
-/** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
-function bytesOf(chunk: Uint8Array | string | null | undefined, request: NodeRequest): Uint8Array {
-  if (typeof chunk !== 'string') return chunk ?? nothing
-  // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
-  return Buffer.from(chunk, request.readableEncoding as BufferEncoding)
 }

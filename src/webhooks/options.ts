@@ -1,9 +1,9 @@
 /** The options of a receiver, and their validation. */
 import * as z from 'zod'
-import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import { ConfigurationError, type InvalidDeliveryError } from '../errors.js'
 import type { Logger } from '../logger.js'
 import { maxDelayMs } from '../shared/time-limit.js'
-import { formatIssues, loggerSchema, validate } from '../shared/validation.js'
+import { loggerSchema, validate } from '../shared/validation.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './parse.js'
 import type { NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
@@ -121,43 +121,28 @@ export interface RefusedCallback {
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateReceiverOptions(options: unknown): void {
   // Names missing options even if there are no options.
-  check(optionsSchema(), options ?? {}, 'The delivery receiver')
+  check('The delivery receiver', optionsSchema(), options ?? {})
 }
 
-/** @throws `ConfigurationError` about an argument that is not of a type */
-export function validateArgument(type: 'string' | 'function', value: unknown, name: string): void {
-  if (typeof value === type) return
-  refuseOptions('The delivery receiver', [
-    { path: [name], message: type === 'string' ? 'must be text' : 'must be a function' },
-  ])
+/** @throws `ConfigurationError` about arguments of a method of the receiver, or options of a callback route */
+export function validateFields(
+  subject: 'The delivery receiver' | 'The callback route',
+  shape: z.core.$ZodShape,
+  fields: unknown,
+): void {
+  check(subject, z.strictObject(shape), fields)
 }
 
-/** @throws `ConfigurationError` about unknown options of `drain`, or an invalid time */
-export function validateDrainOptions(options: unknown): void {
-  check(z.strictObject({ timeoutMs: delaySchema().optional() }), options, 'The delivery receiver')
+function check(subject: string, schema: z.ZodType, value: unknown): void {
+  validate(
+    schema,
+    value,
+    (issues, text) => new ConfigurationError(`${subject} cannot work: ${text}.`, { issues }),
+  )
 }
 
-/** @throws `ConfigurationError` about options of a callback route */
-export function validateRouteOptions(shape: z.core.$ZodShape, options: unknown): void {
-  check(z.strictObject(shape), options, 'The callback route')
-}
-
-/** @throws `ConfigurationError` that a callback route has no receiver, always */
-export function refuseReceiver(): never {
-  refuseOptions('The callback route', [
-    { path: [], message: 'the first argument must be a DeliveryReceiver' },
-  ])
-}
-
-function check(schema: z.ZodType, value: unknown, subject: string): void {
-  validate(schema, value, (issues) => refuseOptions(subject, issues))
-}
-
-function refuseOptions(subject: string, issues: readonly Issue[]): never {
-  throw new ConfigurationError(`${subject} cannot work: ${formatIssues(issues)}.`, { issues })
-}
-
-function delaySchema() {
+/** A time in milliseconds that a timer takes. */
+export function delaySchema() {
   return z.number().min(0).max(maxDelayMs)
 }
 

@@ -1,9 +1,10 @@
 /** Parses callback bodies into typed deliveries (docs/service.md, Delivery). */
 import * as z from 'zod'
-import { ConfigurationError, InvalidDeliveryError, type Issue } from '../errors.js'
+import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
-import { messageOf, numericId, wholeMessageOf } from '../shared/text.js'
-import { formatIssues, issuesOf, ownMessages, validate } from '../shared/validation.js'
+import { messageOf, numericId } from '../shared/text.js'
+import { issuesOf, ownMessages, validate } from '../shared/validation.js'
+import { errorOf, invalidDelivery, valueOfBody } from './body.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
 /** The options of {@link createDeliveryParser}. */
@@ -73,14 +74,13 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
 /** The schema of the option `payloads`, made when options are checked, so that parsing alone does not cost it. */
 export function payloadsSchema() {
   const schema = z.unknown().superRefine((value, context) => {
-    const message = schemaProblem(value)
+    const message = schemaProblem(Object(value))
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
   return z.record(z.string(), schema, 'must be an object of schemas by notification type')
 }
 
-function schemaProblem(value: unknown): string | undefined {
-  const schema = Object(value)
+function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
   if (typeof schema['~standard']?.validate !== 'function') {
     return 'must be a Standard Schema, such as one of zod, valibot or arktype'
   }
@@ -106,13 +106,10 @@ function isZodSchema(schema: object): schema is z.core.$ZodType {
   return '_zod' in schema && typeof Object(schema._zod).run === 'function'
 }
 
-/** Reads payloads of one type. */
-interface PayloadReader {
-  readonly type: string
-  readonly read: (payload: unknown) => PayloadResult
-}
-
-type PayloadResult =
+/** Reads a payload of one type: returns the parsed one, or why it is none. */
+type PayloadReader = (
+  payload: unknown,
+) =>
   | { readonly payload: unknown; readonly issues?: undefined }
   | { readonly issues: readonly Issue[]; readonly cause?: unknown }
 
@@ -121,68 +118,66 @@ const payloadPath = ['notification', 'payload']
 
 const issuesOfDelivery = checkOf(anyDeliverySchema)
 
-const documentedReaders = Object.entries(documentedPayloads).map(([type, { schema }]): PayloadReader => {
+const documentedReaders = Object.entries(documentedPayloads).map(([type, { schema }]) => {
   const issuesOfPayload = checkOf(schema, payloadPath)
-  return {
-    type,
-    read(payload) {
-      const issues = issuesOfPayload(payload)
-      return issues === undefined ? { payload } : { issues }
-    },
+  const read: PayloadReader = (payload) => {
+    const issues = issuesOfPayload(payload)
+    return issues === undefined ? { payload } : { issues }
   }
+  return { type, read }
 })
 
-function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
-  const payloadReaders = [
+/** Makes the function that reads the JSON `value` of a `body`. @throws `InvalidDeliveryError`, or what a getter throws */
+export function deliveryReader<Payloads extends PayloadSchemas>(
+  payloads: Payloads,
+): (value: unknown, body: unknown) => Delivery<Payloads> {
+  const readers = [
     ...Object.entries(payloads).map(([type, schema]) => ({ type, read: readerOf(type, schema) })),
     ...documentedReaders,
   ]
 
-  function safeParse(body: unknown): DeliveryResult {
+  function read(given: unknown, body: unknown): Delivery {
+    const value = withNumericId(given)
+    const issues = issuesOfDelivery(value)
+    if (issues) throw invalidDelivery(body, mistakeIn(body) ?? issues)
+    // The payload is checked below.
+    const delivery = value as Delivery
+    const { subscriptionId, notification } = delivery
+    const { id, time, ver, type, payload } = notification
+    // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
+    // which takes longer than comparing with a few names.
+    const result = readers.find((reader) => reader.type === type)?.read(payload)
+    if (result === undefined) return delivery
+    if (result.issues) throw invalidDelivery(body, result.issues, result.cause)
+    if (result.payload === payload) return delivery
+    // A copy, because the delivery may be an object of the caller's. The fields are also named one by one, because
+    // a spread leaves out those that come from a prototype's getter.
+    const copy = { ...notification, id, time, ver, type, payload: result.payload }
+    return { ...delivery, subscriptionId, notification: copy as never }
+  }
+  // Every payload goes through the reader of its type, which is what the type parameter states.
+  return read as unknown as (value: unknown, body: unknown) => Delivery<Payloads>
+}
+
+function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
+  const read = deliveryReader(payloads)
+
+  function safeParse(body: unknown): DeliveryResult<Payloads> {
     try {
-      const value = withNumericId(valueOfBody(body))
-      const issues = issuesOfDelivery(value)
-      if (issues) {
-        const mistake = mistakeIn(body)
-        const error =
-          mistake === undefined
-            ? invalidDelivery(body, issues)
-            : invalidDelivery(body, [{ path: [], message: mistake }])
-        return { success: false, error }
-      }
-      // The rest is checked below.
-      const delivery = value as Delivery
-      const { subscriptionId, notification } = delivery
-      const { id, time, ver, type, payload } = notification
-      // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
-      // which takes longer than comparing with a few names.
-      for (const reader of payloadReaders) {
-        if (reader.type !== type) continue
-        const result = reader.read(payload)
-        if (result.issues)
-          return { success: false, error: invalidDelivery(body, result.issues, result.cause) }
-        if (result.payload === payload) break
-        // A copy, because the delivery may be an object of the caller's. The fields are also named one by one, because
-        // a spread leaves out those that come from a prototype's getter.
-        const copy = { ...notification, id, time, ver, type, payload: result.payload }
-        return { success: true, data: { ...delivery, subscriptionId, notification: copy as never } }
-      }
-      return { success: true, data: delivery }
+      return { success: true, data: read(valueOfBody(body), body) }
     } catch (thrown) {
-      return { success: false, error: unreadableDelivery(body, thrown) }
+      return { success: false, error: errorOf(body, thrown) }
     }
   }
 
-  const parser = {
+  return {
     safeParse,
-    parse(body: unknown): Delivery {
+    parse(body) {
       const { data, error } = safeParse(body)
       if (error) throw error
       return data
     },
   }
-  // Every payload goes through the reader of its type, which is what the type parameter states.
-  return parser as unknown as DeliveryParser<Payloads>
 }
 
 /** A service may write ids as text. */
@@ -192,8 +187,7 @@ function withNumericId(value: unknown): unknown {
   return subscriptionId === given ? value : { ...Object(value), subscriptionId }
 }
 
-/** The parser that knows only the documented payload. */
-export const defaultParser = parserOf({})
+const defaultParser = parserOf({})
 
 /**
  * Reads the body of a callback (docs/service.md, Resources).
@@ -218,61 +212,6 @@ export function safeParseDelivery(body: unknown): DeliveryResult {
   return defaultParser.safeParse(body)
 }
 
-const byteOrderMark = '\uFEFF'
-// `ignoreBOM` keeps the byte order mark, which `valueOfText` leaves out.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
-
-/** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
-export function isBytes(body: unknown): body is Bytes {
-  try {
-    return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
-  } catch {
-    // A `Proxy` may throw even here.
-    return false
-  }
-}
-
-/** Whether a body is larger than `maxBytes`. An object that was parsed before has no size. */
-export function isLarger(body: unknown, maxBytes: number): boolean {
-  if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
-  // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
-  return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
-}
-
-/**
- * The JSON value in text or bytes; a value that was parsed before is returned as it is.
- *
- * @throws `SyntaxError` for text or bytes without one. Its message is the rest of a sentence that begins with "the body",
- * and quotes nothing of it
- */
-export function valueOfBody(body: unknown): unknown {
-  if (typeof body === 'string') return valueOfText(body)
-  return isBytes(body) ? valueOfText(textOf(body)) : body
-}
-
-function textOf(bytes: Bytes): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw new SyntaxError('is not UTF-8')
-  }
-}
-
-function valueOfText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    // Checks for a byte order mark only now, because bodies rarely have one.
-    if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
-    if (text.trim() === '') throw new SyntaxError('is empty')
-    // Engines quote a few characters around the fault, and some of them name its position.
-    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
-    throw new SyntaxError(where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`)
-  }
-}
-
 /**
  * Makes a check from a schema of this package: synchronous and without transforms, so that the value itself is the
  * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
@@ -287,7 +226,7 @@ function checkOf(schema: z.core.$ZodType, path?: readonly string[]): (value: unk
 }
 
 /** Makes a reader from a user's schema for the payload of `type`: the schema's output is the result. */
-function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader['read'] {
+function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader {
   const read = isZodSchema(schema) ? zodReader(schema) : standardReader(schema)
   return (payload) => {
     try {
@@ -300,7 +239,7 @@ function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader['
 }
 
 /** Not by the standard: with that, zod answers what a transform throws with a promise, as if it were asynchronous. */
-function zodReader(schema: z.core.$ZodType): PayloadReader['read'] {
+function zodReader(schema: z.core.$ZodType): PayloadReader {
   let compiled: z.core.$ZodType | undefined
   return (payload) => {
     compiled ??= z.compile(schema)
@@ -309,7 +248,7 @@ function zodReader(schema: z.core.$ZodType): PayloadReader['read'] {
   }
 }
 
-function standardReader(schema: PayloadSchemas[string]): PayloadReader['read'] {
+function standardReader(schema: PayloadSchemas[string]): PayloadReader {
   return (payload) => {
     const result = schema['~standard'].validate(payload)
     if ('then' in result) {
@@ -325,40 +264,24 @@ function standardReader(schema: PayloadSchemas[string]): PayloadReader['read'] {
   }
 }
 
-/** The error for a body whose reading threw {@link valueOfBody}'s error, or that of an object's getter. */
-export function unreadableDelivery(body: unknown, thrown: unknown): InvalidDeliveryError {
-  const message = messageOf(thrown)
-  const isText = typeof body === 'string' || isBytes(body)
-  return isText ? unusableBody(message, body) : unusableBody(`cannot be read (${message})`, body, thrown)
-}
-
-/** @param problem - the rest of a sentence that begins with "the body" */
-export function unusableBody(problem: string, body: unknown, cause?: unknown): InvalidDeliveryError {
-  return invalidDelivery(body, [{ path: [], message: `the body ${problem}` }], cause)
-}
-
-/** The error for a body that is no delivery. Its message is short for every body. */
-export function invalidDelivery(
-  body: unknown,
-  issues: readonly Issue[],
-  cause?: unknown,
-): InvalidDeliveryError {
-  return new InvalidDeliveryError(
-    `Not a notification delivery: ${formatIssues(issues)}. The body is in error.body.`,
-    { issues, body },
-    cause === undefined ? undefined : { cause },
-  )
-}
-
 /** Advice for values that are often passed by mistake instead of a body. */
 function mistakeIn(body: unknown): string | undefined {
-  if (body === undefined) return 'the body is undefined (did a body parser run, for this content type?)'
+  if (body === undefined) return 'is undefined (did a body parser run, for this content type?)'
   try {
     const { then, text } = Object(body)
-    if (typeof then === 'function') return 'the body is a promise: pass `await request.text()`'
-    if (typeof text === 'function') return 'the body is a Request: pass `await request.text()`'
+    if (typeof then === 'function') return 'is a promise: pass `await request.text()`'
+    if (typeof text === 'function') return 'is a Request: pass `await request.text()`'
   } catch {
     // The object's getters throw: no advice.
   }
   return undefined
+}
+
+/** The log fields of a delivery. */
+export function namesOf<Payloads extends PayloadSchemas>({
+  subscriptionId,
+  notification,
+}: Delivery<Payloads>) {
+  const { id, type }: { id: string; type: string } = notification
+  return { subscriptionId, notificationId: id, type }
 }

@@ -1,15 +1,29 @@
-/** The public receiver of callbacks; receiver-core.ts handles them. */
-import type { NotificationHandler, SuggestedType } from './handlers.js'
+/** The receiver of callbacks: authenticate, read, parse, call the handlers, answer. */
+import * as z from 'zod'
+import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
+import { callSafely, inFlight } from '../shared/calls.js'
+import { excerpt } from '../shared/text.js'
+import { settlesWithin } from '../shared/time-limit.js'
+import { formatIssues } from '../shared/validation.js'
+import { bodyTooLarge, errorOf, isLarger, routeAdvice, valueOfBody } from './body.js'
+import {
+  type DeliveryContext,
+  logUndocumentedType,
+  type NotificationHandler,
+  type SuggestedType,
+} from './handlers.js'
 import { RequestHeaders } from './headers.js'
 import {
   type DeliveryReceiverOptions,
-  refuseReceiver,
-  validateArgument,
-  validateDrainOptions,
+  delaySchema,
+  type RefusedCallback,
+  validateFields,
   validateReceiverOptions,
 } from './options.js'
-import { type CallbackAnswer, ReceiverCore } from './receiver-core.js'
-import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
+import { deliveryReader, namesOf } from './parse.js'
+import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
+import { type Authenticator, authenticator, logShortSecrets } from './verify.js'
 
 /** A callback, the argument of {@link DeliveryReceiver.handle}. */
 export interface CallbackRequest {
@@ -26,8 +40,50 @@ export interface CallbackRequest {
   readonly body: unknown
 }
 
+/** The answer to a callback; never with a body. */
+export interface CallbackAnswer {
+  /** 204 for every callback of the service; 401, 405 or 413 for a request that cannot come from the service. */
+  readonly status: 204 | 401 | 405 | 413
+  /** The headers of the answer: `allow` with a 405, otherwise none. */
+  readonly headers: Record<string, string>
+}
+
+/** The body of an authenticated request: any value, which may be a promise by mistake. */
+export interface ReadBody {
+  readonly body: unknown
+}
+
+/** What adapters use of a receiver. */
+export interface ReceiverCore {
+  readonly maxBodyBytes: number
+  readonly log: Log
+  /**
+   * Handles one callback. Never rejects.
+   *
+   * @param readBody - called only if the callback is authenticated, in the same turn
+   * @returns the answer, and a promise of the handlers that still run after it
+   */
+  receive(
+    method: unknown,
+    headers: RequestHeaders,
+    readBody: () => ReadBody | Promise<ReadBody>,
+  ): Promise<{ readonly answer: CallbackAnswer; readonly stillRunning?: Promise<void> }>
+  /** Logs once that a parser ran before the receiver: the parser itself answers bodies that it cannot read. */
+  warnOfParser(): void
+}
+
 /** By `Symbol.for`, because an adapter may come from another loaded copy of this package. */
 const receiverCore = Symbol.for('notification-subscriber')
+
+/** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
+export function coreOf<Payloads extends PayloadSchemas>(receiver: DeliveryReceiver<Payloads>): ReceiverCore {
+  const core: ReceiverCore | undefined = Object(receiver)[receiverCore]
+  if (core) return core
+  const message = 'the first argument must be a DeliveryReceiver'
+  throw new ConfigurationError(`The callback route cannot work: ${message}.`, {
+    issues: [{ path: [], message }],
+  })
+}
 
 /**
  * Receives callbacks (docs/service.md, Delivery and Authentication) and passes their notifications to handlers.
@@ -49,7 +105,20 @@ const receiverCore = Symbol.for('notification-subscriber')
  * ```
  */
 export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas> {
-  readonly #core: ReceiverCore<Payloads>
+  readonly #options: DeliveryReceiverOptions<Payloads>
+  readonly #maxBodyBytes: number
+  readonly #authenticate: Authenticator
+  readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>
+  readonly #log: Log
+  readonly #logLoss: Log
+  readonly #logRefusal: Log
+  readonly #deliveries = inFlight()
+  #handlers: readonly {
+    /** `undefined` for all types. */
+    readonly type: string | undefined
+    readonly handler: NotificationHandler<string, Payloads>
+  }[] = []
+  #hasWarnedOfParser = false
 
   /**
    * @throws `ConfigurationError` if the options cannot work, also if neither `secrets` nor
@@ -57,19 +126,21 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     validateReceiverOptions(options)
-    this.#core = new ReceiverCore(options)
-  }
-
-  /** @internal */
-  get [receiverCore](): ReceiverCore<Payloads> {
-    return this.#core
+    const { secrets, payloads = {} as Payloads, maxBodyBytes = 2 ** 20, logger } = options
+    this.#options = { ...options }
+    this.#maxBodyBytes = maxBodyBytes
+    this.#authenticate = secrets === undefined ? () => undefined : authenticator(secrets)
+    this.#read = deliveryReader(payloads)
+    this.#log = logOf(logger)
+    this.#logLoss = lossLogOf(logger)
+    this.#logRefusal = sparseLossLogOf(logger)
+    if (secrets !== undefined) logShortSecrets(secrets, this.#logLoss)
   }
 
   /**
    * Registers a handler for one value of `notification.type`: a documented one, one of `payloads`, or any other by
-   * `.on<string>(…)`. All handlers of a notification
-   * run at the same time and fail independently. A handler that is registered during a
-   * delivery gets the next one. A name that is neither documented nor in `payloads` is logged once,
+   * `.on<string>(…)`. All handlers of a notification run at the same time and fail independently. A handler that is
+   * registered during a delivery gets the next one. A name that is neither documented nor in `payloads` is logged once,
    * because it may be misspelt: without a `logger` on `console.error`.
    *
    * @throws `ConfigurationError` for a type that is no string, or a handler that is no function
@@ -80,9 +151,13 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   ): this
   on<Type extends SuggestedType<Payloads>>(type: Type, handler: NotificationHandler<Type, Payloads>): this
   on(type: string, handler: NotificationHandler<string, Payloads>): this {
-    validateArgument('string', type, 'type')
-    validateArgument('function', handler, 'handler')
-    this.#core.register(type, handler)
+    validateFields('The delivery receiver', { type: z.string(), handler: z.function() }, { type, handler })
+    const isKnown =
+      Object.hasOwn(this.#options.payloads ?? {}, type) ||
+      this.#handlers.some((registered) => registered.type === type)
+    if (!isKnown) logUndocumentedType(type, this.#logLoss)
+    // Copy-on-write: a delivery in flight keeps the handlers that it began with.
+    this.#handlers = [...this.#handlers, { type, handler }]
     return this
   }
 
@@ -92,8 +167,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * @throws `ConfigurationError` for a handler that is no function
    */
   onAny(handler: NotificationHandler<string, Payloads>): this {
-    validateArgument('function', handler, 'handler')
-    this.#core.register(undefined, handler)
+    validateFields('The delivery receiver', { handler: z.function() }, { handler })
+    this.#handlers = [...this.#handlers, { type: undefined, handler }]
     return this
   }
 
@@ -113,12 +188,11 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   async handle(request: CallbackRequest): Promise<CallbackAnswer> {
     try {
-      const { method, body } = request
-      const headers = new RequestHeaders(request.headers)
-      return (await this.#core.receive(method, headers, () => ({ kind: 'body', body }))).answer
+      const { method, headers, body } = request
+      return (await this.#receive(method, new RequestHeaders(headers), () => ({ body }))).answer
     } catch {
       // No request, or an object whose getters throw: no framework passes this.
-      return this.#core.refuse({ status: 401, reason: 'the request cannot be read' })
+      return this.#refuse({ status: 401, reason: 'the request cannot be read' })
     }
   }
 
@@ -138,19 +212,191 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    validateDrainOptions(options)
-    return this.#core.drain(options.timeoutMs)
+    validateFields('The delivery receiver', { timeoutMs: delaySchema().optional() }, options)
+    const { timeoutMs } = options
+    const drained = new Promise<void>((resolve) => this.#deliveries.whenIdle(resolve))
+    if (timeoutMs === undefined) await drained
+    else await settlesWithin(timeoutMs, drained)
+    return this.#deliveries.count
+  }
+
+  /** @internal */
+  get [receiverCore](): ReceiverCore {
+    return {
+      maxBodyBytes: this.#maxBodyBytes,
+      log: this.#log,
+      receive: (...callback) => this.#receive(...callback),
+      warnOfParser: () => {
+        if (this.#hasWarnedOfParser) return
+        this.#hasWarnedOfParser = true
+        const message =
+          'A body parser runs before the receiver, and answers what it cannot read with an error'
+        this.#logLoss('warn', { event: 'callback.parsed-before' }, `${message}: ${routeAdvice}`)
+      },
+    }
+  }
+
+  async #receive(...[method, headers, readBody]: Parameters<ReceiverCore['receive']>) {
+    const refusal = this.#refusalOf(method, headers)
+    if (refusal) return { answer: this.#refuse(refusal, method) }
+
+    // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
+    this.#deliveries.begin()
+    const parsed = await this.#parse(headers, readBody)
+    if (parsed === 'too-large') {
+      this.#deliveries.end()
+      const reason = `the body is larger than ${this.#maxBodyBytes} bytes`
+      return { answer: this.#refuse({ status: 413, reason }) }
+    }
+
+    let isDone = false
+    const handled = this.#handle(parsed).then(() => {
+      isDone = true
+      this.#deliveries.end()
+    })
+    // Most handlers are done within ten microtasks. With a timer for each delivery a receiver would take a tenth fewer.
+    for (let turn = 0; turn < 10 && !isDone; turn += 1) await undefined
+    const { ackTimeoutMs = 2_000 } = this.#options
+    if (isDone || (await settlesWithin(ackTimeoutMs, handled))) return { answer: answerWith(204) }
+    this.#log(
+      'warn',
+      { event: 'handler.slow', ...parsed.fields, ackTimeoutMs },
+      'Answered before the handlers were done; they continue',
+    )
+    return { answer: answerWith(204), stillRunning: handled }
+  }
+
+  #refusalOf(method: unknown, headers: RequestHeaders): RefusedCallback | undefined {
+    if (String(method).toUpperCase() !== 'POST') return { status: 405, reason: 'the method is not POST' }
+    const problem = this.#authenticate(headers)
+    return problem && { status: 401, ...problem }
+  }
+
+  /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
+  #refuse(refused: RefusedCallback, method?: unknown): CallbackAnswer {
+    const { status } = refused
+    // Load balancers, monitors and browsers test that the route exists.
+    if (status === 405 && ['GET', 'HEAD'].includes(String(method).toUpperCase())) {
+      this.#log('debug', { event: 'callback.probed', method }, 'Callback route probed')
+      return answerWith(405)
+    }
+    const { onRefused } = this.#options
+    const log = onRefused ? this.#log : this.#logRefusal
+    const advice = status === 401 ? ': see "401 on my route" in docs/troubleshooting.md' : ''
+    log('warn', { event: 'callback.refused', ...refused }, `Callback refused${advice}`)
+    void callSafely(
+      () => onRefused?.(refused),
+      (err) => this.#logRefusal('error', { event: 'on-refused.failed', ...refused, err }, 'onRefused failed'),
+    )
+    return answerWith(status)
+  }
+
+  /** Reads and parses the body. Never rejects, for any body. */
+  async #parse(
+    headers: RequestHeaders,
+    readBody: () => ReadBody | Promise<ReadBody>,
+  ): Promise<Parsed<Payloads> | 'too-large'> {
+    let body: unknown
+    let value: unknown
+    try {
+      body = (await readBody()).body
+      // A body that a parser has read was not limited yet.
+      if (isLarger(body, this.#maxBodyBytes)) return 'too-large'
+      value = valueOfBody(body)
+      const delivery = this.#read(value, body)
+      const { subscriptionId, notification } = delivery
+      const context = { subscriptionId, delivery, header: (name: string) => headers.get(name) }
+      return { notification, context, fields: namesOf(delivery) }
+    } catch (thrown) {
+      // The getters of an object that was parsed before may throw anything.
+      return thrown === bodyTooLarge ? 'too-large' : this.#invalid(errorOf(body, thrown), value)
+    }
+  }
+
+  /** A body that is no delivery, with its log fields: its readable ids and type, and nothing else of it. */
+  #invalid(error: InvalidDeliveryError, value: unknown): Parsed<Payloads> {
+    const names = namesIn(value)
+    const hasOwnSchema = Object.hasOwn(this.#options.payloads ?? {}, names.type ?? '')
+    // A schema of the user's may quote the payload: in its words, and in its paths, which hold the keys of a record.
+    const issues = error.issues.map(({ path, message }) =>
+      hasOwnSchema && path[1] === 'payload'
+        ? { path: path.slice(0, 2), message: 'is refused by its schema in `payloads`' }
+        : { path, message },
+    )
+    return { error, fields: { issues, ...names } }
+  }
+
+  /** Resolves when the handlers, or `onInvalid`, are done. */
+  async #handle(parsed: Parsed<Payloads>): Promise<void> {
+    if (parsed.error) return this.#reportInvalid(parsed.error, parsed.fields)
+    const { type } = parsed.fields
+    this.#log('debug', { event: 'delivery.received', ...parsed.fields }, 'Delivery received')
+    // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
+    const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
+    // All handlers run at the same time, and no call rejects.
+    const calls = handlers.map(({ handler }) => this.#call(handler, parsed))
+    for (const call of calls) await call
+  }
+
+  async #reportInvalid(error: InvalidDeliveryError, fields: InvalidFields): Promise<void> {
+    const { onInvalid } = this.#options
+    const log = onInvalid ? this.#log : this.#logLoss
+    const loss = onInvalid ? '' : '. It is lost: give the receiver onInvalid to keep the body'
+    const reason = formatIssues(fields.issues)
+    log('error', { event: 'delivery.invalid', reason, ...fields }, `Not a notification delivery${loss}`)
+    await callSafely(
+      () => onInvalid?.(error),
+      (err) => this.#logLoss('error', { event: 'on-invalid.failed', ...fields, err }, 'onInvalid failed'),
+    )
+  }
+
+  async #call(
+    handler: NotificationHandler<string, Payloads>,
+    { notification, context, fields }: ParsedDelivery<Payloads>,
+  ): Promise<void> {
+    try {
+      await handler(notification, context)
+    } catch (error) {
+      const { onError } = this.#options
+      const log = onError ? this.#log : this.#logLoss
+      log('error', { event: 'handler.failed', ...fields, err: error }, 'Handler failed')
+      await callSafely(
+        () => onError?.(error, notification, context),
+        (err) => this.#logLoss('error', { event: 'on-error.failed', ...fields, err }, 'onError failed'),
+      )
+    }
   }
 }
 
-/** The interface of a receiver for adapters. */
-export type AdapterCore = Pick<
-  ReceiverCore<PayloadSchemas>,
-  'maxBodyBytes' | 'log' | 'receive' | 'warnOfParser'
->
+/** A delivery, or a body that is none. Log fields are read first, because a handler may change the notification. */
+type Parsed<Payloads extends PayloadSchemas> =
+  | ParsedDelivery<Payloads>
+  | { readonly error: InvalidDeliveryError; readonly fields: InvalidFields }
 
-/** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
-export function coreOf<Payloads extends PayloadSchemas>(receiver: DeliveryReceiver<Payloads>): AdapterCore {
-  const core: AdapterCore | undefined = Object(receiver)[receiverCore]
-  return core ?? refuseReceiver()
+interface ParsedDelivery<Payloads extends PayloadSchemas> {
+  readonly notification: Notification<string, Payloads>
+  readonly context: DeliveryContext<Payloads>
+  readonly fields: ReturnType<typeof namesOf>
+  readonly error?: undefined
+}
+
+type InvalidFields = { readonly issues: readonly Issue[] } & Partial<ReturnType<typeof namesOf>>
+
+function namesIn(value: unknown): Partial<ReturnType<typeof namesOf>> {
+  try {
+    const { subscriptionId, notification } = Object(value)
+    const { id, type } = Object(notification)
+    return {
+      ...(Number.isSafeInteger(subscriptionId) && { subscriptionId }),
+      ...(typeof id === 'string' && { notificationId: excerpt(id, 100) }),
+      ...(typeof type === 'string' && { type: excerpt(type, 100) }),
+    }
+  } catch {
+    return {}
+  }
+}
+
+function answerWith(status: CallbackAnswer['status']): CallbackAnswer {
+  // A 405 must name the allowed methods (RFC 9110 section 15.5.6).
+  return { status, headers: status === 405 ? { allow: 'POST' } : {} }
 }

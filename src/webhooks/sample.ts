@@ -6,11 +6,11 @@ import {
   documentedNotificationTypes,
   documentedPayloadOf,
 } from '../notification-types.js'
-import { messageOf } from '../shared/text.js'
 import { validate } from '../shared/validation.js'
+import { jsonOf } from './body.js'
 import type { DeliveryContext } from './handlers.js'
 import { RequestHeaders } from './headers.js'
-import { parseDelivery, unusableBody } from './parse.js'
+import { parseDelivery } from './parse.js'
 import type { Notification } from './schemas.js'
 
 /** The values that replace those of the sample. */
@@ -66,7 +66,7 @@ export function sampleDelivery<Type extends DocumentedNotificationType>(
   overrides: SampleDeliveryOverrides<Type> = {},
 ): SampleDelivery<Type> {
   validate(
-    argumentsSchema(documentedPayloadOf(type)?.schema.shape),
+    argumentsSchema(documentedPayloadOf(type)?.sample),
     { type, ...overrides },
     (issues, text) => new ConfigurationError(`The sample delivery cannot be made: ${text}.`, { issues }),
   )
@@ -85,31 +85,21 @@ export function sampleDelivery<Type extends DocumentedNotificationType>(
   }
 }
 
-/** @throws `InvalidDeliveryError` for what JSON cannot hold, such as a bigint */
-function jsonOf(delivery: object): string {
-  try {
-    return JSON.stringify(delivery)
-  } catch (thrown) {
-    throw unusableBody(`cannot be written as JSON (${messageOf(thrown)})`, delivery, thrown)
-  }
-}
-
 /** A payload of this type, as the service could send it: a new object. */
 export function samplePayload(type: string): Record<string, unknown> {
   return { ...documentedPayloadOf(type)?.sample }
 }
 
 /** Checks only the names: the values are checked with the delivery. */
-function argumentsSchema(payloadShape: object | undefined) {
-  const field = z.unknown().optional()
-  const payloadFields = Object.keys(payloadShape ?? {}).map((name) => [name, field])
+function argumentsSchema(payload: object | undefined) {
+  const any = z.unknown().optional()
+  const fields = Object.fromEntries(Object.keys(payload ?? {}).map((name) => [name, any]))
   return z.strictObject({
     type: z.enum(Object.values(documentedNotificationTypes).flat()),
-    subscriptionId: field,
-    payload:
-      payloadShape === undefined ? field : z.strictObject(Object.fromEntries(payloadFields)).optional(),
-    id: field,
-    time: field,
-    headers: field,
+    subscriptionId: any,
+    payload: payload === undefined ? any : z.strictObject(fields).optional(),
+    id: any,
+    time: any,
+    headers: any,
   })
 }

@@ -47,14 +47,10 @@ export function verifySecrets(
   return authenticator(secrets)(new RequestHeaders(headers)) === undefined
 }
 
-/** Why a request is refused: the header that failed the check, and a reason for people, without the value. */
-export interface SecretProblem {
-  readonly header: string
-  readonly reason: string
-}
-
-/** Returns what is wrong with the secrets of a request, or `undefined` if they are right. */
-export type Authenticator = (headers: RequestHeaders) => SecretProblem | undefined
+/** Returns the header that failed the check, and why, without its value; `undefined` if all secrets are right. */
+export type Authenticator = (
+  headers: RequestHeaders,
+) => { readonly header: string; readonly reason: string } | undefined
 
 /**
  * Makes a check in constant time: every header is compared with every accepted value, over the length of the presented
@@ -63,32 +59,29 @@ export type Authenticator = (headers: RequestHeaders) => SecretProblem | undefin
  * @param secrets - valid ones: {@link secretsIssues} found nothing
  */
 export function authenticator(secrets: Readonly<Record<string, string | readonly string[]>>): Authenticator {
-  const wanted = Object.entries(secrets).map(([name, accepted]) => ({ name, accepted: [accepted].flat() }))
+  const wanted = Object.entries(secrets).map(([header, accepted]) => ({
+    header,
+    accepted: [accepted].flat(),
+  }))
   return (headers) => {
     let refused: string | undefined
-    for (const { name, accepted } of wanted) {
+    for (const { header, accepted } of wanted) {
       // No accepted value is empty, so that a missing header matches none.
-      const presented = headers.get(name) ?? ''
+      const presented = headers.get(header) ?? ''
       let isAccepted = false
       for (const value of accepted) isAccepted = areEqual(value, presented) || isAccepted
-      if (!isAccepted) refused ??= name
+      if (!isAccepted) refused ??= header
     }
     return refused === undefined ? undefined : { header: refused, reason: reasonFor(headers, refused) }
   }
 }
 
 function reasonFor(headers: RequestHeaders, name: string): string {
+  const [value, ...others] = headers.valuesOf(name)
   const subject = `the header "${name}"`
-  switch (headers.read(name).kind) {
-    case 'missing':
-      return `${subject} is missing`
-    case 'repeated':
-      return `${subject} is there twice`
-    case 'no-text':
-      return `${subject} is not text`
-    case 'text':
-      return `${subject} is wrong`
-  }
+  if (value === undefined) return `${subject} is missing`
+  if (others.length > 0) return `${subject} is there twice`
+  return `${subject} is ${typeof value === 'string' ? 'wrong' : 'not text'}`
 }
 
 /**

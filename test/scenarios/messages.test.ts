@@ -221,7 +221,7 @@ test('messages about the options of a receiver and of a parser', async () => {
     }),
   ).toMatchInlineSnapshot(`
     {
-      "a handler that is none": "The delivery receiver cannot work: \`handler\` must be a function.",
+      "a handler that is none": "The delivery receiver cannot work: \`handler\`: expected function, received string.",
       "a misspelt option": "The delivery receiver cannot work: there is no \`secret\` (did you mean \`secrets\`?), no \`timeoutMs\` (did you mean \`ackTimeoutMs\`?).",
       "a misspelt option of a web route": "The callback route cannot work: there is no \`waituntil\` (did you mean \`waitUntil\`?).",
       "a misspelt option of drain": "The delivery receiver cannot work: there is no \`timeout\` (did you mean \`timeoutMs\`?).",
@@ -233,7 +233,7 @@ test('messages about the options of a receiver and of a parser', async () => {
       "a route without a receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
       "a secret that is a placeholder": "The delivery receiver cannot work: \`secrets.token\` is a placeholder, which anyone can guess: make one with \`node -p "crypto.randomUUID()"\`.",
       "a secret that is not set": "The delivery receiver cannot work: \`secrets.token\` is missing (is its environment variable set?); \`secrets.other\` is empty (is its environment variable set?).",
-      "a type that is none": "The delivery receiver cannot work: \`type\` must be text.",
+      "a type that is none": "The delivery receiver cannot work: \`type\`: expected string, received number.",
       "a web route with what is no receiver": "The callback route cannot work: the first argument must be a DeliveryReceiver.",
       "limits": "The delivery receiver cannot work: \`ackTimeoutMs\`: expected number to be >=0; \`maxBodyBytes\`: expected number to be >=1.",
       "no options": "The delivery receiver cannot work: \`secrets\` is missing: set \`secrets: { token: "…" }\`, or \`allowUnauthenticated: true\` to accept callbacks from anyone.",

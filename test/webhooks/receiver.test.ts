@@ -117,6 +117,16 @@ describe('everything else is answered with 204', () => {
     expect(problems()[0]).toContain(problem)
   })
 
+  test('a body is read as JSON once, also to log the names in it', async () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const { lines, logger } = recordingLogger()
+    const receiver = new DeliveryReceiver({ allowUnauthenticated: true, logger })
+    await receiver.handle({ method: 'POST', headers: {}, body: '{"subscriptionId":4711,"notification":{}}' })
+    expect(parse).toHaveBeenCalledOnce()
+    parse.mockRestore()
+    expect(lines).toMatchObject([{ fields: { event: 'delivery.invalid', subscriptionId: 4711 } }])
+  })
+
   test('types and fields that are not known reach handlers', async () => {
     const seen: string[] = []
     const receiver = new DeliveryReceiver({ secrets, onInvalid: () => expect.unreachable() })
