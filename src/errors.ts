@@ -1,9 +1,6 @@
 /**
- * Every error that this package throws, in one hierarchy (docs/errors.md).
- *
- * Each class has a literal `code`, so `switch (error.code)` narrows, and `instanceof` holds even when the
- * ESM and the CommonJS build are both loaded. No error ever contains a secret: no credentials, tokens or
- * parameter values of the call.
+ * Every error that this package throws (docs/errors.md). `instanceof` holds even when the ESM and the CommonJS build are
+ * both loaded. No error ever contains a secret: no credentials, tokens or parameter values of the call.
  */
 
 /** One problem with one value. */
@@ -130,8 +127,7 @@ function ownName(ctor: unknown): unknown {
  * sent.
  */
 export class ConfigurationError extends NotificationError<Fields<ConfigurationError, 'issues'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'ConfigurationError'
+  /** @internal */ protected static override readonly nsErrorName = 'ConfigurationError'
   override readonly code = 'CONFIGURATION'
   /** Every problem, with its path in the options or the name of its environment variable. */
   declare readonly issues: readonly Issue[]
@@ -142,8 +138,7 @@ export class ConfigurationError extends NotificationError<Fields<ConfigurationEr
  * token request.
  */
 export class InvalidRequestError extends NotificationError<Fields<InvalidRequestError, 'issues'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'InvalidRequestError'
+  /** @internal */ protected static override readonly nsErrorName = 'InvalidRequestError'
   override readonly code = 'INVALID_REQUEST'
   /** Every problem, with its path in the argument. */
   declare readonly issues: readonly Issue[]
@@ -151,8 +146,7 @@ export class InvalidRequestError extends NotificationError<Fields<InvalidRequest
 
 /** The client, or the spool, was closed before the call: nothing was sent or kept. Close it later, or make a new one. */
 export class ClosedError extends NotificationError {
-  /** @internal */
-  protected static override readonly nsErrorName = 'ClosedError'
+  /** @internal */ protected static override readonly nsErrorName = 'ClosedError'
   override readonly code = 'CLOSED'
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -162,14 +156,12 @@ export class ClosedError extends NotificationError {
 
 /**
  * The authorization server refused to issue an access token (RFC 6749 section 5.2). Usually the client ID, the secret,
- * their encoding or the domain is wrong: `error` and `errorDescription` are the server's own words, if it sent any.
- * No subscription call was made.
+ * their encoding or the domain is wrong. No subscription call was made.
  */
 export class TokenRequestError extends NotificationError<
   Fields<TokenRequestError, 'status', 'url' | 'error' | 'errorDescription' | 'retryAfterMs' | 'requestId'>
 > {
-  /** @internal */
-  protected static override readonly nsErrorName = 'TokenRequestError'
+  /** @internal */ protected static override readonly nsErrorName = 'TokenRequestError'
   override readonly code = 'TOKEN_REQUEST'
   /** HTTP status of the token endpoint's answer. */
   declare readonly status: number
@@ -195,8 +187,7 @@ export class TokenRequestError extends NotificationError<
 export class ApiError<Further extends object = object> extends NotificationError<
   Fields<ApiError, 'status' | 'body', 'url' | 'retryAfterMs' | 'requestId'> & Further
 > {
-  /** @internal */
-  protected static override readonly nsErrorName: string = 'ApiError'
+  /** @internal */ protected static override readonly nsErrorName: string = 'ApiError'
   /** `API` in this class itself, another literal in each class that extends it. */
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
   /** HTTP status of the answer. */
@@ -213,14 +204,12 @@ export class ApiError<Further extends object = object> extends NotificationError
 
 /**
  * 409 on create: a subscription at the same callback URL covers some or all of the users and types
- * (docs/service.md, States). Nothing was created or deleted. `reason` says what kind of conflict it may be, and the message what
- * to do next.
+ * (docs/service.md, States). Nothing was created or deleted; the message says what to do next.
  */
 export class SubscriptionConflictError extends ApiError<
   Fields<SubscriptionConflictError, 'reason' | 'request'>
 > {
-  /** @internal */
-  protected static override readonly nsErrorName = 'SubscriptionConflictError'
+  /** @internal */ protected static override readonly nsErrorName = 'SubscriptionConflictError'
   override readonly code = 'SUBSCRIPTION_CONFLICT'
   /**
    * What kind of conflict it can be (docs/service.md, States).
@@ -242,8 +231,7 @@ export class SubscriptionConflictError extends ApiError<
  * option `routes` names the right route. Once a route has answered 2xx, only the first reading is left.
  */
 export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFoundError, 'subscriptionId'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
+  /** @internal */ protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
   declare readonly subscriptionId: number
@@ -254,21 +242,18 @@ export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFo
  * the request; after `false` repeating is safe. `cause` has the message and `code` of the network's error.
  */
 export class ConnectionError extends NotificationError<Fields<ConnectionError, 'requestSent'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'ConnectionError'
+  /** @internal */ protected static override readonly nsErrorName = 'ConnectionError'
   override readonly code = 'CONNECTION'
   /** Whether the server may have seen the request. */
   declare readonly requestSent: boolean
 }
 
 /**
- * The call took longer than `timeoutMs`, token and retries included. Repeating the call is safe. `phase` says what the
- * call was waiting for, and the message what to do. `cause` is the error of the last failed
- * attempt, if there was one.
+ * The call took longer than `timeoutMs`, token and retries included. Repeating the call is safe. `cause` is the error of
+ * the last failed attempt, if there was one.
  */
 export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeoutMs' | 'phase'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'TimeoutError'
+  /** @internal */ protected static override readonly nsErrorName = 'TimeoutError'
   override readonly code = 'TIMEOUT'
   /** The limit that was exceeded, in milliseconds. */
   declare readonly timeoutMs: number
@@ -289,28 +274,26 @@ export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeou
  * call got instead of the answer.
  */
 export class OutcomeUnknownError extends NotificationError<Fields<OutcomeUnknownError, 'request'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'OutcomeUnknownError'
+  /** @internal */ protected static override readonly nsErrorName = 'OutcomeUnknownError'
   override readonly code = 'OUTCOME_UNKNOWN'
   /** What was asked for, without parameters and headers: add those to create it again. */
   declare readonly request: SubscriptionRequestSummary
 }
 
-/**
- * A server reported success with a body that cannot be used (docs/service.md, Resources). `body` is that body as text
- * (after a 201 the new id may be in it); `issues` says what is wrong with it.
- */
+/** A server reported success with a body that cannot be used (docs/service.md, Resources). */
 export class ResponseValidationError extends NotificationError<
   Fields<ResponseValidationError, 'status' | 'body' | 'issues', 'url' | 'requestId'>
 > {
-  /** @internal */
-  protected static override readonly nsErrorName = 'ResponseValidationError'
+  /** @internal */ protected static override readonly nsErrorName = 'ResponseValidationError'
   override readonly code = 'RESPONSE_VALIDATION'
   /** HTTP status of the answer. */
   declare readonly status: number
   /** The address that answered, without its query. */
   declare readonly url: string | undefined
-  /** The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. */
+  /**
+   * The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. After a 201, the
+   * new id may be in it.
+   */
   declare readonly body: string
   /** What is wrong with the body. */
   declare readonly issues: readonly Issue[]
@@ -318,17 +301,13 @@ export class ResponseValidationError extends NotificationError<
   declare readonly requestId: string | undefined
 }
 
-/**
- * A callback body is not a notification delivery (docs/service.md, Resources). `issues` says why; `body` is
- * what was received, unchanged; it is not enumerable, so that logging the error does not log the body.
- */
+/** A callback body is not a notification delivery (docs/service.md, Resources). `issues` says why. */
 export class InvalidDeliveryError extends NotificationError {
-  /** @internal */
-  protected static override readonly nsErrorName = 'InvalidDeliveryError'
+  /** @internal */ protected static override readonly nsErrorName = 'InvalidDeliveryError'
   override readonly code = 'INVALID_DELIVERY'
   /** Why the body is no delivery; paths start at the body. */
   declare readonly issues: readonly Issue[]
-  /** What was received, unchanged: text, bytes or a parsed value. Not enumerable. */
+  /** What was received, unchanged: text, bytes or a parsed value. Not enumerable, so that logs do not show it. */
   declare readonly body: unknown
 
   constructor(
@@ -350,27 +329,21 @@ export class InvalidDeliveryError extends NotificationError {
     try {
       // Accepts every kind of bytes, also of another realm, and throws for anything else.
       return new TextDecoder().decode(body as ArrayBuffer)
+    } catch {}
+    try {
+      return JSON.stringify(body) ?? ''
     } catch {
-      return jsonTextOf(body)
+      return ''
     }
-  }
-}
-
-function jsonTextOf(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? ''
-  } catch {
-    return ''
   }
 }
 
 /**
  * A spool could not keep a delivery or a body: it is lost when this process ends (docs/spool.md, What is promised).
- * `reason` says why; `cause` is the error of the disk.
+ * `cause` is the error of the disk.
  */
 export class SpoolError extends NotificationError<Fields<SpoolError, 'reason'>> {
-  /** @internal */
-  protected static override readonly nsErrorName = 'SpoolError'
+  /** @internal */ protected static override readonly nsErrorName = 'SpoolError'
   override readonly code = 'SPOOL'
   /**
    * Why the spool could not keep it.

@@ -15,17 +15,26 @@ export type NotificationType = (typeof notificationTypes)[number]
  */
 export const documentedNotificationTypes = {
   /** How a call goes: each with `Opened` when it begins and `Closed` when it ends. */
-  behavioral: /* @__PURE__ */ openedAndClosed([
-    'slowToRespondAgent',
-    'silenceHigh',
-    'speakingRateLowAgent',
-    'empathyCue',
-    'lowEnergyAgent',
-    'continuousSpeakingAgent',
-    'extendedOverlap',
-    'speakingRateHighAgent',
-    'positiveInteraction',
-  ]),
+  behavioral: [
+    'slowToRespondAgentOpened',
+    'slowToRespondAgentClosed',
+    'silenceHighOpened',
+    'silenceHighClosed',
+    'speakingRateLowAgentOpened',
+    'speakingRateLowAgentClosed',
+    'empathyCueOpened',
+    'empathyCueClosed',
+    'lowEnergyAgentOpened',
+    'lowEnergyAgentClosed',
+    'continuousSpeakingAgentOpened',
+    'continuousSpeakingAgentClosed',
+    'extendedOverlapOpened',
+    'extendedOverlapClosed',
+    'speakingRateHighAgentOpened',
+    'speakingRateHighAgentClosed',
+    'positiveInteractionOpened',
+    'positiveInteractionClosed',
+  ],
   /** Scores of calls. */
   'call-score': ['cxScoreUpdated'],
   /** Topics of conversations. The source of this list breaks off here: there may be more. */
@@ -83,19 +92,4 @@ export function typeThatBrings(delivered: unknown): NotificationType | undefined
 export function deliveredTypeProblem(value: unknown): string | undefined {
   const type = typeThatBrings(value)
   return type && `is the type of a delivered notification: to get it, subscribe to \`${type}\``
-}
-
-/** Literal types again: editors suggest the names, and handlers are typed by them. */
-type OpenedAndClosed<Names extends readonly string[]> = Names extends readonly [
-  infer Name extends string,
-  ...infer Others extends readonly string[],
-]
-  ? readonly [`${Name}Opened`, `${Name}Closed`, ...OpenedAndClosed<Others>]
-  : readonly []
-
-function openedAndClosed<const Names extends readonly string[]>(names: Names): OpenedAndClosed<Names> {
-  return names.flatMap((name) => [
-    `${name}Opened`,
-    `${name}Closed`,
-  ]) as readonly string[] as OpenedAndClosed<Names>
 }

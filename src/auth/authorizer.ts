@@ -74,17 +74,13 @@ function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
 /** Tokens from the caller's function, which also caches and refreshes them. */
 class ProvidedTokens implements TokenAuthorizer {
   readonly #getAccessToken: () => unknown
-  /** Kept, so that each token is checked and encoded once. */
-  #last: BearerAuthorization | undefined
 
   constructor(getAccessToken: () => unknown) {
     this.#getAccessToken = getAccessToken
   }
 
   async authorize(deadline: Deadline): Promise<BearerAuthorization> {
-    const accessToken = await this.accessToken(deadline)
-    if (this.#last?.accessToken !== accessToken) this.#last = bearer(accessToken, false)
-    return this.#last
+    return bearer(await this.accessToken(deadline), false)
   }
 
   /** Calls the caller's function again; the request is repeated only if the token is different. */
@@ -115,15 +111,13 @@ const missingProvided: Missing = {
 
 /** Why a value from `getAccessToken` is no token. */
 function whatIsWrongWith(token: unknown): string {
-  if (typeof token !== 'string') return `must return the token as a string, not ${describe(token)}`
+  if (typeof token !== 'string') {
+    const given = typeof token === 'object' ? 'an object that holds it' : `a ${typeof token}`
+    return `must return the token as a string, not ${token === undefined || token === null ? token : given}`
+  }
   if (token === '') return 'must return a token: what it returned is empty'
   if (/^bearer\s/i.test(token)) return 'must return the token alone: leave out the prefix `Bearer`'
   return 'must return a token of visible ASCII characters: nothing else can be sent in a header'
-}
-
-function describe(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  return typeof value === 'object' ? 'an object that holds it' : `a ${typeof value}`
 }
 
 interface HeldToken {

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { Log } from '../logger.js'
 import { parseJson } from '../shared/validation.js'
-import { GuardedStore, StoreFailure } from '../stores/guarded-store.js'
+import { GuardedStore } from '../stores/guarded-store.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import { accessTokenPattern } from './token-request.js'
 
@@ -61,11 +61,14 @@ export class SharedToken {
     const expiresAtMs = Date.now() + remainingMs
     const text = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs })
     this.#inOrder(async () => {
-      const isWritten = await this.#guarded('set', async () => {
-        await this.#store.set(this.#key, text, remainingMs)
-        return true
-      })
-      if (isWritten) await this.#reportLoss(expiresAtMs)
+      await this.#guarded('set', () => this.#store.set(this.#key, text, remainingMs))
+      if (this.#countsAsEmpty()) return
+      // Read back, because some stores, such as Keyv, report success while their Redis is down.
+      const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
+      if (isLost && !this.#hasReportedLoss && !this.#countsAsEmpty()) {
+        this.#log('warn', { event: 'token-cache.not-kept' }, notKept)
+      }
+      this.#hasReportedLoss = isLost
     })
   }
 
@@ -73,19 +76,8 @@ export class SharedToken {
   remove(rejected: string): void {
     this.#inOrder(async () => {
       const stored = await this.read()
-      if (stored?.accessToken === rejected) {
-        await this.#guarded('delete', () => this.#store.delete(this.#key))
-      }
+      if (stored?.accessToken === rejected) await this.#guarded('delete', () => this.#store.delete(this.#key))
     })
-  }
-
-  /** Reads the written token back, because some stores, such as Keyv, report success while their Redis is down. */
-  async #reportLoss(expiresAtMs: number): Promise<void> {
-    const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
-    if (isLost && !this.#hasReportedLoss && !this.#countsAsEmpty()) {
-      this.#log('warn', { event: 'token-cache.not-kept' }, notKept)
-    }
-    this.#hasReportedLoss = isLost
   }
 
   #countsAsEmpty(): boolean {
@@ -100,14 +92,11 @@ export class SharedToken {
     } catch (error) {
       this.#countsAsEmptyUntil = performance.now() + countsAsEmptyMs
       // The error's name only: its message may hold the token.
-      const cause = error instanceof StoreFailure ? error.cause : error
+      const { cause }: { cause?: unknown } = Object(error)
       const reason = cause instanceof Error ? cause.name : typeof cause
       const fields = { operation, reason, countsAsEmptyMs }
-      this.#log(
-        'warn',
-        { event: 'token-cache.failed', ...fields },
-        'Token cache failed and is not used for a while',
-      )
+      const message = 'Token cache failed and is not used for a while'
+      this.#log('warn', { event: 'token-cache.failed', ...fields }, message)
       return undefined
     }
   }

@@ -1,6 +1,6 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
-import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
+import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
 import { type Address, type Answer, addressBelow, readJson } from '../http/messages.js'
 import { gatewayKeys, redactTokens } from '../http/redact.js'
@@ -162,31 +162,23 @@ export const accessTokenResponseSchema = z.object({
   expires_in: z.int().nonnegative(),
 })
 
-/** The fields of a successful token answer. */
-export type AccessTokenResponse = z.output<typeof accessTokenResponseSchema>
-
 const oauthErrorSchema = z.lazy(() => {
   const text = z.string().optional().catch(undefined)
   return z.object({ error: text, error_description: text })
 })
 
-/**
- * The access token in an answer of the token endpoint.
- *
- * @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token
- */
-function readAccessTokenResponse(answer: Answer): AccessTokenResponse {
-  if (answer.status !== 200) throw tokenRequestError(answer)
-  return readJson(answer, accessTokenResponseSchema, (issues) => unusableToken(answer, issues))
-}
-
-function unusableToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
-  const { requestId, status, url } = answer
-  return new ResponseValidationError(
-    `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
-      'Check that `authUrl` and `domain` name the authorization server.',
-    { status, url, requestId, body: redactTokens(answer.redact(answer.body)), issues },
-  )
+/** @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token */
+function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
+  const { body, requestId, status, url } = answer
+  if (status !== 200) throw tokenRequestError(answer)
+  return readJson(answer, accessTokenResponseSchema, (issues) => {
+    const shown = redactTokens(answer.redact(body))
+    return new ResponseValidationError(
+      `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
+        'Check that `authUrl` and `domain` name the authorization server.',
+      { status, url, requestId, body: shown, issues },
+    )
+  })
 }
 
 /** What an error status of the token endpoint means (RFC 6749 section 5.2). */

@@ -110,8 +110,7 @@ export class NotificationClient implements AsyncDisposable {
    * @throws `SubscriptionConflictError` on 409: a subscription exists for some of these types, users and callback URL
    * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it
    * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
-   * `ConnectionError`, `TimeoutError` when nothing was created; `ResponseValidationError` when the answer holds no
-   * usable id, or did not come from the service
+   * `ConnectionError`, `TimeoutError` when nothing was created; `ResponseValidationError` for an unusable answer
    */
   async createSubscription(
     input: CreateSubscriptionInput,

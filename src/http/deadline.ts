@@ -19,14 +19,6 @@ export interface Missing {
   readonly lastFailure: Error | undefined
 }
 
-export interface DeadlineOptions {
-  readonly timeoutMs: number
-  /** The caller's signal: aborting it ends the call with the signal's own reason. */
-  readonly signal: AbortSignal | undefined
-  /** Makes the error of the time limit. */
-  readonly timeoutError: (awaited: Awaited | undefined) => TimeoutError
-}
-
 /**
  * The time limit of one call. A deadline aborts once: at the end of the time, or when the caller aborts.
  *
@@ -37,14 +29,22 @@ export class Deadline {
   readonly endsAt: number
   readonly timeoutMs: number
   readonly #signal: AbortSignal | undefined
-  readonly #timeoutError: DeadlineOptions['timeoutError']
+  readonly #timeoutError: (awaited: Awaited | undefined) => TimeoutError
   readonly #timer: NodeJS.Timeout
   #awaited: Awaited | undefined
   #aborted = false
   #reason: unknown
 
-  /** @throws the reason of a signal that is aborted already */
-  constructor({ signal, timeoutError, timeoutMs }: DeadlineOptions) {
+  /**
+   * @param signal - the caller's: aborting it ends the call with the signal's own reason
+   * @param timeoutError - makes the error of the time limit
+   * @throws the reason of a signal that is aborted already
+   */
+  constructor(
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    timeoutError: (awaited: Awaited | undefined) => TimeoutError,
+  ) {
     if (signal?.aborted) throw signal.reason
     this.timeoutMs = timeoutMs
     this.#signal = signal

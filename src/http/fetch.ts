@@ -101,6 +101,10 @@ function transportOn(
 ): Transport {
   async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
     const { header, pieces, status } = await ask(request, controller.signal)
+    // A mock's mistake, or a redirect that a browser hides.
+    if (!(Number.isInteger(status) && status >= 100)) {
+      throw new Error('the answer is no response: it has no HTTP status')
+    }
     const bytes = new BoundedBytes(maxBodyBytes)
     const reading = readInto(bytes, pieces)
     const bodyComplete = isSuccess(status)

@@ -7,7 +7,7 @@ import { isOutcomeOpen, isTurnedAway } from '../shared/http.js'
 import { excerpt } from '../shared/text.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'
-import type { Address, Answer, HttpRequest, HttpResponse, NoResponse, Transport } from './messages.js'
+import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './messages.js'
 import { redact, redactTokens } from './redact.js'
 
 /** A request without its Authorization header. */
@@ -147,8 +147,7 @@ class RunningCall {
     this.#settings = settings
     const { signal, timeoutMs, what } = settings
     this.what = what
-    const timeoutError = (awaited: Awaited | undefined) => this.#timeoutError(awaited)
-    this.deadline = new Deadline({ signal, timeoutMs, timeoutError })
+    this.deadline = new Deadline(timeoutMs, signal, (awaited) => this.#timeoutError(awaited))
   }
 
   /**
@@ -217,8 +216,8 @@ class RunningCall {
     this.deadline.checkClock()
     if (this.deadline.aborted) throw this.deadline.reason
     const headers = headersOf(request, authorization)
-    const outcome = answered(await transport.send({ method, address, headers, body }, this.deadline))
-    if (isResponse(outcome)) {
+    const outcome = await transport.send({ method, address, headers, body }, this.deadline)
+    if ('status' in outcome) {
       const answer = answerOf(request, outcome, secrets)
       const { requestId, status } = answer
       this.status = status
@@ -284,16 +283,6 @@ function headersOf(
   const own = headersWith(authorization)
   if (body !== undefined) own['content-type'] = contentType
   return headers === undefined ? own : { ...headers, ...own }
-}
-
-/** A caller's `fetch` may resolve without a status: a mock's mistake, or a redirect that a browser hides. */
-function answered(outcome: HttpResponse | NoResponse): HttpResponse | NoResponse {
-  if (!isResponse(outcome) || (Number.isInteger(outcome.status) && outcome.status >= 100)) return outcome
-  return { error: new Error('the answer is no response: it has no HTTP status'), mayHaveLeft: true }
-}
-
-function isResponse(outcome: HttpResponse | NoResponse): outcome is HttpResponse {
-  return 'status' in outcome
 }
 
 function isAnswer(outcome: Answer | ConnectionError): outcome is Answer {

@@ -83,21 +83,19 @@ export function validInput<Output>(method: string, schema: z.ZodType<Output>, in
  * (docs/service.md, Endpoints).
  */
 export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
-  createInputSchema({ allowInsecureLoopback: false })
+  createInputSchema(false)
 
 /** For a client with `allowInsecureLoopback`: also accepts `http:` callback URLs on loopback hosts. */
-export const loopbackSubscriptionInputSchema = createInputSchema({ allowInsecureLoopback: true })
+export const loopbackSubscriptionInputSchema = createInputSchema(true)
 
-function createInputSchema({
-  allowInsecureLoopback,
-}: {
-  allowInsecureLoopback: boolean
-}): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
+function createInputSchema(
+  allowsLoopback: boolean,
+): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
   // Usually all subscriptions have the same callback URL: the last valid one is not checked again.
   let usualUrl: string | undefined
   function isUsable(url: string | URL): boolean {
     const text = String(url)
-    if (text !== usualUrl && callbackUrlProblem(text, allowInsecureLoopback) !== undefined) return false
+    if (text !== usualUrl && callbackUrlProblem(text, allowsLoopback) !== undefined) return false
     usualUrl = text
     return true
   }
@@ -119,7 +117,7 @@ function createInputSchema({
           .min(1, 'must name at least one user')
           .check(refuseRepetitions),
         callbackUrl: z.union([z.string(), z.instanceof(URL)], 'must be a URL').refine(isUsable, {
-          error: ({ input }) => callbackUrlProblem(String(input), allowInsecureLoopback),
+          error: ({ input }) => callbackUrlProblem(String(input), allowsLoopback),
         }),
         recreateIfExists: z.boolean().optional(),
         parameters: parametersSchema.unwrap().optional(),
@@ -166,12 +164,12 @@ export function usernameProblem(name: string): string | undefined {
 
 function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {
   const seen = new Set<string>()
-  values.forEach((value, index) => {
-    if (seen.has(value)) {
-      issues.push({ code: 'custom', continue: true, input: value, path: [index], message: 'is listed twice' })
+  for (const [index, input] of values.entries()) {
+    if (seen.has(input)) {
+      issues.push({ code: 'custom', continue: true, input, path: [index], message: 'is listed twice' })
     }
-    seen.add(value)
-  })
+    seen.add(input)
+  }
 }
 
 /** Form fields that the service interprets (docs/service.md, Endpoints). */
@@ -196,22 +194,14 @@ const messageHeaders = [
 ]
 
 export const parametersSchema = z.lazy(() =>
-  associatedValuesSchema(
-    new Map([
-      ...formFields.map((name) => [name, 'it is a field of the request'] as const),
-      ...messageHeaders.map((name) => [name, 'as a header it would break the callback'] as const),
-    ]),
-  ),
+  associatedValuesSchema([
+    [formFields, 'it is a field of the request'],
+    [messageHeaders, 'as a header it would break the callback'],
+  ]),
 )
 
 export const headersSchema = z.lazy(() =>
-  associatedValuesSchema(
-    new Map(
-      [...messageHeaders, ...requestHeaderNames].map(
-        (name) => [name, 'it is a header of the request'] as const,
-      ),
-    ),
-  ),
+  associatedValuesSchema([[[...messageHeaders, ...requestHeaderNames], 'it is a header of the request']]),
 )
 
 /**
@@ -219,7 +209,8 @@ export const headersSchema = z.lazy(() =>
  *
  * @param reserved - names that cannot be used, in lower case, and why
  */
-function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
+function associatedValuesSchema(reserved: readonly (readonly [names: readonly string[], why: string])[]) {
+  const reasons = new Map(reserved.flatMap(([names, why]) => names.map((name) => [name, why])))
   return z
     .custom<AssociatedValues>(isRecord, 'must be an object of names and values')
     .check(({ value: values, issues }) => {
@@ -234,7 +225,7 @@ function associatedValuesSchema(reserved: ReadonlyMap<string, string>) {
         else if (!headerValue.test(value)) {
           refuse(`has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
         }
-        const reason = name === '__proto__' ? 'objects take it for their prototype' : reserved.get(lowerCase)
+        const reason = name === '__proto__' ? 'objects take it for their prototype' : reasons.get(lowerCase)
         if (reason !== undefined) refuse(`is reserved: ${reason}`)
         if (seen.has(lowerCase)) refuse('is given twice: header names are the same in any case')
         seen.add(lowerCase)

@@ -59,6 +59,7 @@ describe('tokenCache', () => {
         },
       ],
     ])
+    await vi.advanceTimersByTimeAsync(0)
     expect(vi.getTimerCount()).toBe(0)
   })
 
