@@ -33,11 +33,14 @@ const isolated = ['test/emulator/msw.test.ts']
 
 /** Files that take longest in their project, so that none of them runs alone in the end. */
 const longest = [
-  '/test/integration/redis/keeper-killed.',
-  '/test/integration/browser/page.',
-  '/test/integration/keycloak/',
-  '/test/integration/redis/keeper-lost-redis.',
+  '/test/integration/independent-service.',
+  '/test/integration/examples.',
   '/test/integration/chaos/',
+  '/test/integration/redis/',
+  '/test/integration/keycloak/',
+  '/test/integration/site/',
+  '/test/integration/browser/page.',
+  '/test/scenarios/linear-time.',
   '/test/spool/spool-store.',
   '/test/keeper/random-sequences.',
 ]

@@ -11,8 +11,6 @@ import {
 import { Agent } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordingLogger } from '../../support/recording-logger.js'
-import { RedisServer } from '../../support/redis-server.js'
-import { AppProgram, triedThrice } from '../redis/app-process.js'
 import { KeycloakServer, type RealmClient } from './keycloak-server.js'
 
 /** Never called: these tests are about tokens. */
@@ -112,7 +110,7 @@ test('tokens that live for 5 seconds are refreshed under load, and none is hande
   // A new token: the newest one at the end of the test may be about to expire.
   await keycloak.verify(realm, await client.getAccessToken())
   const tokens = new Set<string>()
-  const until = Date.now() + 16_000
+  const until = Date.now() + 11_000
   async function call() {
     while (Date.now() < until) {
       const token = await client.getAccessToken()
@@ -124,38 +122,10 @@ test('tokens that live for 5 seconds are refreshed under load, and none is hande
   }
   await Promise.all(Array.from({ length: 50 }, call))
   // At 80 to 90 per cent of 5 s: after 4 s at the earliest. One request serves all 50 callers.
-  expect(tokens.size).toBeGreaterThanOrEqual(3)
-  expect(tokens.size).toBeLessThanOrEqual(5)
+  expect(tokens.size).toBeGreaterThanOrEqual(2)
+  expect(tokens.size).toBeLessThanOrEqual(4)
   expect(lines.filter(([, message]) => message === 'Access token obtained')).toHaveLength(tokens.size)
 })
-
-test(
-  'eight processes with one Redis share their tokens: at the start each asks, later a few of them',
-  triedThrice,
-  async () => {
-    await using redis = await RedisServer.start()
-    await using program = await AppProgram.build()
-    const service = {
-      baseUrl,
-      authUrl: keycloak.authUrl,
-      domain: realm,
-      clientId: shortLived.clientId,
-      clientSecret: shortLived.secret,
-      ca: keycloak.ca,
-    }
-    const apps = await Promise.all(
-      Array.from({ length: 8 }, () => program.start(service, 'ioredis', redis.url)),
-    )
-    for (const app of apps) app.begin()
-    await sleep(13_000)
-    const reports = await Promise.all(apps.map((app) => app.end()))
-    expect(reports.flatMap(({ failures }) => failures)).toEqual([])
-    const requests = reports.reduce((sum, each) => sum + each.requests, 0)
-    // Three or four lifetimes. Without sharing: four or five requests for each process.
-    expect(requests).toBeGreaterThanOrEqual(3)
-    expect(requests).toBeLessThanOrEqual(26)
-  },
-)
 
 test('a restart of the server costs no call while a token lives, and then a clear error until it is back', async () => {
   const client = clientOf({ ...plain })

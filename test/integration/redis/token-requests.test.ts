@@ -35,34 +35,27 @@ function expectAllWell(reports: readonly (AppReport & { exitCode: unknown })[]):
 
 /** A second for the store, and some for timers and connections. */
 function expectShortDelays(reports: readonly AppReport[]): void {
-  const longestMs = Math.max(...reports.map(({ longestDelayMs }) => longestDelayMs))
-  console.log(`A call was delayed by at most ${Math.round(longestMs)} ms`)
-  expect(longestMs).toBeLessThanOrEqual(1_500)
+  expect(Math.max(...reports.map(({ longestDelayMs }) => longestDelayMs))).toBeLessThanOrEqual(1_500)
 }
-
-const lifetimeSeconds = 10
-const lifetimes = 3
 
 describe('many processes on one Redis', () => {
   // They refresh within a tenth of the lifetime: in a shorter time a busy machine would let most of them ask at once.
-  test.concurrent.each<[StoreKind, number]>([
-    ['ioredis', 10],
-    ['node-redis', 10],
-  ])(
-    '%s: %i processes share their tokens: at the start each asks, later a few of them',
+  test(
+    'ioredis and node-redis: ten processes share their tokens: at the start each asks, later a few of them',
     triedThrice,
-    async (kind, count) => {
+    async () => {
       await using server = await RedisServer.start()
-      await using emulator = await startEmulator({ tokenLifetimeSeconds: lifetimeSeconds })
-      const apps = await startApps(count, emulator, kind, server)
+      await using emulator = await startEmulator({ tokenLifetimeSeconds: 10 })
+      const kinds = ['ioredis', 'node-redis'] as const
+      const apps = (await Promise.all(kinds.map((kind) => startApps(5, emulator, kind, server)))).flat()
       for (const app of apps) app.begin()
-      await setTimeout(lifetimes * lifetimeSeconds * 1_000)
-      expectAllWell(await endAll(apps))
+      await setTimeout(20_000)
+      const reports = await endAll(apps)
+      expectAllWell(reports)
       const requests = emulator.requestCounts.token
-      console.log(`${kind}: ${count} processes, ${lifetimes} lifetimes: ${requests} token requests`)
-      expect(requests).toBeGreaterThanOrEqual(lifetimes)
-      // One at the start for each process, then a few in each lifetime. Without sharing: four or more for each process.
-      expect(requests).toBeLessThanOrEqual(2.5 * count)
+      expect(requests).toBeGreaterThanOrEqual(2)
+      // One at the start for each process, then a few in each lifetime. Without sharing: three for each process.
+      expect(requests).toBeLessThanOrEqual(20)
     },
   )
 
@@ -104,8 +97,6 @@ describe('a Redis that is away', () => {
 
   test.each([
     ['killed', 'before the start'],
-    ['stopped', 'before the start'],
-    ['killed', 'in the middle'],
     ['stopped', 'in the middle'],
   ] as const)('%s %s: every call succeeds, delayed by at most 1.5 s', triedThrice, async (how, when) => {
     await using server = await RedisServer.start()
