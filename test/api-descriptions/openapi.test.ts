@@ -13,15 +13,7 @@ import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { deliveryJsonSchema } from '../../scripts/api-descriptions/json-schemas.js'
 import { openApiDocument } from '../../scripts/api-descriptions/openapi.js'
-import {
-  apiAuthorization,
-  created,
-  form as formType,
-  lowEnergy,
-  Receiver,
-  requestToken,
-  send,
-} from '../emulator/support.js'
+import { lowEnergy, Receiver } from '../emulator/support.js'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -122,30 +114,6 @@ describe('openapi.json', () => {
     for (const token_type of ['Basic', 'xbearer', 'bearer ']) {
       expect(validate({ ...answer, token_type })).toBe(false)
     }
-  })
-
-  test.each<[string, string, object, boolean]>([
-    ['an update of nothing', 'UpdateSubscription', {}, false],
-    ['a parameter without a name', 'UpdateSubscription', { '': 'x' }, false],
-    ['a parameter that no header can carry', 'UpdateSubscription', { token: 'a\nb' }, false],
-    ['a parameter that belongs to the callback', 'UpdateSubscription', { Host: 'x' }, false],
-    ['an update of the users', 'UpdateSubscription', { username: 'alice' }, false],
-    ['an update of a parameter', 'UpdateSubscription', { token: 'ä' }, true],
-    ['an unknown parameter of a token request', 'AccessTokenRequest', { audience: 'x' }, true],
-  ])('says of %s what the emulator answers', async (_, schema, fields, isValid) => {
-    await using emulator = await startEmulator()
-    const subscriptionId = await created(emulator)
-    const isToken = schema === 'AccessTokenRequest'
-    const form = { ...(isToken && { grant_type: 'client_credentials' }), ...fields }
-    const body = new URLSearchParams(form).toString()
-    const answer = isToken
-      ? await requestToken(emulator, { body })
-      : await send(emulator, 'PUT', `/api/subscriptions/${subscriptionId}`, {
-          headers: { authorization: apiAuthorization(emulator), 'content-type': formType },
-          body,
-        })
-    expect(ajv().validate(await schemaOf(schema), form)).toBe(isValid)
-    expect(answer.status).toBe(isValid ? 200 : 400)
   })
 
   test('describes the body of a callback as delivery.schema.json does', async () => {

@@ -202,11 +202,8 @@ describe('what cannot work is one sentence and exit code 2', () => {
   const { tls, ca } = createLoopbackCertificate()
   const other = createLoopbackCertificate()
   test.each([
-    ['a key that is none', { tls: { ...tls, key: 'no key' }, ca }],
-    ['a certificate that is none', { tls: { ...tls, cert: 'no certificate' }, ca }],
-    ['an authority that is none', { tls, ca: '-----BEGIN CERTIFICATE-----' }],
     ['the key of another certificate', { tls: { ...tls, key: other.tls.key }, ca }],
-    ['the authority of another certificate', { tls, ca: other.ca }],
+    ['an authority that is none', { tls, ca: '-----BEGIN CERTIFICATE-----' }],
   ])('a state.json with %s', async (_, certificate) => {
     await using folder = await temporaryFolder()
     const file = join(folder.path, 'state.json')

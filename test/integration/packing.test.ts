@@ -52,14 +52,6 @@ test('npm pack takes what was built, and no earlier package', async () => {
   )
 })
 
-test('where npm may run scripts, npm pack builds', async () => {
-  await using folder = await clone()
-  const build = `node -e "fs.mkdirSync('dist'); fs.writeFileSync('dist/index.js', '')"`
-  await folder.npm('pkg', 'set', `scripts.build=${build}`)
-  await folder.npm('pack', '--ignore-scripts=false')
-  expect(await readdir(join(folder.path, 'dist'))).toEqual(['index.js', expect.stringMatching(/\.tgz$/)])
-})
-
 test('npm publish is refused before anything is sent', async () => {
   await using folder = await clone()
   const methods: (string | undefined)[] = []

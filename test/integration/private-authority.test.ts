@@ -41,29 +41,6 @@ test('with it, a server of the authority is trusted, and without it, the error s
   await expect(other.getAccessToken()).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
 })
 
-test('fromEnv takes it from a file', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
-  try {
-    const NOTIFICATION_CA_FILE = join(folder, 'ca.pem')
-    await writeFile(NOTIFICATION_CA_FILE, emulator.ca)
-    await using client = NotificationClient.fromEnv(
-      {},
-      {
-        NOTIFICATION_BASE_URL: emulator.baseUrl,
-        NOTIFICATION_AUTH_URL: emulator.authUrl,
-        NOTIFICATION_DOMAIN: emulator.domain,
-        NOTIFICATION_CLIENT_ID: emulator.clientId,
-        NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-        NOTIFICATION_CA_FILE,
-      },
-    )
-    await client.getAccessToken()
-    expect(emulator.requestCounts.token).toBe(1)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-})
-
 test('it holds for what is behind a proxy, too', async () => {
   await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
   vi.stubEnv('HTTPS_PROXY', proxy.url)

@@ -19,25 +19,6 @@ const program = (file: string, nodeOptions: string[] = [], env: Record<string, s
   })
 
 describe('programs that end by themselves', () => {
-  test.each([
-    ['as it is', []],
-    ['where code generation from strings is disallowed', ['--disallow-code-generation-from-strings']],
-  ])('the quick start tells the whole story %s', async (_name, nodeOptions) => {
-    const { stdout, stderr } = await program('examples/quickstart.mts', nodeOptions)
-    expect(stderr).toBe('')
-    for (const words of [
-      'grant_type = client_credentials',
-      'POST /api/subscriptions → 201',
-      'Received      subscription 1: alice has low energy on call call-1',
-      'answered 204: its header "token" was the right one',
-      'POST /api/subscriptions → 409',
-      'subscription 2 replaces 1',
-      '0 subscriptions are left',
-    ]) {
-      expect(stdout).toContain(words)
-    }
-  })
-
   test('a script that forgets close() exits, and undici is loaded by its first request only', async () => {
     await using emulator = await startEmulator()
     const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))

@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => emulator.close())
 
 /** Reads texts that consist of a beginning, as many repetitions as fit, and an end. */
-async function expectLinear(read: Read, [beginning, repeated, end]: Worst): Promise<void> {
+async function expectLinear(read: Read, beginning: string, repeated: string, end: string): Promise<void> {
   const textOf = (length: number) =>
     beginning + repeated.repeat(Math.floor((length - beginning.length - end.length) / repeated.length)) + end
   const [small, large] = [textOf(smallLength), textOf(largeLength)]
@@ -74,12 +74,11 @@ async function medianMs(read: Read, text: string): Promise<number> {
   return times.sort((a, b) => a - b)[2] ?? Number.NaN
 }
 
-/** Beginning, what is repeated, and end. */
-type Worst = readonly [beginning: string, repeated: string, end: string]
-
-function readers(name: string, read: Read, worst: readonly Worst[]): void {
-  describe(name, () => {
-    test.each(worst)('%j, %j, %j', (...parts) => expectLinear(read, parts))
+/** @param worst - the part in « » is repeated */
+function readers(name: string, read: Read, worst: readonly string[]): void {
+  test.each(worst)(`${name}: %j`, (text) => {
+    const [beginning = '', repeated = '', end = ''] = text.split(/[«»]/)
+    return expectLinear(read, beginning, repeated, end)
   })
 }
 
@@ -91,25 +90,25 @@ function fieldsOf(length: number): Record<string, string> {
 const failureOf = (call: Promise<unknown>) => call.catch((reason: unknown) => reason)
 
 /** Escapes, and what is nearly a token. */
-const escapes: Worst[] = [
-  ['', 'eyJ', ''],
-  ['', 'eyJ.', ''],
-  ['', 'eyJ-', ' '],
-  ['', '.', ''],
-  ['', '"access_token"', ''],
-  ['"access_token"', ' ', ''],
-  ['"access_token":"', '\\"', ''],
-  ['', 'id_token=', ''],
-  ['', '\\', ''],
-  ['', '\\', 'u004'],
-  ['', '\\u0041', ''],
-  ['', '%41', ''],
-  ['', '%25', '41'],
-  ['', '&amp;', ''],
-  ['', '&#1', ''],
-  ['', '&#38;', ''],
-  ['', '+', ''],
-  ['', 's3cret-', ''],
+const escapes = [
+  '«eyJ»',
+  '«eyJ.»',
+  '«eyJ-» ',
+  '«.»',
+  '«"access_token"»',
+  '"access_token"« »',
+  '"access_token":"«\\"»',
+  '«id_token=»',
+  '«\\»',
+  '«\\»u004',
+  '«\\u0041»',
+  '«%41»',
+  '«%25»41',
+  '«&amp;»',
+  '«&#1»',
+  '«&#38;»',
+  '«+»',
+  '«s3cret-»',
 ]
 
 describe('answers to the client', () => {
@@ -130,11 +129,7 @@ describe('answers to the client', () => {
       service.onToken = () => Response.json({ error: text, error_description: text }, { status: 401 })
       expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'TOKEN_REQUEST')
     },
-    [
-      ['', 'eyJ', ''],
-      ['', '\\', ''],
-      ['', '\n', 'x'],
-    ],
+    ['«eyJ»', '«\\»', '«\n»x'],
   )
 
   readers(
@@ -144,11 +139,7 @@ describe('answers to the client', () => {
       service.onToken = () => Response.json({ access_token: text, token_type: text, expires_in: text })
       expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
     },
-    [
-      ['', 'x', '\n'],
-      ['', 'Bearer', ' '],
-      ['', 'é', ''],
-    ],
+    ['«x»\n', '«Bearer» ', '«é»'],
   )
 
   readers(
@@ -171,12 +162,7 @@ describe('answers to the client', () => {
       const call = service.client().createSubscription(subscription)
       expect(await failureOf(call)).toHaveProperty('code', 'RESPONSE_VALIDATION')
     },
-    [
-      ['', '[', ''],
-      ['', '{"a":', ''],
-      ['', ' ', '<'],
-      ['{"subscription_id":"', '1', '"}'],
-    ],
+    ['«[»', '«{"a":»', '« »<', '{"subscription_id":"«1»"}'],
   )
 
   readers(
@@ -192,13 +178,7 @@ describe('answers to the client', () => {
       })
       expect(await failureOf(client.unsubscribe(1))).toHaveProperty('code', 'API')
     },
-    [
-      ['', ' ', 'x'],
-      ['', '1', 'x'],
-      ['Mon, ', '(', ''],
-      ['Mon, ', '1 ', ''],
-      ['Monday', ' ', ''],
-    ],
+    ['« »x', '«1»x', 'Mon, «(»', 'Mon, «1 »', 'Monday« »'],
   )
 
   readers(
@@ -213,11 +193,7 @@ describe('answers to the client', () => {
         'CONNECTION',
       )
     },
-    [
-      ['', ' ', ''],
-      ['', '\\u0041', ''],
-      ['', '\n', 'x'],
-    ],
+    ['« »', '«\\u0041»', '«\n»x'],
   )
 
   readers(
@@ -228,11 +204,7 @@ describe('answers to the client', () => {
       const tokenCache = { get: async () => text, set: async () => {}, delete: async () => {} }
       await service.client({ auth: { ...credentials, tokenCache }, logger: false }).getAccessToken()
     },
-    [
-      ['', '[', ''],
-      ['{"accessToken":"', 'x', '\n"}'],
-      ['', ' ', ''],
-    ],
+    ['«[»', '{"accessToken":"«x»\n"}', '« »'],
   )
 })
 
@@ -245,40 +217,35 @@ describe('input of the client', () => {
   }
 
   readers('a callback URL', (callbackUrl) => refused({ callbackUrl }), [
-    ['', '{{', ''],
-    ['', '${', ''],
-    ['', '%7B', ''],
-    ['https://', '{a', ''],
-    ['https://', '<a', ''],
-    ['https://', 'A', '!'],
-    ['https://', 'A_', '!'],
-    ['https://', 'A_.', '!'],
-    ['https://', 'a.', '!'],
-    ['https://', 'undefined.', ''],
-    ['https://', 'a@', ''],
-    ['https://app.example.com/', '/', '?"'],
-    ['https://app.example.com/', '?', '"'],
-    ['https:', '/', ' '],
-    ['', ' ', ''],
+    '«{{»',
+    '«${»',
+    '«%7B»',
+    'https://«{a»',
+    'https://«<a»',
+    'https://«A»!',
+    'https://«A_»!',
+    'https://«A_.»!',
+    'https://«a.»!',
+    'https://«undefined.»',
+    'https://«a@»',
+    'https://app.example.com/«/»?"',
+    'https://app.example.com/«?»"',
+    'https:«/» ',
+    '« »',
   ])
 
-  readers('a username', (name) => refused({ usernames: [name] }), [
-    ['', ' ', 'x '],
-    ['x', ' ', ''],
-    ['', 'x', '\n'],
-    ['', 'x', ','],
-  ])
+  readers('a username', (name) => refused({ usernames: [name] }), ['« »x ', 'x« »', '«x»\n', '«x»,'])
 
   readers('a name and a value', (text) => refused({ parameters: { [text]: text } }), [
-    ['', 'x', ' '],
-    ['', ' ', 'x '],
-    ['', '\t', ''],
-    ['x', ' ', ''],
+    '«x» ',
+    '« »x ',
+    '«\t»',
+    'x« »',
   ])
 
-  readers('names that do not exist', (text) => refused(fieldsOf(text.length)), [['', 'x', '']])
+  readers('names that do not exist', (text) => refused(fieldsOf(text.length)), ['«x»'])
 
-  readers('a notification type', (type) => refused({ notificationTypes: [type] }), [['', 'behavioral', '']])
+  readers('a notification type', (type) => refused({ notificationTypes: [type] }), ['«behavioral»'])
 
   readers(
     'options',
@@ -291,11 +258,11 @@ describe('input of the client', () => {
       expect(() => new NotificationClient(options as never)).toThrow()
     },
     [
-      ['', '-----BEGIN CERTIFICATE-----', ''],
-      ['-----BEGIN CERTIFICATE-----', 'A', ''],
-      ['', '-----BEGIN CERTIFICATE-----A-----END CERTIFICATE-----', ''],
-      ['', '-', ''],
-      ['https://a/', '/', 'x?'],
+      '«-----BEGIN CERTIFICATE-----»',
+      '-----BEGIN CERTIFICATE-----«A»',
+      '«-----BEGIN CERTIFICATE-----A-----END CERTIFICATE-----»',
+      '«-»',
+      'https://a/«/»x?',
     ],
   )
 
@@ -304,21 +271,21 @@ describe('input of the client', () => {
     async (baseUrl) => {
       await fakeService().client({ baseUrl }).unsubscribe(1)
     },
-    [['https://app.example.com/', '/', 'x']],
+    ['https://app.example.com/«/»x'],
   )
 })
 
 describe('callbacks', () => {
   readers('a body', (text) => expect(safeParseDelivery(text)).toMatchObject({ success: false }), [
-    ['', '[', ''],
-    ['', '{"a":', ''],
-    ['', ' ', ''],
-    ['', '\ufeff', ''],
-    ['', '"', ''],
-    ['"', '\\u0041', ''],
-    ['{"notification":[', '1,', '1]}'],
-    ['{"subscriptionId":"', 'x', '"}'],
-    ['{"notification":{"type":"', 'lowEnergyAgentOpened', '"}}'],
+    '«[»',
+    '«{"a":»',
+    '« »',
+    '«\ufeff»',
+    '«"»',
+    '"«\\u0041»',
+    '{"notification":[«1,»1]}',
+    '{"subscriptionId":"«x»"}',
+    '{"notification":{"type":"«lowEnergyAgentOpened»"}}',
   ])
 
   const delivery = JSON.stringify({
@@ -329,21 +296,14 @@ describe('callbacks', () => {
     'a payload',
     (payload) =>
       expect(safeParseDelivery(delivery.replace('"?"', () => payload))).toMatchObject({ success: false }),
-    [
-      ['{"callId":[', '"",', '""]}'],
-      ['{"callId":"', 'x', '"}'],
-      ['{"__proto__":[', '1,', '1]}'],
-    ],
+    ['{"callId":[«"",»""]}', '{"callId":"«x»"}', '{"__proto__":[«1,»1]}'],
   )
 
   const receiver = new DeliveryReceiver({ secrets: { token: 's3cret' }, logger: false })
   readers(
     'a header that is verified',
     (token) => expect(verifySecrets({ token }, { token: 's3cret' })).toBe(false),
-    [
-      ['', 's3cret', ''],
-      ['', 's3cret,', ''],
-    ],
+    ['«s3cret»', '«s3cret,»'],
   )
 
   readers(
@@ -352,10 +312,7 @@ describe('callbacks', () => {
       expect(await receiver.handle({ method: 'POST', headers: { token }, body: '' })).toMatchObject({
         status: 401,
       }),
-    [
-      ['', 's3cret', ''],
-      ['', 's3cret,', ''],
-    ],
+    ['«s3cret»', '«s3cret,»'],
   )
 
   readers(
@@ -365,7 +322,7 @@ describe('callbacks', () => {
         await receiver.handle({ method: 'POST', headers: fieldsOf(text.length), body: '' }),
       ).toMatchObject({ status: 401 })
     },
-    [['', 'x', '']],
+    ['«x»'],
   )
 
   readers(
@@ -382,10 +339,7 @@ describe('callbacks', () => {
       })
       await toWebHandler(receiver)(wrapped)
     },
-    [
-      ['', ' ', 'x'],
-      ['', 'gzip,', ''],
-    ],
+    ['« »x', '«gzip,»'],
   )
 })
 
@@ -404,28 +358,20 @@ describe('requests to the emulator', () => {
       await post(text, { 'content-type': form, authorization })
       await post(text, { 'content-type': form }, '/auth/realms/acme/protocol/openid-connect/token')
     },
-    [
-      ['', '&', ''],
-      ['', '=', ''],
-      ['', '%', ''],
-      ['', '%41', '='],
-      ['username=', 'a,', ''],
-      ['callback_url=', '/', ''],
-      ['a=', '+', '%'],
-    ],
+    ['«&»', '«=»', '«%»', '«%41»=', 'username=«a,»', 'callback_url=«/»', 'a=«+»%'],
   )
 
   readers('headers', (text) => post('', { 'content-type': text, authorization: text }), [
-    ['Basic', ' ', 'x y'],
-    ['', 'x', ' '],
-    ['Basic ', 'A', ''],
-    [form, ';', ''],
+    'Basic« »x y',
+    '«x» ',
+    'Basic «A»',
+    `${form}«;»`,
   ])
 
   readers('a path', (text) => post('', {}, text), [
-    ['/auth/realms/', 'a', '/protocol'],
-    ['/api/subscriptions/', '1', 'x'],
-    ['/', '/', ''],
+    '/auth/realms/«a»/protocol',
+    '/api/subscriptions/«1»x',
+    '/«/»',
   ])
 })
 
@@ -446,16 +392,7 @@ describe('the page of the emulator', () => {
       entryView({ kind: 'request', number: 1, record } as never, masked)
       entryView({ kind: 'callback', number: 1, record } as never, masked)
     },
-    [
-      ['', 'a', ''],
-      ['https://', 'a', ''],
-      ['', '?', ''],
-      ['', '#', '?'],
-      ['', '&', ''],
-      ['', '=', ''],
-      ['callback_url=', '%41', ''],
-      ['callback_url=', '%', ''],
-    ],
+    ['«a»', 'https://«a»', '«?»', '«#»?', '«&»', '«=»', 'callback_url=«%41»', 'callback_url=«%»'],
   )
 
   readers(
@@ -470,22 +407,17 @@ describe('the page of the emulator', () => {
       } as never
       filterEntries([entry], { kind: 'all', text })
     },
-    [
-      ['', ' ', 'x'],
-      ['#', '1', 'x'],
-      ['/api/subscriptions/', '1', 'x'],
-      ['', 'ab ', ''],
-    ],
+    ['« »x', '#«1»x', '/api/subscriptions/«1»x', '«ab »'],
   )
 
   readers('JSON', (text) => [prettyJson(text), text.replace(tokens, '')], [
-    ['', '"\\', ''],
-    ['', '"', ''],
-    ['"a"', ' ', ''],
-    ['', '1', 'e'],
-    ['', '-', ''],
-    ['', '[', ''],
-    ['', '[]', ''],
+    '«"\\»',
+    '«"»',
+    '"a"« »',
+    '«1»e',
+    '«-»',
+    '«[»',
+    '«[]»',
   ])
 
   test('indents no JSON that is nested deeply: the indentation would be far longer than the text', () => {
@@ -495,18 +427,13 @@ describe('the page of the emulator', () => {
 })
 
 describe('elsewhere', () => {
-  readers('the nearest name', (text) => nearestName(text, ['behavioral', 'x'.repeat(100)]), [
-    ['', 'behavioral', ''],
-  ])
+  readers('the nearest name', (text) => nearestName(text, ['behavioral', 'x'.repeat(100)]), ['«behavioral»'])
 
-  readers('the record of a keeper', parseRecord, [
-    ['', '[', ''],
-    ['{"username":"', 'x', '"}'],
-  ])
+  readers('the record of a keeper', parseRecord, ['«[»', '{"username":"«x»"}'])
 
   readers('a flag', (text) => expect(() => readFlags('check', [`--${text}`], {})).toThrow(UsageError), [
-    ['', '-', ''],
-    ['', 'a', ''],
-    ['', "'", ''],
+    '«-»',
+    '«a»',
+    "«'»",
   ])
 })

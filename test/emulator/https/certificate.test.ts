@@ -2,7 +2,6 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
-import { createCertificate } from '../../support/certificates.js'
 
 // Both days of the month, both hours and minutes have two digits of their own.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2031, 8, 10, 6, 5, 4, 321) }))
@@ -166,35 +165,5 @@ describe('the names of the server’s certificate', () => {
   test('a name of loopback stands there once', () => {
     const { server } = read(createLoopbackCertificate('::1'))
     expect(server.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1')
-  })
-})
-
-describe('certificates that are wrong on request', () => {
-  test('for another host, at other times', () => {
-    const [validFrom, validUntil] = [Date.UTC(2029, 11, 31, 23, 59, 58), Date.UTC(2030, 0, 1)]
-    const { authority, server } = read(createCertificate({ host: 'other.example', validFrom, validUntil }))
-    const expected = certificateWith({
-      issuer: authority.subject.replace('CN=', ''),
-      subject: 'other.example',
-      validity: ['291231235958Z', '300101000000Z'],
-      publicKey: server.publicKey,
-      issuerKey: authority.publicKey,
-      extensions: serverExtensions(`300f820d${hex('other.example')}`),
-    })
-    expect(outline(server.raw)).toEqual([expected])
-  })
-
-  test('signed with its own key', () => {
-    const { server } = read(createCertificate({ selfSigned: true }))
-    const expected = certificateWith({
-      issuer: 'localhost',
-      subject: 'localhost',
-      validity: ['310909060504Z', '311010060504Z'],
-      publicKey: server.publicKey,
-      issuerKey: server.publicKey,
-      extensions: serverExtensions(`300b8209${hex('localhost')}`),
-    })
-    expect(outline(server.raw)).toEqual([expected])
-    expect(server.verify(server.publicKey)).toBe(true)
   })
 })

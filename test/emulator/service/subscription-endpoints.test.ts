@@ -81,51 +81,14 @@ describe('section 3: states and transitions', () => {
     expect(ids()).toEqual([first])
   })
 
-  test('identity is that of sets: neither order nor repetition matters', async () => {
-    await created(emulator, { ...both, url })
-    const reordered = { types: 'call-score,behavioral,call-score', users: 'bob,alice,bob', url }
-    expect((await create(emulator, reordered)).status).toBe(409)
-    await created(emulator, { ...reordered, recreate: 'true' })
-    expect(ids()).toHaveLength(1)
-  })
-
-  test.each<[string, Subscription]>([
-    ['fewer users', { ...both, users: 'alice' }],
-    ['more users', { ...both, users: 'alice,bob,carol' }],
-    ['other users too', { ...both, users: 'bob,carol' }],
-    ['fewer types', { ...both, types: 'call-score' }],
-    ['more types', { ...both, types: 'behavioral,call-score,conversation-ai' }],
-    ['the first pair of many', { types: 'call-score,conversation-ai', users: 'bob,carol' }],
-    ['the last pair of many', { types: 'conversation-ai,call-score', users: 'carol,bob' }],
-  ])('a partial overlap (%s) gets 409 with and without recreateIfExists', async (_, overlapping) => {
+  test('a partial overlap gets 409 with and without recreateIfExists', async () => {
     const first = await created(emulator, { ...both, url })
     const message = `Subscription ${first} covers some of the users and types at this callback URL`
     for (const recreate of ['false', 'true', 'TRUE']) {
-      const refused = await create(emulator, { ...overlapping, url, recreate })
+      const refused = await create(emulator, { ...both, users: 'bob,carol', url, recreate })
       expect(refusalOf(refused)).toEqual([409, { error: 'partial_overlap', message }])
     }
     expect(ids()).toEqual([first])
-  })
-
-  test('a request that overlaps several subscriptions gets 409 and deletes none of them', async () => {
-    const first = await created(emulator, { users: 'alice', url })
-    const second = await created(emulator, { users: 'bob', url })
-    expect((await create(emulator, { users: 'alice,bob', url, recreate: 'true' })).status).toBe(409)
-    expect(ids()).toEqual([first, second])
-  })
-
-  test('another callback URL, user or type is no overlap', async () => {
-    await created(emulator, { types: 'behavioral', users: 'alice', url })
-    await created(emulator, { types: 'call-score', users: 'alice', url })
-    await created(emulator, { types: 'behavioral', users: 'Alice', url })
-    expect(ids()).toHaveLength(3)
-    await created(emulator, { types: 'behavioral', users: 'alice', url: `${url}/` })
-  })
-
-  test('of many identical requests at once exactly one wins', async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => create(emulator, { ...both, url })))
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(49)
   })
 
   test('unsubscribing ends it with 204, then with 404, and makes room for another', async () => {
