@@ -3,28 +3,17 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import { Deliveries } from './loop/deliveries.js'
-import { CircuitBreaker, Limiter } from './loop/outage-and-limits.js'
-import { Queue } from './loop/queue.js'
+import { CircuitBreaker, Limiter, Routes } from './loop/outage-and-limits.js'
+import { Queue, type SweepRequest } from './loop/queue.js'
 import { Reconciler } from './loop/reconcile.js'
-import { Routes } from './loop/routes.js'
 import { Configuration } from './memory/configuration.js'
 import { IndexOfNames } from './memory/index-of-names.js'
-import { KeeperStore, StoreFailure } from './memory/keeper-store.js'
-import { Records } from './memory/records.js'
-import { Roster, type RosterRequest } from './memory/roster.js'
+import { KeeperStore } from './memory/keeper-store.js'
+import { Roster } from './memory/roster.js'
 import { type User, Users } from './memory/users.js'
 import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
 import { Reporter } from './reporter.js'
-import {
-  calmAfterEndMs,
-  delay,
-  lookMs,
-  minute,
-  never,
-  now,
-  storeTimeoutMs,
-  sweepPatienceMs,
-} from './timing.js'
+import { never, now } from './timing.js'
 import type {
   KeeperStatus,
   KeptSubscription,
@@ -35,18 +24,9 @@ import type {
   SweepReport,
 } from './types.js'
 
-const tickMs = 1_000
-/** If the wall clock gains this much on the monotonic clock, the machine has slept. */
-const sleptMs = minute
-
 const channel = channelFor('sweep')
 
 type OnProgress = (progress: SweepProgress) => unknown
-
-interface SweepRequest extends RosterRequest {
-  /** Proofs since then are enough; monotonic. Default: when the sweep begins. */
-  readonly provenFrom?: number
-}
 
 /** A sweep that has not begun yet. */
 interface PreparedSweep {
@@ -82,28 +62,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
   readonly #store: KeeperStore
   readonly #users: Users
   readonly #configuration: Configuration
-  readonly #roster: Roster
-  readonly #circuit: CircuitBreaker
   readonly #queue: Queue
   readonly #deliveries: Deliveries
   /** By options: equal calls share a sweep that has not begun yet. */
   readonly #prepared = new Map<string, PreparedSweep>()
-  readonly #sweeps = new Set<Promise<unknown>>()
-
-  #isWatching = false
-  #isStopping = false
-  #stopping: Promise<void> | undefined
-  /** The reasons to keep ticking: the watch, and sweeps. */
-  #holders = 0
-  #timer: NodeJS.Timeout | undefined
-  /** The difference between the wall clock and the monotonic clock. */
-  #clockSkewMs = 0
-  #checkedSince = never
-  #lookedSince = never
-  #readRosterSince = never
-  /** Whether another process has removed a user of the roster. */
-  #isRosterOld = false
-  #lastEndSince = never
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
@@ -111,39 +73,36 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const { name, sweepIntervalMs } = resolved
     const reporter = new Reporter(resolved)
     const { problems } = reporter
-    const users = new Users(sweepIntervalMs)
     const store = new KeeperStore(resolved.store, name, problems)
     const onGeneration = () => this.#queue.markAllDue(never)
     const configuration = new Configuration(resolved, { store, problems, onGeneration })
     const index = new IndexOfNames(store)
+    const onRemoved = () => this.#queue.markRosterDue()
     const onLoss = () => {
-      this.#isRosterOld = true
+      this.#queue.markRosterDue()
       this.#queue.markAllDue(never)
     }
-    const records = new Records({ store, users, configuration, problems, onLoss })
-    const onDue = (user: User) => this.#queue.markDue(user)
+    const users = new Users({ sweepIntervalMs, store, index, configuration, problems, onLoss })
     const circuit = new CircuitBreaker(problems, () => users.size)
-    const shared = { ...resolved, store, users, configuration, index, records, circuit, reporter, problems }
+    const shared = { ...resolved, store, users, configuration, index, circuit, reporter, problems }
+    const onDue = (user: User) => this.#queue.markDue(user)
+    const roster = new Roster({ ...shared, onChange: onDue })
     const reconciler = new Reconciler({
       ...shared,
       routes: new Routes(configuration, problems),
       limiter: new Limiter(circuit, resolved),
-      onEnd: () => this.#foundEnd(),
-      onRemoved: () => {
-        this.#isRosterOld = true
-      },
+      onEnd: () => this.#queue.foundEnd(),
+      onRemoved,
     })
+    const reconcile = (user: User, provenFrom: number) => reconciler.reconcile(user, provenFrom)
     this.#name = name
     this.#sweepIntervalMs = sweepIntervalMs
     this.#reporter = reporter
     this.#store = store
     this.#users = users
     this.#configuration = configuration
-    this.#roster = new Roster({ ...shared, onChange: onDue })
-    this.#circuit = circuit
-    const reconcile = (user: User, provenFrom: number) => reconciler.reconcile(user, provenFrom)
-    this.#queue = new Queue({ ...shared, reconcile })
     this.#deliveries = new Deliveries({ ...shared, onNews: onDue })
+    this.#queue = new Queue({ ...shared, roster, reconcile, deliveries: this.#deliveries })
   }
 
   /**
@@ -151,7 +110,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    this.#deliveries.observe(context?.subscriptionId, this.#isWatching)
+    this.#deliveries.observe(context?.subscriptionId, this.#queue.isWatching)
   }
 
   /**
@@ -174,19 +133,13 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * {@link SubscriptionKeeper.stop}. Does nothing if the watch is running.
    */
   start(): void {
-    if (this.#isWatching) return
-    this.#isWatching = true
-    this.#readRosterSince = now()
-    this.#inBackground(() => this.#sweep({ provenFrom: never }))
-    this.#inOwnContext(() => this.#hold())
+    if (this.#queue.isWatching) return
+    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenFrom: never })))
   }
 
   /** Ends the watch and running sweeps; resolves when nothing is in flight. Subscriptions stay. */
   stop(): Promise<void> {
-    this.#stopping ??= this.#stop().finally(() => {
-      this.#stopping = undefined
-    })
-    return this.#stopping
+    return this.#inOwnContext(() => this.#queue.stop())
   }
 
   /** Same as {@link SubscriptionKeeper.stop}, for `await using`. */
@@ -225,7 +178,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /** Whether the callbacks of this user certainly carry the present values. */
   #isConfirmed({ record }: User): boolean {
-    const { generation, isSuperseded } = this.#configuration
+    const { generation, isSuperseded } = this.#configuration.state
     if (record?.id === undefined || record.isUnsure || record.claim !== undefined) return false
     return !isSuperseded && record.generation === generation
   }
@@ -306,18 +259,13 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   #prepareSweep(key: string, request: SweepRequest): PreparedSweep {
     const listeners: OnProgress[] = []
-    const run = async (): Promise<Omit<SweepReport, 'problems'>> => {
-      const problem = await this.#prepare(request)
-      this.#prepared.delete(key)
-      if (problem !== undefined) return this.#reportOfNothing(request, problem)
-      return this.#queue.sweep(request.provenFrom ?? now(), (progress) => {
-        for (const listener of listeners) this.#reporter.reportProgress(() => listener(progress))
-      })
+    const onProgress = (progress: SweepProgress) => {
+      for (const listener of listeners) this.#reporter.reportProgress(() => listener(progress))
     }
+    const onBegin = () => this.#prepared.delete(key)
+    const run = () => this.#queue.sweep(request, onProgress, onBegin)
     const prepared = { report: this.#inOwnContext(() => this.#traced(run)), listeners }
     this.#prepared.set(key, prepared)
-    const ended = prepared.report.catch(() => {}).finally(() => this.#sweeps.delete(ended))
-    this.#sweeps.add(ended)
     return prepared
   }
 
@@ -326,142 +274,18 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const startedSince = now()
     const contextOf = () => ({ name: this.#name })
     return traced<object, SweepReport>(channel, contextOf, async (context) => {
-      this.#hold()
-      try {
-        const { active, failed, ...counts } = await run()
-        const counted = { ...counts, failed: failed.length }
-        if (context !== undefined) Object.assign(context, counted)
-        const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
-        log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
-        if (this.#holders === 1) this.#circuit.review(true)
-        return { ...counts, active, failed, problems: problems.list() }
-      } finally {
-        this.#release()
-      }
-    })
-  }
-
-  /** Reads configuration and roster. @returns the reason if no user can be reconciled */
-  async #prepare(request: SweepRequest): Promise<Error | undefined> {
-    const patientUntil = now() + sweepPatienceMs
-    for (;;) {
-      try {
-        await this.#configuration.look()
-        if (!this.#isStopping) await this.#readRoster(request)
-        if (this.#isStopping) return new Error(stoppedMessage)
-        // Unless `rotateParameters` was called meanwhile.
-        const { generation, isSuperseded } = this.#configuration
-        if (generation !== undefined || isSuperseded) return undefined
-      } catch (error) {
-        if (!(error instanceof StoreFailure)) throw error
-        if (now() >= patientUntil || this.#isStopping) return new Error(storeMessage, { cause: error })
-        await delay(1_000)
-      }
-    }
-  }
-
-  /** The report of a sweep that reconciled no user. */
-  async #reportOfNothing(
-    { wantsNone = false }: SweepRequest,
-    error: Error,
-  ): Promise<Omit<SweepReport, 'problems'>> {
-    const known = Array.from(this.#users.all(), ({ username }) => username)
-    const names = [...((wantsNone ? undefined : await this.#roster.ask()) ?? known)]
-    const failed = names.map((username) => ({ username, error }))
-    return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
-  }
-
-  // The tick: once a second while the watch or a sweep runs
-
-  #hold(): void {
-    if (this.#holders++ > 0) return
-    this.#clockSkewMs = Date.now() - now()
-    this.#tick()
-  }
-
-  #release(): void {
-    if (--this.#holders === 0) clearTimeout(this.#timer)
-  }
-
-  #tick(): void {
-    this.#timer = setTimeout(() => this.#tick(), tickMs)
-    this.#wakeUp()
-    this.#lookAfterStore()
-    this.#circuit.review(false)
-    if (!this.#isStopping) this.#queue.tick()
-  }
-
-  /** The monotonic clock may stop while a machine sleeps. */
-  #wakeUp(): void {
-    const skewMs = Date.now() - now()
-    if (this.#isWatching && skewMs - this.#clockSkewMs > sleptMs) this.#queue.markAllDue(now())
-    this.#clockSkewMs = skewMs
-  }
-
-  #lookAfterStore(): void {
-    if (this.#store.isFailing) {
-      if (now() - this.#checkedSince < storeTimeoutMs) return
-      this.#checkedSince = now()
-      this.#inBackground(() => this.#store.check())
-      return
-    }
-    if (now() - this.#lookedSince >= lookMs) {
-      this.#lookedSince = now()
-      this.#deliveries.review()
-      this.#inBackground(() => this.#configuration.look())
-    }
-    const rosterMs = this.#isRosterOld ? Math.min(lookMs, this.#sweepIntervalMs) : this.#sweepIntervalMs
-    if (!this.#isWatching || now() - this.#readRosterSince < rosterMs) return
-    this.#inBackground(() => this.#readRoster({}))
-  }
-
-  async #readRoster(request: RosterRequest): Promise<void> {
-    this.#readRosterSince = now()
-    this.#isRosterOld = false
-    try {
-      await this.#roster.read(request)
-    } catch (error) {
-      // Tried again together with a store that failed.
-      this.#isRosterOld = true
-      this.#readRosterSince = now() - lookMs + storeTimeoutMs
-      throw error
-    }
-  }
-
-  /** One ended subscription suggests more: every user is proven again. */
-  #foundEnd(): void {
-    const calmMs = Math.max(calmAfterEndMs, this.#sweepIntervalMs)
-    const isFirst = now() - this.#lastEndSince >= calmMs
-    this.#lastEndSince = now()
-    if (isFirst && this.#isWatching) this.#queue.markAllDue(now())
-  }
-
-  async #stop(): Promise<void> {
-    this.#isStopping = true
-    if (this.#isWatching) {
-      this.#isWatching = false
-      this.#release()
-    }
-    try {
-      await this.#queue.stop()
-      await Promise.all(this.#sweeps)
-    } finally {
-      this.#isStopping = false
-    }
-  }
-
-  /** Failures of the store have their own report. */
-  #inBackground(work: () => Promise<unknown>): void {
-    this.#inOwnContext(work).catch((err: unknown) => {
-      if (err instanceof StoreFailure) return
-      const message = 'A bug of the keeper stopped some work: please report it'
-      this.#reporter.log('error', { event: 'keeper.broken', err }, message)
+      const { active, failed, ...counts } = await run()
+      const counted = { ...counts, failed: failed.length }
+      if (context !== undefined) Object.assign(context, counted)
+      const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
+      log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
+      return { ...counts, active, failed, problems: problems.list() }
     })
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(method: string): void {
-    const { isSuperseded } = this.#configuration
+    const { isSuperseded } = this.#configuration.state
     if (this.#users.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
     const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
@@ -479,6 +303,3 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): 
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }
-
-const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
-const storeMessage = 'The store fails: nothing is sent until it works again.'

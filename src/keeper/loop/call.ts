@@ -20,7 +20,16 @@ import type { Call } from '../rules/decide.js'
 import { callbackUrlOf, typesOf } from '../rules/record.js'
 import { callTimeoutMs } from '../timing.js'
 import type { KeeperClient } from '../types.js'
-import type { Failure } from './outcome.js'
+
+/**
+ * Why a user could not be reconciled. `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service
+ * refused this request. `STORE`: the user's record cannot be read or written. `BUG`: the keeper has thrown.
+ */
+export interface Failure {
+  readonly kind: 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'
+  readonly error: unknown
+  readonly retryAfterMs?: number | undefined
+}
 
 /**
  * The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. `no-route`: the service has no

@@ -1,16 +1,15 @@
-/**
- * The limiter limits concurrency and rate. While the service fails, the circuit breaker lets one call at a time test it.
- */
-import { excerpt, wholeMessageOf } from '../../shared/text.js'
+/** What holds calls back: limits of concurrency and rate, an outage of the service, and a wrong route. */
+import { ApiError } from '../../errors.js'
+import { excerpt, messageOf, wholeMessageOf } from '../../shared/text.js'
+import type { Configuration, RouteName } from '../memory/configuration.js'
 import type { Problems } from '../reporter.js'
-import { calmMs, delay, now, retryWaitMs } from '../timing.js'
-import type { Failure } from './outcome.js'
+import { brokenAnswerMs, delay, now, retryWaitMs } from '../timing.js'
+import type { Failure } from './call.js'
 
 /** This many different users who fail in a row are an outage. */
 const usersOfAnOutage = 3
 
 type OutageKind = Extract<Failure['kind'], 'CREDENTIALS' | 'SERVICE' | 'REFUSED'>
-const codes = { CREDENTIALS: 'CREDENTIALS', SERVICE: 'SERVICE', REFUSED: 'SERVICE' } as const
 
 interface Outage {
   readonly kind: OutageKind
@@ -20,14 +19,13 @@ interface Outage {
   readonly nextTestFrom: number
 }
 
+/** While the service fails, one call at a time tests it. */
 export class CircuitBreaker {
   readonly #problems: Problems
   readonly #userCount: () => number
   readonly #failedInARow = new Set<string>()
   #outage: Outage | undefined
   #tester: string | undefined
-  /** When the last outage ended; monotonic. */
-  #closedSince: number | undefined
 
   /** @param userCount - with fewer users than three, all of them make an outage */
   constructor(problems: Problems, userCount: () => number) {
@@ -35,22 +33,12 @@ export class CircuitBreaker {
     this.#userCount = userCount
   }
 
-  get isOpen(): boolean {
-    return this.#outage !== undefined
+  get outage(): Outage | undefined {
+    return this.#outage
   }
 
   get isTestDue(): boolean {
     return this.#outage !== undefined && this.#tester === undefined && now() >= this.#outage.nextTestFrom
-  }
-
-  /** When the next test may be made, monotonic; 0 without an outage. */
-  get nextTestFrom(): number {
-    return this.#outage?.nextTestFrom ?? 0
-  }
-
-  /** The service's last failure. */
-  get error(): unknown {
-    return this.#outage?.error
   }
 
   /** Whether a call may be made for this user. In an outage the call is the test, and `leave` must follow. */
@@ -67,33 +55,30 @@ export class CircuitBreaker {
 
   succeeded(): void {
     this.#failedInARow.clear()
-    if (this.#outage === undefined) return
+    if (this.#outage !== undefined) this.#problems.resolve(codeOf(this.#outage.kind))
     this.#outage = undefined
-    this.#closedSince = now()
   }
 
   failed(username: string, { kind, error, retryAfterMs }: Failure): void {
     // Nothing was sent, so the service's state is unknown.
     if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
+    const before = this.#outage
     // In an outage, any other call was already in flight.
-    if (this.#outage !== undefined && this.#tester !== username) return
+    if (before !== undefined && this.#tester !== username) return
     this.#failedInARow.add(username)
     const enough = Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))
-    if (this.#outage === undefined && this.#failedInARow.size < enough) return
-    const failures = (this.#outage?.failures ?? 0) + 1
+    if (before === undefined && this.#failedInARow.size < enough) return
+    const failures = (before?.failures ?? 0) + 1
     this.#outage = { kind, error, failures, nextTestFrom: now() + retryWaitMs(failures, retryAfterMs) }
-    this.#closedSince = undefined
-    this.#problems.resolve(codes[kind] === 'SERVICE' ? 'CREDENTIALS' : 'SERVICE')
-    this.#problems.begin(codes[kind], outageMessage(kind, error), { error })
+    if (before !== undefined && codeOf(before.kind) !== codeOf(kind))
+      this.#problems.resolve(codeOf(before.kind))
+    const message = `${outageMessages[kind]} The last error: ${excerpt(wholeMessageOf(error), 500)}`
+    this.#problems.begin(codeOf(kind), message, { error })
   }
+}
 
-  /** Resolves a past outage after a while, or at once at the end of the last sweep. */
-  review(isLast: boolean): void {
-    if (this.#closedSince === undefined || (!isLast && now() - this.#closedSince < calmMs)) return
-    this.#closedSince = undefined
-    this.#problems.resolve('SERVICE')
-    this.#problems.resolve('CREDENTIALS')
-  }
+function codeOf(kind: OutageKind): 'CREDENTIALS' | 'SERVICE' {
+  return kind === 'CREDENTIALS' ? kind : 'SERVICE'
 }
 
 export class Limiter {
@@ -119,7 +104,7 @@ export class Limiter {
    * @returns false in an outage; after true, {@link Limiter.leave} must follow
    */
   async enter(username: string): Promise<boolean> {
-    if (this.#circuit.isOpen && !this.#circuit.isTestDue) return false
+    if (this.#circuit.outage !== undefined && !this.#circuit.isTestDue) return false
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     const leavesFrom = Math.max(now(), this.#nextFrom)
@@ -139,17 +124,72 @@ export class Limiter {
   }
 }
 
-function outageMessage(kind: OutageKind, error: unknown): string {
-  return `${messages[kind]} The last error: ${excerpt(wholeMessageOf(error), 500)}`
+/** The routes that the interface leaves open. A 404 is proof only on a route that has answered 2xx. */
+export class Routes {
+  readonly #configuration: Configuration
+  readonly #problems: Problems
+  /** Wrong routes, and when each may be tried again; monotonic. */
+  readonly #wrong = new Map<RouteName, number>()
+  /** The user that tests the unsubscribe route. */
+  #tester: string | undefined
+
+  constructor(configuration: Configuration, problems: Problems) {
+    this.#configuration = configuration
+    this.#problems = problems
+  }
+
+  isProven(route: RouteName): boolean {
+    return this.#configuration.isRouteProven(route) && !this.#wrong.has(route)
+  }
+
+  /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
+  mayTry(route: RouteName): boolean {
+    return now() >= (this.#wrong.get(route) ?? 0)
+  }
+
+  /** Whether this user may be unsubscribed: one user tests an unproven route, because that may leave a subscription. */
+  enter(username: string): boolean {
+    if (this.isProven('unsubscribe')) return true
+    this.#tester ??= username
+    return this.#tester === username
+  }
+
+  leave(username: string): void {
+    if (this.#tester === username) this.#tester = undefined
+  }
+
+  /** The route has answered 2xx. */
+  prove(route: RouteName): void {
+    this.#configuration.proveRoute(route)
+    if (this.#wrong.delete(route) && this.#wrong.size === 0) this.#problems.resolve('ROUTES')
+  }
+
+  /** The route does not find a subscription that exists, or the service does not have the route. */
+  refute(route: RouteName, error: unknown): void {
+    this.#wrong.set(route, now() + brokenAnswerMs)
+    this.#problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
+  }
 }
 
-const messages: Readonly<Record<OutageKind, string>> = {
+const outageMessages: Readonly<Record<OutageKind, string>> = {
   CREDENTIALS:
     'The credentials are refused: check the client ID and the secret, and that access was not ended. ' +
     'One call at a time tests whether they are accepted again.',
   SERVICE:
     'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
   REFUSED:
-    'The service refused the last requests of all users that were tried. ' +
-    'One call at a time goes on testing.',
+    'The service refused the last requests of all users that were tried. One call at a time goes on testing.',
+}
+
+function routesMessage(routes: readonly RouteName[], error: unknown): string {
+  const settings = routes.map((route) => `\`routes.${route}\``).join(' and ')
+  const answer =
+    error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)
+  const effect = routes.includes('unsubscribe')
+    ? 'no subscription is ended'
+    : 'new parameters reach only new subscriptions'
+  return (
+    `The service has another route than ${settings} of the client: ${answer}. Set \`routes.update\` and ` +
+    `\`routes.unsubscribe\` to the method and the path of this service. Until then ${effect}.`
+  )
 }

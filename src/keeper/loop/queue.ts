@@ -1,23 +1,43 @@
 /**
- * The scheduler: knows when each user is due, what is in flight, and how often it failed. A sweep makes all users due,
- * waits and counts.
+ * The owner of time: knows when each user, the roster and the configuration are due, what is in flight, and how often it
+ * failed. A sweep makes all users due, waits and counts.
  */
-
 import type { Configuration } from '../memory/configuration.js'
-import type { KeeperStore } from '../memory/keeper-store.js'
+import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
+import type { Roster, RosterRequest } from '../memory/roster.js'
 import type { User, Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
-import { delay, never, now, retryWaitMs, sweepPatienceMs } from '../timing.js'
+import {
+  calmAfterEndMs,
+  delay,
+  lookMs,
+  minute,
+  never,
+  now,
+  retryWaitMs,
+  storeTimeoutMs,
+  sweepPatienceMs,
+} from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
+import type { Deliveries } from './deliveries.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
-import type { Outcome, Reconciled } from './outcome.js'
+import { type Outcome, type Reconciled, supersededMessage } from './reconcile.js'
 import { Sweep } from './sweep.js'
 
+const tickMs = 1_000
+/** If the wall clock gains this much on the monotonic clock, the machine has slept. */
+const sleptMs = minute
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
 /** The longest work without a pause for the process' timers and sockets. */
 const longestWorkMs = 20
 
+export interface SweepRequest extends RosterRequest {
+  /** Proofs since then are enough; monotonic. Default: when the sweep begins. */
+  readonly provenFrom?: number
+}
+
+/** The queue's knowledge of one user. */
 interface Entry {
   /** When the user is to be reconciled; monotonic. */
   dueFrom: number
@@ -28,13 +48,16 @@ interface Entry {
 
 export interface QueueParts {
   readonly concurrency: number
+  readonly sweepIntervalMs: number
   readonly users: Users
   readonly store: KeeperStore
   readonly configuration: Configuration
+  readonly roster: Roster
   readonly circuit: CircuitBreaker
+  readonly deliveries: Deliveries
+  readonly reporter: Reporter
   /** Brings one user nearer to what is wanted. Never rejects. */
   readonly reconcile: (user: User, provenFrom: number) => Promise<Reconciled>
-  readonly reporter: Reporter
 }
 
 export class Queue {
@@ -42,11 +65,24 @@ export class Queue {
   readonly #entries = new Map<User, Entry>()
   readonly #inFlight = new Set<Promise<void>>()
   readonly #sweeps = new Set<Sweep>()
+  /** All calls of {@link Queue.sweep} that have not ended. */
+  readonly #running = new Set<Promise<unknown>>()
+  /** When each of these is due; monotonic. */
+  readonly #dueFrom = { check: never, look: never, roster: never }
   /** Users who are due, the next one last. */
   #ready: User[] = []
   /** Proofs since then are enough for every user. */
   #provenFrom = never
-  #isStopped = true
+  #isWatching = false
+  /** Calls of {@link Queue.stop} in progress. */
+  #stops = 0
+  /** The reasons to tick: the watch, and sweeps. */
+  #holders = 0
+  #timer: NodeJS.Timeout | undefined
+  /** The difference between the wall clock and the monotonic clock. */
+  #clockSkewMs = 0
+  #rosterReadSince = never
+  #lastEndSince = never
   #blockedSince: number | undefined
   #workedSince = never
   #pausing: Promise<void> | undefined
@@ -55,8 +91,30 @@ export class Queue {
     this.#parts = parts
   }
 
+  get isWatching(): boolean {
+    return this.#isWatching
+  }
+
   hasFailed(user: User): boolean {
     return (this.#entries.get(user)?.failures ?? 0) > 0
+  }
+
+  /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
+  watch(sweep: () => Promise<unknown>): void {
+    this.#isWatching = true
+    this.#dueFrom.roster = now() + this.#parts.sweepIntervalMs
+    this.#inBackground(sweep)
+    this.#hold()
+  }
+
+  /** Ends the watch and running sweeps; resolves when nothing is in flight. */
+  async stop(): Promise<void> {
+    this.#stops++
+    if (this.#isWatching) this.#release()
+    this.#isWatching = false
+    this.#review()
+    await Promise.allSettled([...this.#inFlight, ...this.#running])
+    this.#stops--
   }
 
   /** Makes the user due soon. */
@@ -71,35 +129,173 @@ export class Queue {
     for (const user of this.#parts.users.all()) this.markDue(user)
   }
 
-  /** Every user is reconciled once. */
-  async sweep(
-    provenFrom: number,
-    onProgress: (progress: SweepProgress) => void,
-  ): Promise<Omit<SweepReport, 'problems'>> {
-    const sweep = new Sweep(this.#parts.users.all(), provenFrom, onProgress)
-    this.#sweeps.add(sweep)
-    this.markAllDue(provenFrom)
-    this.tick()
-    await sweep.ended
-    this.#sweeps.delete(sweep)
-    return sweep.report()
+  /** The roster may be old: it is read soon, at most every half minute. */
+  markRosterDue(): void {
+    const dueFrom = this.#rosterReadSince + Math.min(lookMs, this.#parts.sweepIntervalMs)
+    this.#dueFrom.roster = Math.min(this.#dueFrom.roster, dueFrom)
   }
 
-  /** Once a second: starts due users, and stops waiting for slow ones. */
-  tick(): void {
-    this.#isStopped = false
+  /** One ended subscription suggests more: every user is proven again. */
+  foundEnd(): void {
+    const calmMs = Math.max(calmAfterEndMs, this.#parts.sweepIntervalMs)
+    const isFirst = now() - this.#lastEndSince >= calmMs
+    this.#lastEndSince = now()
+    if (isFirst && this.#isWatching) this.markAllDue(now())
+  }
+
+  // Sweeps
+
+  /** Reads configuration and roster, and reconciles every user once. @param onBegin - called when both are read */
+  sweep(
+    request: SweepRequest,
+    onProgress: (progress: SweepProgress) => void,
+    onBegin: () => void = () => {},
+  ): Promise<Omit<SweepReport, 'problems'>> {
+    const running = this.#sweep(request, onProgress, onBegin).finally(() => this.#running.delete(running))
+    this.#running.add(running)
+    return running
+  }
+
+  async #sweep(
+    request: SweepRequest,
+    onProgress: (progress: SweepProgress) => void,
+    onBegin: () => void,
+  ): Promise<Omit<SweepReport, 'problems'>> {
+    this.#hold()
+    try {
+      const problem = await this.#prepare(request)
+      onBegin()
+      if (problem !== undefined) return await this.#reportOfNothing(request, problem)
+      const sweep = new Sweep(this.#parts.users.all(), request.provenFrom ?? now(), onProgress)
+      this.#sweeps.add(sweep)
+      this.markAllDue(sweep.provenFrom)
+      this.#advance()
+      await sweep.ended
+      this.#sweeps.delete(sweep)
+      return sweep.report()
+    } finally {
+      this.#release()
+    }
+  }
+
+  /** Reads configuration and roster. @returns the reason if no user can be reconciled */
+  async #prepare(request: SweepRequest): Promise<Error | undefined> {
+    const { configuration } = this.#parts
+    const patientUntil = now() + sweepPatienceMs
+    for (;;) {
+      try {
+        await configuration.look()
+        if (this.#stops === 0) await this.#readRoster(request)
+        if (this.#stops > 0) return new Error(stoppedMessage)
+        // Unless `rotateParameters` was called meanwhile.
+        const { generation, isSuperseded } = configuration.state
+        if (generation !== undefined || isSuperseded) return undefined
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error
+        if (now() >= patientUntil || this.#stops > 0) return new Error(storeMessage, { cause: error })
+        await delay(1_000)
+      }
+    }
+  }
+
+  /** The report of a sweep that reconciled no user. */
+  async #reportOfNothing(
+    { wantsNone = false }: SweepRequest,
+    error: Error,
+  ): Promise<Omit<SweepReport, 'problems'>> {
+    const { roster, users } = this.#parts
+    const known = Array.from(users.all(), ({ username }) => username)
+    const names = [...((wantsNone ? undefined : await roster.ask()) ?? known)]
+    const failed = names.map((username) => ({ username, error }))
+    return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
+  }
+
+  /** Stops waiting for slow users, or for all. */
+  #review(): void {
+    const { circuit, configuration, store } = this.#parts
+    const { isSuperseded } = configuration.state
+    const isBlocked = store.isFailing || circuit.outage !== undefined
+    this.#blockedSince = isBlocked ? (this.#blockedSince ?? now()) : undefined
+    const blockedMs = now() - (this.#blockedSince ?? now())
+    const reasons = [
+      ...(this.#stops > 0 ? [stoppedMessage] : []),
+      ...(isSuperseded ? [supersededMessage] : []),
+      ...(blockedMs >= sweepPatienceMs ? [untriedMessage] : []),
+    ]
+    const [reason] = reasons.map((message) => new Error(message, { cause: circuit.outage?.error }))
+    for (const sweep of this.#sweeps) sweep.review(reason)
+  }
+
+  // The tick: once a second while the watch or a sweep runs
+
+  #hold(): void {
+    if (this.#holders++ > 0) return
+    this.#clockSkewMs = Date.now() - now()
+    this.#tick()
+  }
+
+  #release(): void {
+    if (--this.#holders === 0) clearTimeout(this.#timer)
+  }
+
+  #tick(): void {
+    this.#timer = setTimeout(() => this.#tick(), tickMs)
+    // The monotonic clock may stop while a machine sleeps.
+    const skewMs = Date.now() - now()
+    if (this.#isWatching && skewMs - this.#clockSkewMs > sleptMs) this.markAllDue(now())
+    this.#clockSkewMs = skewMs
+    this.#lookAround()
+    this.#advance()
+  }
+
+  #advance(): void {
     if (this.#ready.length === 0) this.#collect()
-    this.#begin()
+    this.#beginDue()
     this.#review()
   }
 
-  /** Starts no further user until the next tick; resolves when nothing is in flight. */
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    this.#ready = []
-    for (const sweep of this.#sweeps) sweep.review(new Error(stoppedMessage))
-    await Promise.all(this.#inFlight)
+  #lookAround(): void {
+    const { configuration, deliveries, store, sweepIntervalMs } = this.#parts
+    if (store.isFailing) {
+      this.#every('check', storeTimeoutMs, () => store.check())
+      return
+    }
+    this.#every('look', lookMs, () => {
+      deliveries.review()
+      return configuration.look()
+    })
+    if (this.#isWatching) this.#every('roster', sweepIntervalMs, () => this.#readRoster({}))
   }
+
+  #every(name: 'check' | 'look' | 'roster', periodMs: number, work: () => Promise<void>): void {
+    if (now() < this.#dueFrom[name]) return
+    this.#dueFrom[name] = now() + periodMs
+    this.#inBackground(work)
+  }
+
+  async #readRoster(request: RosterRequest): Promise<void> {
+    const { roster, sweepIntervalMs } = this.#parts
+    this.#rosterReadSince = now()
+    this.#dueFrom.roster = now() + sweepIntervalMs
+    try {
+      await roster.read(request)
+    } catch (error) {
+      // Tried again together with a store that failed.
+      this.#dueFrom.roster = now() + storeTimeoutMs
+      throw error
+    }
+  }
+
+  /** Failures of the store have their own report. */
+  #inBackground(work: () => Promise<unknown>): void {
+    work().catch((err: unknown) => {
+      if (err instanceof StoreFailure) return
+      const message = 'A bug of the keeper stopped some work: please report it'
+      this.#parts.reporter.log('error', { event: 'keeper.broken', err }, message)
+    })
+  }
+
+  // Users
 
   #entryOf(user: User): Entry {
     const known = this.#entries.get(user)
@@ -109,40 +305,36 @@ export class Queue {
     return entry
   }
 
-  /** Users without a subscription come first. */
-  #collect(): void {
-    const missing: User[] = []
-    for (const user of this.#parts.users.all()) {
-      if (!this.#isDue(user)) continue
-      if (user.record?.id === undefined) missing.push(user)
-      else this.#ready.push(user)
-    }
-    this.#ready = this.#ready.concat(missing.reverse())
-  }
-
   #isDue(user: User): boolean {
     const { dueFrom, isInFlight } = this.#entryOf(user)
     return !isInFlight && dueFrom <= now()
   }
 
-  get #isReady(): boolean {
-    const { circuit, configuration, store } = this.#parts
-    const { generation, isSuperseded } = configuration
-    if (this.#isStopped || store.isFailing || generation === undefined || isSuperseded) return false
-    return !circuit.isOpen || circuit.isTestDue
+  /** Users without a subscription come first. */
+  #collect(): void {
+    const due = [...this.#parts.users.all()].filter((user) => this.#isDue(user))
+    const isMissing = ({ record }: User) => record?.id === undefined
+    this.#ready = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
   }
 
-  #begin(): void {
+  get #isReady(): boolean {
+    const { circuit, configuration, store } = this.#parts
+    const { generation, isSuperseded } = configuration.state
+    if (this.#holders === 0 || this.#stops > 0 || store.isFailing) return false
+    if (generation === undefined || isSuperseded) return false
+    return circuit.outage === undefined || circuit.isTestDue
+  }
+
+  #beginDue(): void {
     const { circuit, concurrency } = this.#parts
-    while (this.#isReady && this.#inFlight.size < (circuit.isOpen ? 1 : usersPerRequest * concurrency)) {
+    const room = () => (circuit.outage === undefined ? usersPerRequest * concurrency : 1)
+    while (this.#isReady && this.#inFlight.size < room()) {
       const user = this.#next()
       if (user === undefined) return
-      const entry = this.#entryOf(user)
-      entry.isInFlight = true
-      const visit = this.#reconcile(user, entry).finally(() => {
+      const visit = this.#reconcile(user).finally(() => {
         this.#inFlight.delete(visit)
         // A test of an outage may have made no call: the next one waits for the next tick.
-        if (!this.#parts.circuit.isOpen) this.#begin()
+        if (circuit.outage === undefined) this.#beginDue()
       })
       this.#inFlight.add(visit)
     }
@@ -154,7 +346,7 @@ export class Queue {
     for (let user = this.#ready.pop(); user !== undefined; user = this.#ready.pop()) {
       if (users.get(user.username) === user && this.#isDue(user)) return user
     }
-    if (!circuit.isOpen) return undefined
+    if (circuit.outage === undefined) return undefined
     for (const user of users.all()) {
       const mayCall = user.isWanted && user.record?.claim === undefined && now() >= user.restorableFrom
       if (mayCall && !this.#entryOf(user).isInFlight) return user
@@ -162,19 +354,22 @@ export class Queue {
     return undefined
   }
 
-  async #reconcile(user: User, entry: Entry): Promise<void> {
-    const { circuit, reconcile } = this.#parts
+  async #reconcile(user: User): Promise<void> {
+    const { circuit, reconcile, users } = this.#parts
+    const entry = this.#entryOf(user)
+    entry.isInFlight = true
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
-    const provenFrom = circuit.isOpen ? now() : this.#provenFrom
+    const provenFrom = circuit.outage === undefined ? this.#provenFrom : now()
     entry.dueFrom = Number.POSITIVE_INFINITY
-    const { outcome, ...achieved } = await reconcile(user, provenFrom)
+    const reconciled = await reconcile(user, provenFrom)
+    const { outcome } = reconciled
     entry.isInFlight = false
     // A change during the reconciliation may have come too late for it.
     entry.dueFrom = Math.min(entry.dueFrom, now() + this.#waitMs(user, entry, outcome))
-    for (const sweep of this.#sweeps) sweep.note(user, outcome, achieved)
+    for (const sweep of this.#sweeps) sweep.note(user, reconciled)
     if (outcome.kind === 'removed' && !user.isWanted) {
-      this.#parts.users.remove(user)
+      users.forget(user)
       this.#entries.delete(user)
     }
   }
@@ -189,48 +384,24 @@ export class Queue {
   }
 
   /** How long the user can wait now, in ms. */
-  #waitMs(user: User, entry: Entry, outcome: Outcome): number {
-    if (outcome.kind === 'failed') return this.#waitAfterFailureMs(user, entry, outcome)
-    if (outcome.kind === 'done' || outcome.kind === 'conflict' || outcome.kind === 'waiting')
-      entry.failures = 0
-    return outcome.kind === 'done' || outcome.kind === 'conflict'
-      ? Math.max(1_000, outcome.againMs)
-      : outcome.againMs
-  }
-
-  #waitAfterFailureMs(
-    { username }: User,
-    entry: Entry,
-    { againMs, failure }: Extract<Outcome, { kind: 'failed' }>,
-  ): number {
+  #waitMs({ username }: User, entry: Entry, outcome: Outcome): number {
+    if (outcome.kind !== 'failed') {
+      if (outcome.kind !== 'claimed' && outcome.kind !== 'held') entry.failures = 0
+      const isAtRest = outcome.kind === 'done' || outcome.kind === 'conflict'
+      return isAtRest ? Math.max(1_000, outcome.againMs) : outcome.againMs
+    }
     const { log } = this.#parts.reporter
+    const { againMs, failure } = outcome
     const failures = ++entry.failures
     const fields = { username, failures, err: failure.error }
-    if (failure.kind === 'BUG') {
-      const message =
-        'A bug of the keeper stopped a reconciliation: please report it. The user is tried again'
-      log('error', { event: 'reconcile.broken', ...fields }, message)
-    } else {
-      const message = 'A user could not be kept subscribed, and is tried again'
-      log('warn', { event: 'subscription.failed', ...fields }, message)
-    }
+    if (failure.kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
+    else log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
     return againMs ?? retryWaitMs(failures, failure.retryAfterMs)
-  }
-
-  #review(): void {
-    const { circuit, configuration, store } = this.#parts
-    const isBlocked = store.isFailing || configuration.isSuperseded || circuit.isOpen
-    this.#blockedSince = isBlocked ? (this.#blockedSince ?? now()) : undefined
-    if (this.#sweeps.size === 0) return
-    const isHopeless = configuration.isSuperseded || now() - (this.#blockedSince ?? now()) >= sweepPatienceMs
-    const reason = new Error(configuration.isSuperseded ? supersededMessage : untriedMessage, {
-      cause: circuit.error,
-    })
-    for (const sweep of this.#sweeps) sweep.review(isHopeless ? reason : undefined)
   }
 }
 
 const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
 const untriedMessage = 'This user was not tried: the service or the store fails. The next sweep tries again.'
-const supersededMessage =
-  'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
+const storeMessage = 'The store fails: nothing is sent until it works again.'
+const bugMessage = 'A bug of the keeper stopped a reconciliation: please report it. The user is tried again'
+const failureMessage = 'A user could not be kept subscribed, and is tried again'

@@ -2,12 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
 import type { Configuration } from '../memory/configuration.js'
-import type { IndexOfNames } from '../memory/index-of-names.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
-import { Collision, type Records } from '../memory/records.js'
-import type { User, Users } from '../memory/users.js'
+import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
-import { type Answer, type Applied, apply } from '../rules/apply.js'
+import { apply } from '../rules/apply.js'
 import { type Call, decide, type Facts, type Learnt } from '../rules/decide.js'
 import { newRecord, takeOver, type UserRecord, union } from '../rules/record.js'
 import {
@@ -21,18 +19,59 @@ import {
   now,
 } from '../timing.js'
 import type { KeeperClient } from '../types.js'
-import { type CallResult, sendCall } from './call.js'
-import type { CircuitBreaker, Limiter } from './outage-and-limits.js'
-import type { Achieved, Failure, Outcome, Reconciled } from './outcome.js'
-import type { Routes } from './routes.js'
+import { type CallResult, type Failure, sendCall } from './call.js'
+import type { CircuitBreaker, Limiter, Routes } from './outage-and-limits.js'
+
+/** The most calls in one reconciliation: the service contradicts itself if more are needed. */
+const maxCalls = 8
+/** If this many first creates are answered 409, a store without a configuration was emptied. */
+const conflictsOfEmptiedStore = 10
+/** One proof in this many is an update; the others are creates. */
+const proofsPerId = 4
+
+/**
+ * How a reconciliation ended, and when the user is due again.
+ *
+ * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
+ * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
+ * - `claimed`: another process is working on the user, or a call was not answered.
+ * - `held`: an outage, the store or a newer configuration prevents all calls.
+ * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
+ */
+export type Outcome =
+  | { readonly kind: 'done'; readonly againMs: number }
+  | { readonly kind: 'removed'; readonly againMs: number }
+  | {
+      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held'
+      readonly againMs: number
+      readonly error: unknown
+    }
+  | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
+
+export interface Reconciled {
+  readonly outcome: Outcome
+  readonly isCreated: boolean
+  readonly isRestored: boolean
+}
+
+/** A reconciliation on its way. */
+interface Visit {
+  readonly user: User
+  /** Proofs since then are enough; monotonic. */
+  readonly provenFrom: number
+  record: UserRecord
+  learnt: Learnt
+  /** The 404 behind `learnt.missing`. */
+  notFound?: unknown
+  isCreated: boolean
+  isRestored: boolean
+}
 
 export interface ReconcilerParts {
   readonly client: KeeperClient
   readonly existing: 'replace' | 'report'
   readonly sweepIntervalMs: number
   readonly users: Users
-  readonly records: Records
-  readonly index: IndexOfNames
   readonly configuration: Configuration
   readonly routes: Routes
   readonly circuit: CircuitBreaker
@@ -42,23 +81,6 @@ export interface ReconcilerParts {
   readonly onEnd: () => void
   /** Called when another process has removed a user that this process still wants. */
   readonly onRemoved: () => void
-}
-
-/** The most calls in one reconciliation: the service contradicts itself if more are needed. */
-const maxCalls = 8
-/** If this many first creates are answered 409, a store without a configuration was emptied. */
-const conflictsOfEmptiedStore = 10
-/** One proof in this many is an update; the others are creates. */
-const proofsPerId = 4
-
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
-
-/** A record on its way through one reconciliation. */
-interface Progress {
-  readonly record: UserRecord
-  readonly learnt: Learnt
-  /** The 404 behind `learnt.missing`. */
-  readonly notFound?: unknown
 }
 
 export class Reconciler {
@@ -77,12 +99,12 @@ export class Reconciler {
    * @param provenFrom - proofs since then are enough; monotonic
    */
   async reconcile(user: User, provenFrom: number): Promise<Reconciled> {
-    const achieved = { isCreated: false, isRestored: false }
-    const outcome = await this.#reconcile(user, provenFrom, achieved).catch(
-      (error: unknown): Outcome => this.#outcomeOf(error),
-    )
-    this.#parts.routes.leave(user.username)
-    return { outcome, ...achieved }
+    const { configuration, routes } = this.#parts
+    const record = newRecord(user.username, configuration.spec, Date.now())
+    const visit: Visit = { user, provenFrom, record, learnt: {}, isCreated: false, isRestored: false }
+    const outcome = await this.#visit(visit).catch((error: unknown) => this.#outcomeOf(error))
+    routes.leave(user.username)
+    return { outcome, isCreated: visit.isCreated, isRestored: visit.isRestored }
   }
 
   #outcomeOf(error: unknown): Outcome {
@@ -92,28 +114,26 @@ export class Reconciler {
     return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
   }
 
-  async #reconcile(user: User, provenFrom: number, achieved: Writable<Achieved>): Promise<Outcome> {
-    const { configuration, onRemoved, records, users } = this.#parts
+  async #visit(visit: Visit): Promise<Outcome> {
+    const { configuration, onRemoved, users } = this.#parts
+    const { user } = visit
     const wasKnown = user.record !== undefined
-    const read = await records.read(user)
+    const read = await users.read(user)
     if (read === undefined && wasKnown && user.isWanted) {
       onRemoved()
       return { kind: 'held', againMs: lookMs + 1_000, error: new Error(removedMessage) }
     }
-    if (read !== undefined && read.generation > (configuration.generation ?? 0)) await configuration.look()
-    if (read?.claim !== undefined) {
-      const staleMs = user.textSince + claimStaleMs - now()
-      if (staleMs > 0) {
-        return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
-      }
+    if (read !== undefined && read.generation > (configuration.state.generation ?? 0))
+      await configuration.look()
+    const staleMs = read?.claim === undefined ? 0 : user.textSince + claimStaleMs - now()
+    if (staleMs > 0) {
+      return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
     }
-    const record = takeOver(read ?? newRecord(user.username, configuration.spec, Date.now()))
-    let progress: Progress = { record: users.withDelivery(user, record), learnt: {} }
+    visit.record = users.withDelivery(user, takeOver(read ?? visit.record))
     for (let calls = 0; calls < maxCalls; calls++) {
-      const { record, learnt } = progress
-      const facts = this.#facts(user, provenFrom)
-      if (facts === undefined) return this.#held(user, record)
-      const step = decide(record, learnt, facts)
+      const facts = this.#facts(visit)
+      if (facts === undefined) return this.#held(visit)
+      const step = decide(visit.record, visit.learnt, facts)
       switch (step.kind) {
         case 'forget':
           return this.#forget(user)
@@ -121,11 +141,10 @@ export class Reconciler {
         case 'wait':
         case 'conflict':
         case 'blocked':
-          return this.#rest(user, record, step.kind, facts)
+          return this.#rest(visit, step.kind, facts)
         default: {
-          const next = await this.#call(user, progress, step, facts, achieved)
-          if ('kind' in next) return next
-          progress = next
+          const outcome = await this.#call(visit, step, facts)
+          if (outcome !== undefined) return outcome
         }
       }
     }
@@ -133,22 +152,20 @@ export class Reconciler {
   }
 
   /** @returns `undefined` if another process has a newer configuration */
-  #facts(user: User, provenFrom: number): Facts | undefined {
+  #facts({ provenFrom, user }: Visit): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
-    const { generation, isSuperseded, names, spec } = configuration
+    const { generation, isSuperseded, names } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
-    const { conflictDueFrom, conflictSince, isWanted, metId, proofDueFrom, proofs, provenSince, record } =
-      user
-    const wantsRouteProof = !routes.isProven('update')
     return {
-      spec,
+      spec: configuration.spec,
       names,
       generation,
-      isWanted,
-      wantsProof: provenSince < provenFrom || now() >= proofDueFrom,
-      wantsProofById: metId !== record?.id || proofs % proofsPerId === 0 || wantsRouteProof,
+      isWanted: user.isWanted,
+      wantsProof: user.provenSince < provenFrom || now() >= user.proofDueFrom,
+      wantsProofById:
+        user.metId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
       mayRestore: now() >= user.restorableFrom,
-      isConflictKnown: conflictSince >= provenFrom && now() < conflictDueFrom,
+      isConflictKnown: user.conflictSince >= provenFrom && now() < user.conflictDueFrom,
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       replacesExisting: existing === 'replace',
@@ -158,28 +175,29 @@ export class Reconciler {
 
   /** No call is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(
-    user: User,
-    record: UserRecord,
+    { record, user }: Visit,
     kind: 'done' | 'wait' | 'conflict' | 'blocked',
-    facts: Facts,
+    { at, isConflictKnown }: Facts,
   ): Promise<Outcome> {
-    const { records, reporter, sweepIntervalMs, users } = this.#parts
-    if (kind === 'conflict' && !facts.isConflictKnown) {
-      await records.write(user, { ...record, conflictAt: facts.at })
+    const { reporter, sweepIntervalMs, users } = this.#parts
+    const { problems } = reporter
+    const { username } = user
+    if (kind === 'conflict' && !isConflictKnown) {
+      await users.write(user, { ...record, conflictAt: at })
       users.noteConflict(user)
-    } else if (record !== user.record && user.record !== undefined) await records.write(user, record)
+    } else if (record !== user.record && user.record !== undefined) await users.write(user, record)
     switch (kind) {
       case 'done': {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
-        const { provenSince, restoredSince = Number.POSITIVE_INFINITY } = user
-        const hasLasted = provenSince - restoredSince >= Math.max(calmAfterEndMs, sweepIntervalMs)
-        reporter.problems.removeUser(user.username, hasLasted ? undefined : ['CONFLICT', 'ROSTER', 'SERVICE'])
+        const lastedMs = user.provenSince - (user.restoredSince ?? Number.POSITIVE_INFINITY)
+        const hasLasted = lastedMs >= Math.max(calmAfterEndMs, sweepIntervalMs)
+        problems.removeUser(username, hasLasted ? undefined : ['CONFLICT', 'ROSTER', 'SERVICE'])
         return { kind, againMs: user.proofDueFrom - now() }
       }
       case 'wait':
         return { kind: 'waiting', againMs: user.restorableFrom - now(), error: new Error(waitingMessage) }
       case 'conflict':
-        reporter.problems.addUser('CONFLICT', user.username, (count) => conflictMessage(count, user.username))
+        problems.addUser('CONFLICT', username, (count) => conflictMessage(count, username))
         return { kind, againMs: user.conflictDueFrom - now(), error: new Error(obstacleMessage) }
       default: {
         const failure = { kind: 'REFUSED', error: new Error(blockedMessage) } as const
@@ -189,77 +207,66 @@ export class Reconciler {
   }
 
   /** No call may be made. Resolves a stale claim. */
-  async #held(user: User, record: UserRecord, againMs = lookMs): Promise<Outcome> {
-    const { circuit, configuration, records } = this.#parts
-    const { isSuperseded } = configuration
-    if (user.record?.claim !== undefined && !isSuperseded) await records.write(user, record)
-    return { kind: 'held', againMs, error: isSuperseded ? new Error(supersededMessage) : circuit.error }
+  async #held({ record, user }: Visit, againMs = lookMs): Promise<Outcome> {
+    const { circuit, configuration, users } = this.#parts
+    const { isSuperseded } = configuration.state
+    if (user.record?.claim !== undefined && !isSuperseded) await users.write(user, record)
+    return {
+      kind: 'held',
+      againMs,
+      error: isSuperseded ? new Error(supersededMessage) : circuit.outage?.error,
+    }
   }
 
   async #forget(user: User): Promise<Outcome> {
-    const { index, records, reporter, users } = this.#parts
+    const { reporter, users } = this.#parts
     const { username } = user
-    // The name is removed last: if the process stops in between, another one finds the rest.
-    await records.remove(user)
-    await index.remove(username)
-    users.setIndexed(user, false)
+    await users.remove(user)
     reporter.problems.removeUser(username)
     reporter.log('debug', { event: 'user.removed', username }, 'A user who left the roster was removed')
     return { kind: 'removed', againMs: 0 }
   }
 
-  /** Limiter, claim, call, settle. @returns how to go on, or how the reconciliation ends */
-  async #call(
-    user: User,
-    progress: Progress,
-    call: Call,
-    facts: Facts,
-    achieved: Writable<Achieved>,
-  ): Promise<Progress | Outcome> {
-    const { circuit, client, configuration, limiter, records, routes } = this.#parts
+  /** Limiter, claim, call, settle. @returns how the reconciliation ends, or `undefined` if it goes on */
+  async #call(visit: Visit, call: Call, facts: Facts): Promise<Outcome | undefined> {
+    const { circuit, client, configuration, limiter, routes, users } = this.#parts
+    const { user } = visit
     const { username } = user
     if (call.kind === 'unsubscribe' && !routes.enter(username)) {
       return { kind: 'held', againMs: 1_000, error: new Error(testedMessage) }
     }
     if (!(await limiter.enter(username))) {
-      return this.#held(user, progress.record, Math.max(0, circuit.nextTestFrom - now()))
+      return this.#held(visit, Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
     }
     try {
-      await this.#claim(user, progress.record, call, facts)
-      const isOutdated = configuration.isSuperseded || configuration.generation !== facts.generation
-      if (isOutdated || user.isWanted !== facts.isWanted) return progress
+      await this.#claim(visit, call, facts)
+      const { generation, isSuperseded, values } = configuration.state
+      if (isSuperseded || generation !== facts.generation || user.isWanted !== facts.isWanted)
+        return undefined
       const sent = { since: now(), at: Date.now() }
-      const result = await sendCall(client, call, { username, values: configuration.values })
-      this.#noteResult(user, result)
+      const result = await sendCall(client, call, { username, values })
+      if (result.kind === 'refused' || result.kind === 'lost') circuit.failed(username, result.failure)
+      else circuit.succeeded()
       // The claim stands: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
-      const next = this.#settle(user, progress, call, result, facts, sent, achieved)
-      await records.write(user, next.record)
-      if (result.kind === 'refused') return this.#refused(user, result.failure)
-      const isUnreadable = result.kind === 'answered' && result.answer.kind === 'unreadable'
-      if (isUnreadable && call.kind === 'recreate') return this.#unreadable(user, result.error)
-      return { ...next, record: user.record ?? next.record }
+      this.#settle(visit, call, result, facts, sent)
+      visit.record = await users.write(user, visit.record)
+      return this.#failureOf(username, call, result)
     } finally {
       limiter.leave(username)
     }
   }
 
   /** Writes the claim, or writes it again, right before the call. */
-  async #claim(user: User, record: UserRecord, call: Call, facts: Facts): Promise<void> {
-    const { configuration, index, records, users } = this.#parts
-    if (!user.isIndexed) {
-      const [entered] = await index.add([user.username])
-      if (entered === undefined) throw new KeyFailure(unlistedMessage)
-      users.setIndexed(user, true)
-    }
-    const isCreate = call.kind === 'create' || call.kind === 'recreate'
+  async #claim({ record, user }: Visit, call: Call, { names }: Facts): Promise<void> {
+    const { configuration, users } = this.#parts
     let claimedSince: number
     do {
       claimedSince = now()
-      await records.write(user, {
+      await users.write(user, {
         ...record,
-        ...(isCreate && { spec: call.spec }),
-        ...(call.kind !== 'unsubscribe' && { names: union(record.names, facts.names) }),
+        ...('spec' in call && { spec: call.spec }),
+        ...(call.kind !== 'unsubscribe' && { names: union(record.names, names) }),
         claim: { by: this.#by, nonce: `${this.#by}-${++this.#nonce}`, call: call.kind },
       })
       // An older configuration must replace nothing.
@@ -267,85 +274,67 @@ export class Reconciler {
     } while (now() - claimedSince > claimFreshMs)
   }
 
-  #noteResult({ username }: User, result: CallResult): void {
-    const { circuit } = this.#parts
-    if (result.kind === 'refused' || result.kind === 'lost') circuit.failed(username, result.failure)
-    else circuit.succeeded()
-  }
-
   /** Applies the answer to the record, and reports its findings. */
   #settle(
-    user: User,
-    { record, learnt, notFound }: Progress,
+    visit: Visit,
     call: Call,
     result: Exclude<CallResult, { kind: 'lost' }>,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
-    achieved: Writable<Achieved>,
-  ): Progress {
-    const { routes, users } = this.#parts
-    const route = call.kind === 'update' || call.kind === 'unsubscribe' ? call.kind : undefined
-    if (result.kind === 'refused') return { record, learnt }
-    if (result.kind === 'no-route') {
-      if (route !== undefined) routes.refute(route, result.error)
-      return { record, learnt }
-    }
+  ): void {
+    const { configuration, onEnd, reporter, routes, users } = this.#parts
+    const { learnt, record: before, user } = visit
+    const { username } = user
+    const route = 'spec' in call ? undefined : call.kind
+    if (result.kind === 'no-route' && route !== undefined) routes.refute(route, result.error)
+    if (result.kind !== 'answered') return
     const { answer, error } = result
     if (route !== undefined && answer.kind === 'ok') routes.prove(route)
-    const times = { sentAt: sent.at, answeredAt: Date.now() }
     const isRouteProven = route !== undefined && routes.isProven(route)
-    const applied = apply(record, call, answer, facts, { ...times, isRouteProven })
+    const times = { sentAt: sent.at, answeredAt: Date.now(), isRouteProven }
+    const { gap, isCreated, learnt: news, proven, record } = apply(before, call, answer, facts, times)
     // The subscription that a 404 did not find exists.
-    if (learnt.missing !== undefined && applied.proven === 'existence') {
-      routes.refute(learnt.missing, notFound)
-    }
-    if (applied.proven !== undefined) {
-      users.noteProof(user, sent.since, applied.proven === 'id' ? applied.record.id : undefined)
-    }
-    if (applied.isCreated) achieved.isCreated = true
-    if (applied.gap !== undefined) achieved.isRestored = true
-    this.#report(user, record, applied, answer)
+    if (learnt.missing !== undefined && proven === 'existence') routes.refute(learnt.missing, visit.notFound)
+    if (proven !== undefined) users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
     const isSettled = answer.kind === 'created' || answer.kind === 'ok'
-    if (isSettled) return { record: applied.record, learnt: {} }
-    return {
-      record: applied.record,
-      learnt: { ...learnt, ...applied.learnt },
-      notFound: answer.kind === 'not-found' ? error : notFound,
-    }
-  }
-
-  #report(user: User, before: UserRecord, { gap, isCreated, record }: Applied, answer: Answer): void {
-    const { configuration, onEnd, reporter } = this.#parts
-    const { username } = user
+    visit.record = record
+    visit.learnt = isSettled ? {} : { ...learnt, ...news }
+    if (answer.kind === 'not-found') visit.notFound = error
     if (isCreated) {
+      visit.isCreated = true
       const fields = { event: 'subscription.created', username, subscriptionId: record.id }
       reporter.log('debug', fields, 'A user was subscribed')
     }
-    if (gap !== undefined) reporter.reportGap(gap)
+    if (gap !== undefined) {
+      visit.isRestored = true
+      reporter.reportGap(gap)
+    }
     if (gap?.cause === 'ended') {
       reporter.problems.addUser('RECEIVER_SUSPECTED', username, endMessage)
       onEnd()
     }
     const isFirst = before.provenAt === undefined && before.id === undefined && !before.isUnsure
-    if (!configuration.wasMissing || answer.kind !== 'conflict' || !isFirst) return
-    if (++this.#firstConflicts > conflictsOfEmptiedStore) {
+    if (!configuration.state.wasMissing || answer.kind !== 'conflict' || !isFirst) return
+    if (++this.#firstConflicts > conflictsOfEmptiedStore)
       reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
-    }
   }
 
-  #refused({ username }: User, failure: Failure): Outcome {
+  /** @returns nothing if the reconciliation can go on */
+  #failureOf(username: string, { kind }: Call, result: CallResult): Outcome | undefined {
     const { reporter, sweepIntervalMs } = this.#parts
+    if (result.kind === 'answered' && result.answer.kind === 'unreadable' && kind === 'recreate') {
+      // Each further attempt would leave another subscription, or end the previous one.
+      const { error } = result
+      const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
+      reporter.problems.addUser('SERVICE', username, () => message, error)
+      return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
+    }
+    if (result.kind !== 'refused') return undefined
+    const { failure } = result
     if (failure.kind !== 'INVALID') return { kind: 'failed', failure }
     const message = (count: number) => invalidMessage(count, username, failure.error)
     reporter.problems.addUser('ROSTER', username, message, failure.error)
     return { kind: 'failed', againMs: sweepIntervalMs, failure }
-  }
-
-  /** Each further attempt would leave another subscription, or end the previous one. */
-  #unreadable({ username }: User, error: unknown): Outcome {
-    const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-    this.#parts.reporter.problems.addUser('SERVICE', username, () => message, error)
-    return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
   }
 }
 
@@ -353,7 +342,7 @@ const removedMessage = 'Another process has removed this user: the roster is rea
 const claimedMessage =
   'Another process is working on this user, or an earlier request was not answered and may still take effect. ' +
   'Sweep again in two minutes.'
-const supersededMessage =
+export const supersededMessage =
   'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
 const waitingMessage = 'Restored before, and no delivery has come since: the next restore is tried later.'
 const obstacleMessage = 'Another subscription for this user, type and callback URL is in the way.'
@@ -362,7 +351,6 @@ const blockedMessage =
 const testedMessage = 'The route to unsubscribe is tested with another user first.'
 const endlessMessage =
   'The answers of the service contradict each other: it creates subscriptions, and does not find them.'
-const unlistedMessage = 'The name cannot be entered in the index in the store: nothing is sent for this user.'
 const unreadableMessage =
   'The service accepts creates, and its answers hold no id that can be read. Each such user is tried again in 15 minutes.'
 const emptiedMessage =

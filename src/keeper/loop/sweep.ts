@@ -2,7 +2,7 @@
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
-import type { Achieved, Outcome } from './outcome.js'
+import type { Outcome, Reconciled } from './reconcile.js'
 
 export class Sweep {
   /** Proofs since then are enough; monotonic. */
@@ -33,7 +33,7 @@ export class Sweep {
   }
 
   /** A user was reconciled. */
-  note(user: User, outcome: Outcome, { isCreated, isRestored }: Achieved): void {
+  note(user: User, { isCreated, isRestored, outcome }: Reconciled): void {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++

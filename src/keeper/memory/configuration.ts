@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import * as z from 'zod'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Problems } from '../reporter.js'
-import { type Parsed, parseWith, type Spec, specOf } from '../rules/record.js'
+import { parseWith, type Spec, specOf } from '../rules/record.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import type { KeeperStore } from './keeper-store.js'
 
@@ -36,56 +36,50 @@ export interface ConfigurationParts {
   readonly onGeneration: () => void
 }
 
+/** What this process sends, and whether it may. */
+export interface ConfigurationState {
+  /** Parameters and headers. */
+  readonly values: UpdateSubscriptionParametersInput
+  /** Names of parameters and headers, in lower case. */
+  readonly names: readonly string[]
+  /** `undefined` before the first look, and after a rotation until the next look. */
+  readonly generation: number | undefined
+  /** Whether another process has a newer configuration: this one sends nothing. */
+  readonly isSuperseded: boolean
+  /** Whether the store held no configuration when this process first looked. */
+  readonly wasMissing: boolean
+}
+
 export class Configuration {
   readonly spec: Spec
   readonly #parts: ConfigurationParts
   readonly #provenRoutes = new Set<RouteName>()
-  #values: UpdateSubscriptionParametersInput
-  #names: readonly string[]
+  #state: ConfigurationState
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
   #looking: Promise<void> | undefined
-  #generation: number | undefined
   /** The newest generation that this process has used; 0 before the first. */
   #highest = 0
   /** The highest generation that only a newer release can read. */
   #foreignGeneration = 0
-  #isSuperseded = false
-  #wasMissing = false
 
   constructor(
-    options: Pick<SubscriptionKeeperOptions, 'notificationTypes' | 'callbackUrl' | 'parameters' | 'headers'>,
+    {
+      callbackUrl,
+      headers,
+      notificationTypes,
+      parameters,
+    }: Pick<SubscriptionKeeperOptions, 'notificationTypes' | 'callbackUrl' | 'parameters' | 'headers'>,
     parts: ConfigurationParts,
   ) {
-    const { callbackUrl, headers, notificationTypes, parameters } = options
+    const values = { parameters, headers }
+    const names = namesOf(values)
     this.spec = specOf(notificationTypes, String(callbackUrl))
-    this.#values = { parameters, headers }
-    this.#names = namesOf(this.#values)
     this.#parts = parts
+    this.#state = { values, names, generation: undefined, isSuperseded: false, wasMissing: false }
   }
 
-  /** Parameters and headers for a create or an update. */
-  get values(): UpdateSubscriptionParametersInput {
-    return this.#values
-  }
-
-  /** Names of parameters and headers, in lower case. */
-  get names(): readonly string[] {
-    return this.#names
-  }
-
-  /** The configuration of this process; `undefined` before the first look, and after a rotation until the next look. */
-  get generation(): number | undefined {
-    return this.#generation
-  }
-
-  /** Whether another process has a newer configuration: this one sends nothing. */
-  get isSuperseded(): boolean {
-    return this.#isSuperseded
-  }
-
-  /** Whether the store held no configuration when this process first looked. */
-  get wasMissing(): boolean {
-    return this.#wasMissing
+  get state(): ConfigurationState {
+    return this.#state
   }
 
   /** The values after a rotation: other values stay. */
@@ -96,17 +90,14 @@ export class Configuration {
       const all = { ...Object.fromEntries(kept), ...changes }
       return Object.keys(all).length > 0 ? all : undefined
     }
-    return {
-      parameters: merge(this.#values.parameters, parameters),
-      headers: merge(this.#values.headers, headers),
-    }
+    const { values } = this.#state
+    return { parameters: merge(values.parameters, parameters), headers: merge(values.headers, headers) }
   }
 
   /** The next look makes the new values a configuration. */
   rotate(changes: UpdateSubscriptionParametersInput): void {
-    this.#values = this.merged(changes)
-    this.#names = namesOf(this.#values)
-    this.#generation = undefined
+    const values = this.merged(changes)
+    this.#state = { ...this.#state, values, names: namesOf(values), generation: undefined }
   }
 
   isRouteProven(route: RouteName): boolean {
@@ -127,7 +118,7 @@ export class Configuration {
    * @returns whether that supersedes this process
    */
   meetForeign(key: string, generation: number): boolean {
-    if (generation <= (this.#generation ?? this.#highest)) return false
+    if (generation <= (this.#state.generation ?? this.#highest)) return false
     this.#foreignGeneration = Math.max(this.#foreignGeneration, generation)
     this.#supersede(foreignMessage(key))
     return true
@@ -146,9 +137,9 @@ export class Configuration {
   /** @returns whether the store has this process' configuration */
   async #look(): Promise<boolean> {
     const { problems, store } = this.#parts
-    const values = this.#values
-    const mine = this.#generation
-    const { text, value: stored, foreignGeneration = 0 } = await store.read(storeKey, parseConfiguration)
+    const { generation: mine, values } = this.#state
+    const parsed = await store.read(storeKey, (stored) => parseWith(storedSchema, stored))
+    const { text, value: stored, foreignGeneration = 0 } = parsed
     if (this.meetForeign(storeKey, Math.max(foreignGeneration, this.#foreignGeneration))) return true
     const isOurs = stored !== undefined && (await this.#hashWith(stored.salt)) === stored.hash
     if (isOurs && stored.generation >= (mine ?? 0)) {
@@ -168,23 +159,23 @@ export class Configuration {
     if (!(await store.compareAndSet(storeKey, text, await this.#textOf({ generation, salt })))) return false
     const isLost = text === undefined || stored !== undefined
     if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
-    if (text === undefined && this.#highest === 0) this.#wasMissing = true
+    if (text === undefined && this.#highest === 0) this.#state = { ...this.#state, wasMissing: true }
     this.#follow(values, generation)
-    return this.#values === values
+    return this.#state.values === values
   }
 
   #follow(values: UpdateSubscriptionParametersInput, generation: number): void {
-    if (values !== this.#values) return
-    const isNew = generation !== this.#generation || this.#isSuperseded
-    this.#generation = generation
+    const { problems, onGeneration } = this.#parts
+    const before = this.#state
+    if (values !== before.values) return
+    this.#state = { ...before, generation, isSuperseded: false }
     this.#highest = generation
-    this.#isSuperseded = false
-    this.#parts.problems.resolve('SUPERSEDED')
-    if (isNew) this.#parts.onGeneration()
+    problems.resolve('SUPERSEDED')
+    if (generation !== before.generation || before.isSuperseded) onGeneration()
   }
 
   #supersede(message: string): void {
-    this.#isSuperseded = true
+    this.#state = { ...this.#state, isSuperseded: true }
     this.#parts.problems.begin('SUPERSEDED', message)
   }
 
@@ -198,26 +189,19 @@ export class Configuration {
   #hashWith(salt: string): Promise<string> {
     const sorted = (values: AssociatedValues = {}) =>
       Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1))
-    const { headers, parameters } = this.#values
+    const { headers, parameters } = this.#state.values
     const of = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
-    if (this.#hash?.of !== of) this.#hash = { of, value: slowHash(of, salt) }
+    if (this.#hash?.of !== of) {
+      const hash = promisify<string, string, number, Buffer>(scrypt)(of, salt, 32)
+      this.#hash = { of, value: hash.then((bytes) => bytes.toString('base64url')) }
+    }
     return this.#hash.value
   }
 }
 
 function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
-  return Object.keys({ ...parameters, ...headers })
-    .map((name) => name.toLowerCase())
-    .sort()
-}
-
-async function slowHash(text: string, salt: string): Promise<string> {
-  const hash = await promisify<string, string, number, Buffer>(scrypt)(text, salt, 32)
-  return hash.toString('base64url')
-}
-
-function parseConfiguration(text: string): Parsed<StoredConfiguration> {
-  return parseWith(storedSchema, text)
+  const names = Object.keys({ ...parameters, ...headers })
+  return names.map((name) => name.toLowerCase()).sort()
 }
 
 export const lossMessage =
@@ -226,10 +210,6 @@ export const lossMessage =
 const supersededMessage =
   'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
   'Stop this process, or deploy it anew; after a rotation, call `rotateParameters` here, too.'
-
-function foreignMessage(key: string): string {
-  return (
-    `A newer release has written "${key}" in a format that this process does not know: this one sends nothing more. ` +
-    'Run the newer release; to go back to this one, delete the keys of the keeper.'
-  )
-}
+const foreignMessage = (key: string) =>
+  `A newer release has written "${key}" in a format that this process does not know: this one sends nothing more. ` +
+  'Run the newer release; to go back to this one, delete the keys of the keeper.'

@@ -1,7 +1,4 @@
-/**
- * The names of all users who may have a record, in 64 keys of the store. A name is added before the first claim, and
- * removed after the record.
- */
+/** The names of all users who may have a record, in 64 keys of the store. */
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import type { Parsed } from '../rules/record.js'
@@ -32,7 +29,7 @@ export class IndexOfNames {
   async read(): Promise<NamesRead> {
     const names = new Set<string>()
     const unreadable = new Set<number>()
-    const readShard = async (shard: number) => {
+    const readShard = async (_: unknown, shard: number) => {
       try {
         const { value = [] } = await this.#store.read(keyOf(shard), parseNames)
         for (const name of value) names.add(name)
@@ -41,7 +38,7 @@ export class IndexOfNames {
         unreadable.add(shard)
       }
     }
-    await Promise.all(Array.from({ length: shardCount }, (_, shard) => readShard(shard)))
+    await Promise.all(Array.from({ length: shardCount }, readShard))
     return { names, isUnreadable: (username) => unreadable.size > 0 && unreadable.has(shardOf(username)) }
   }
 

@@ -23,8 +23,6 @@ export interface Stored<Value> extends Parsed<Value> {
 /** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
 
-/** Written and read to test the store. */
-const checkKey = 'check'
 /** The attempts to change a shared value, and the longest pause after the first one. */
 const maxRounds = 10
 const roundPauseMs = 20
@@ -34,6 +32,7 @@ export class KeeperStore {
   readonly #name: string
   readonly #problems: Problems
   #isFailing = false
+  /** Why the store can never be used. */
   #refusal: Error | undefined
   #checking: Promise<void> | undefined
 
@@ -87,8 +86,11 @@ export class KeeperStore {
     const isStored = await this.#attempt(key, (name) =>
       this.#store.compareAndSet?.(name, expected, text, ttlMs),
     )
-    if (typeof isStored !== 'boolean') this.#refuse(isStored)
-    return isStored === true
+    if (typeof isStored === 'boolean') return isStored
+    // An unclear result must not be guessed.
+    const what = isStored === undefined ? 'nothing' : `a value of type ${typeof isStored}`
+    this.#refusal = new TypeError(refusalMessage(what))
+    throw this.#fail(this.#refusal)
   }
 
   /**
@@ -120,6 +122,27 @@ export class KeeperStore {
     return this.#checking
   }
 
+  async #writeAndRead(): Promise<void> {
+    const name = this.#nameOf('check')
+    try {
+      if (this.#refusal !== undefined) throw this.#refusal
+      await inTime(() => this.#store.set(name, randomUUID()))
+      // Another process may have written its own value meanwhile.
+      if (typeof (await inTime(() => this.#store.get(name))) !== 'string') throw new Error(forgetfulMessage)
+    } catch (error) {
+      throw this.#fail(error)
+    }
+    this.#isFailing = false
+    this.#problems.resolve('STORE')
+  }
+
+  #fail(error: unknown): StoreFailure {
+    const message = this.#refusal?.message ?? failingMessage
+    this.#isFailing = true
+    this.#problems.begin('STORE', message, { error })
+    return new StoreFailure(message, { cause: error })
+  }
+
   async #get(key: string): Promise<string | undefined> {
     const text = await this.#attempt(key, (name) => this.#store.get(name))
     return typeof text === 'string' ? text : undefined
@@ -127,45 +150,14 @@ export class KeeperStore {
 
   async #attempt(key: string, operate: (name: string) => unknown): Promise<unknown> {
     if (this.#isFailing) throw new StoreFailure(failingMessage)
-    const name = this.#nameOf(key)
     try {
-      const result = await inTime(() => operate(name))
+      const result = await inTime(() => operate(this.#nameOf(key)))
       this.#problems.resolve('STORE', key)
       return result
     } catch (cause) {
       await this.check()
       throw this.failKey(key, cause)
     }
-  }
-
-  async #writeAndRead(): Promise<void> {
-    const name = this.#nameOf(checkKey)
-    try {
-      if (this.#refusal !== undefined) throw this.#refusal
-      await inTime(() => this.#store.set(name, randomUUID()))
-      // Another process may have written its own value meanwhile.
-      if (typeof (await inTime(() => this.#store.get(name))) !== 'string') throw new Error(forgetfulMessage)
-    } catch (error) {
-      throw this.#fail(error, failingMessage)
-    }
-    this.#isFailing = false
-    this.#problems.resolve('STORE')
-  }
-
-  /** An unclear result must not be guessed. */
-  #refuse(returned: unknown): never {
-    const what = returned === undefined ? 'nothing' : `a value of type ${typeof returned}`
-    const message =
-      `The store's \`compareAndSet\` returned ${what}. It must return true if it wrote the value, and false if ` +
-      'another one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
-    this.#refusal = new TypeError(message)
-    throw this.#fail(this.#refusal, message)
-  }
-
-  #fail(error: unknown, message: string): StoreFailure {
-    this.#isFailing = true
-    this.#problems.begin('STORE', message, { error })
-    return new StoreFailure(message, { cause: error })
   }
 
   #nameOf(key: string): string {
@@ -181,11 +173,10 @@ function inTime(operate: () => unknown): Promise<unknown> {
 const failingMessage =
   'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'
 const forgetfulMessage = 'The store does not hold what was just written to it.'
-
-function keyMessage(name: string): string {
-  return `The store cannot read or write "${name}", and works otherwise. Repair the key or delete it.`
-}
-
-function unreadableMessage(name: string): string {
-  return `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
-}
+const keyMessage = (name: string) =>
+  `The store cannot read or write "${name}", and works otherwise. Repair the key or delete it.`
+const unreadableMessage = (name: string) =>
+  `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
+const refusalMessage = (returned: string) =>
+  `The store's \`compareAndSet\` returned ${returned}. It must return true if it wrote the value, and false if another ` +
+  'one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'

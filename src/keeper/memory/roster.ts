@@ -46,64 +46,49 @@ export class Roster {
   }
 
   async #read({ allowRemovals = false, wantsNone = false }: RosterRequest): Promise<void> {
-    const { index, users } = this.#parts
+    const { index, onChange, problems, users } = this.#parts
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const { names: recorded, isUnreadable } = await index.read()
     const asked = wantsNone ? new Set<string>() : await this.ask()
     const isBelieved = wantsNone || (asked !== undefined && this.#isPlausible(asked, recorded, allowRemovals))
+    // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
     const listed = isBelieved ? asked : undefined
-    const missing: string[] = []
+    const known = Array.from(users.all(), ({ username }) => username)
+    const missing: User[] = []
     let count = 0
-    // An implausible roster adds no users either: otherwise the same roster would next lack a smaller share.
-    for (const username of namesOf(recorded, listed, users)) {
+    for (const username of new Set([...recorded, ...(listed ?? []), ...known])) {
       if (++count % usersAtOnce === 0) await delay(0)
-      const isIndexed = recorded.has(username) || isUnreadable(username)
-      const user = this.#update(username, listed)
-      users.setIndexed(user, isIndexed)
-      if (user.isWanted && !isIndexed) missing.push(username)
+      const before = users.get(username)
+      const isWanted = listed?.has(username) ?? before?.isWanted ?? true
+      const user = before ?? users.add(username, isWanted)
+      if (!isWanted) problems.removeUser(username)
+      if (user.isWanted !== isWanted) {
+        users.setWanted(user, isWanted)
+        onChange(user)
+      }
+      users.setIndexed(user, recorded.has(username) || isUnreadable(username))
+      if (isWanted && !user.isIndexed) missing.push(user)
     }
-    for (const username of await index.add(missing)) {
-      const user = users.get(username)
-      if (user !== undefined) users.setIndexed(user, true)
-    }
-  }
-
-  /** @param listed - without a plausible roster every user stays, and recorded users are kept */
-  #update(username: string, listed: ReadonlySet<string> | undefined): User {
-    const { onChange, problems, users } = this.#parts
-    const known = users.get(username)
-    const isWanted = listed?.has(username) ?? known?.isWanted ?? true
-    if (!isWanted) problems.removeUser(username)
-    if (known === undefined) return users.add(username, isWanted)
-    if (known.isWanted !== isWanted) {
-      users.setWanted(known, isWanted)
-      onChange(known)
-    }
-    return known
+    const entered = new Set(await index.add(missing.map(({ username }) => username)))
+    for (const user of missing) if (entered.has(user.username)) users.setIndexed(user, true)
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
-    const { problems } = this.#parts
+    const { problems, usernames } = this.#parts
+    const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
+    const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     try {
-      const names = new Set(await this.#call())
+      const list = await withTimeLimit(rosterTimeoutMs, answer(), late)
+      // Copied first: `every` skips the holes of a list, and a list may change.
+      const names: unknown[] = Array.isArray(list) ? Array.from(list) : [undefined]
+      if (!names.every((name) => typeof name === 'string')) throw new TypeError('it is not a list of names')
       problems.resolve('ROSTER', 'unread')
-      return names
+      return new Set(names)
     } catch (error) {
       problems.begin('ROSTER', unreadMessage(error), { about: 'unread', error })
       return undefined
     }
-  }
-
-  async #call(): Promise<readonly string[]> {
-    const { usernames } = this.#parts
-    const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
-    const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
-    const list = await withTimeLimit(rosterTimeoutMs, answer(), late)
-    // Copied first: `every` skips the holes of a list, and a list may change.
-    const names: unknown[] = Array.isArray(list) ? Array.from(list) : [undefined]
-    if (!names.every((name) => typeof name === 'string')) throw new TypeError('it is not a list of names')
-    return names
   }
 
   #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>, allowRemovals: boolean): boolean {
@@ -122,29 +107,10 @@ export class Roster {
   }
 }
 
-/** Each name once, without another list. */
-function* namesOf(
-  recorded: ReadonlySet<string>,
-  listed: ReadonlySet<string> | undefined,
-  users: Users,
-): Generator<string> {
-  yield* recorded
-  for (const name of listed ?? []) if (!recorded.has(name)) yield name
-  for (const { username } of users.all()) {
-    if (!recorded.has(username) && !listed?.has(username)) yield username
-  }
-}
-
-function unreadMessage(error: unknown): string {
-  return `The roster cannot be read: ${messageOf(error)}. Recorded users are kept, and none is added or removed.`
-}
-
+const unreadMessage = (error: unknown) =>
+  `The roster cannot be read: ${messageOf(error)}. Recorded users are kept, and none is added or removed.`
 const emptyMessage =
   'The roster is empty: no user is removed or added. To end all subscriptions, call `unsubscribeAll`.'
-
-function lackingMessage(lackingCount: number, count: number): string {
-  return (
-    `The roster lacks ${lackingCount} of ${count} recorded users: no user is removed. ` +
-    'If the removals are intended, call `sweep({ allowRemovals: true })` once.'
-  )
-}
+const lackingMessage = (lackingCount: number, count: number) =>
+  `The roster lacks ${lackingCount} of ${count} recorded users: no user is removed. ` +
+  'If the removals are intended, call `sweep({ allowRemovals: true })` once.'

@@ -1,56 +1,79 @@
-/** The state of the users in this process: their last known records, and proofs. */
+/** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
 import { createHash } from 'node:crypto'
-import { absorb, type Delivery, type UserRecord } from '../rules/record.js'
-import { deliveryLagMs, never, now, restoreWaitMs } from '../timing.js'
+import type { Problems } from '../reporter.js'
+import { absorb, type Delivery, parseRecord, type UserRecord } from '../rules/record.js'
+import { day, deliveryLagMs, never, now, restoreWaitMs } from '../timing.js'
+import { type Configuration, lossMessage } from './configuration.js'
+import type { IndexOfNames } from './index-of-names.js'
+import { goneMark, type KeeperStore, KeyFailure } from './keeper-store.js'
+
+/** Another process has written the record first. */
+export class Collision extends Error {}
 
 /** More frequent deliveries are ignored, which keeps each below 100 ns. */
 const aMomentMs = 1_000
 
-interface MutableUser {
+class KnownUser {
   readonly username: string
   /** Of the record in the store. */
   readonly key: string
   isWanted: boolean
   /** Whether the index has the name. */
-  isIndexed: boolean
+  isIndexed = false
 
   /** The last known text in the store, and since when; monotonic. */
   text: string | undefined
-  textSince: number
+  textSince = never
   record: UserRecord | undefined
   /** When the record was last read or written. */
-  readSince: number
+  readSince = never
 
   /** When any process sent the last proof, and when the next is due; monotonic. */
-  provenSince: number
-  proofDueFrom: number
+  provenSince = never
+  proofDueFrom = never
   /** The id that this process has proven, and the number of later proofs. */
   metId: number | undefined
-  proofs: number
+  proofs = 0
 
   /** When any process found a conflict, and when the next attempt is due. */
-  conflictSince: number
-  conflictDueFrom: number
+  conflictSince = never
+  conflictDueFrom = never
   /** From when the subscription may be restored again. */
-  restorableFrom: number
+  restorableFrom = never
   /** When this process restored the subscription, until a delivery arrives. */
   restoredSince: number | undefined
   /** The last delivery to this process. */
   delivery: Delivery | undefined
+
+  constructor(username: string, isWanted: boolean) {
+    this.username = username
+    this.key = `user:${createHash('sha256').update(username).digest('base64url').slice(0, 24)}`
+    this.isWanted = isWanted
+  }
 }
 
-/** One user. Only this file changes it. */
-export type User = Readonly<MutableUser>
+/** What this process knows of one user. */
+export type User = Readonly<KnownUser>
+
+export interface UsersParts {
+  readonly sweepIntervalMs: number
+  readonly store: KeeperStore
+  readonly index: IndexOfNames
+  readonly configuration: Configuration
+  readonly problems: Problems
+  /** Called when a record is missing: others may be, too. */
+  readonly onLoss: () => void
+}
 
 export class Users {
-  readonly #sweepIntervalMs: number
+  readonly #parts: UsersParts
   readonly #all = new Map<string, User>()
   readonly #byId = new Map<number, User>()
   /** Ids of the past, and since when; monotonic. */
   readonly #formerIds = new Map<number, number>()
 
-  constructor(sweepIntervalMs: number) {
-    this.#sweepIntervalMs = sweepIntervalMs
+  constructor(parts: UsersParts) {
+    this.#parts = parts
   }
 
   get size(): number {
@@ -73,104 +96,101 @@ export class Users {
     return this.#formerIds.has(id)
   }
 
-  add(username: string, isWanted: boolean): User {
-    const user: User = {
-      username,
-      key: `user:${createHash('sha256').update(username).digest('base64url').slice(0, 24)}`,
-      isWanted,
-      isIndexed: false,
-      text: undefined,
-      textSince: never,
-      record: undefined,
-      readSince: never,
-      provenSince: never,
-      proofDueFrom: never,
-      metId: undefined,
-      proofs: 0,
-      conflictSince: never,
-      conflictDueFrom: never,
-      restorableFrom: never,
-      restoredSince: undefined,
-      delivery: undefined,
-    }
-    this.#all.set(username, user)
-    return user
-  }
-
-  remove(user: User): void {
-    this.#track(user, undefined)
-    this.#all.delete(user.username)
-  }
-
-  setWanted(user: MutableUser, isWanted: boolean): void {
-    user.isWanted = isWanted
-    user.conflictSince = never
-  }
-
-  setIndexed(user: MutableUser, isIndexed: boolean): void {
-    user.isIndexed = isIndexed
-  }
-
-  /** The store has this text; `record` is its content, or the remembered record instead. */
-  setRead(user: MutableUser, text: string | undefined, record: UserRecord | undefined): void {
-    if (text !== user.text) user.textSince = now()
-    user.text = text
-    if (record !== user.record) this.#takeIn(user, record)
-    user.readSince = now()
-  }
-
-  /** This process has written the record. */
-  setWritten(user: MutableUser, text: string | undefined, record: UserRecord | undefined): void {
-    const restores = user.record?.restores ?? 0
-    this.#track(user, record)
-    user.text = text
-    user.textSince = user.readSince = now()
-    if (record?.conflictAt === undefined) user.conflictSince = never
-    if (record !== undefined && record.restores > restores) {
-      user.restoredSince = now()
-      user.restorableFrom = now() + restoreWaitMs(record.restores)
-      user.proofDueFrom = Math.min(user.proofDueFrom, user.restorableFrom)
-    }
-  }
-
-  /** Records the proof of a call that was sent then. */
-  noteProof(user: MutableUser, sentSince: number, id: number | undefined): void {
-    this.#noteProof(user, sentSince, -1)
-    user.proofs = id === undefined ? user.proofs + 1 : 1
-    if (id !== undefined) user.metId = id
-  }
-
-  noteConflict(user: MutableUser): void {
-    this.#noteConflict(user, now(), -1)
-  }
-
-  /** Makes a proof of the id due. */
-  forgetMeeting(user: MutableUser): void {
-    user.metId = undefined
-  }
-
-  /** @returns whether the delivery is new, and not a moment after the last one */
-  noteDelivery(user: MutableUser, id: number): boolean {
-    const at = Date.now()
-    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
-    user.delivery = { id, at }
-    user.restoredSince = undefined
-    user.restorableFrom = never
-    this.#noteProof(user, now() - deliveryLagMs, 0)
-    return true
-  }
-
-  /** The record with the proof of the last delivery. */
-  withDelivery({ delivery }: User, record: UserRecord): UserRecord {
-    return absorb(record, delivery, deliveryLagMs)
-  }
-
   forgetFormerIds(olderThan: number): void {
     for (const [id, since] of this.#formerIds) if (since < olderThan) this.#formerIds.delete(id)
   }
 
+  add(username: string, isWanted: boolean): User {
+    const user = new KnownUser(username, isWanted)
+    this.#all.set(username, user)
+    return user
+  }
+
+  forget(user: User): void {
+    this.#track(user, undefined)
+    this.#all.delete(user.username)
+  }
+
+  setWanted(user: KnownUser, isWanted: boolean): void {
+    user.isWanted = isWanted
+    user.conflictSince = never
+  }
+
+  setIndexed(user: KnownUser, isIndexed: boolean): void {
+    user.isIndexed = isIndexed
+  }
+
+  // The record in the store
+
+  /** Reads the record; writes it back if the store has lost it. @throws StoreFailure, KeyFailure, Collision */
+  async read(user: KnownUser): Promise<UserRecord | undefined> {
+    const { configuration, onLoss, problems, store } = this.#parts
+    const known = user.record
+    const { text, value, foreignGeneration } = await store.read(user.key, parseRecord)
+    if (foreignGeneration !== undefined && configuration.meetForeign(user.key, foreignGeneration))
+      return known
+    const isNew = text !== user.text
+    if (isNew) Object.assign(user, { text, textSince: now() })
+    if (value !== undefined) {
+      // An older copy is used, but the subscription may have another id now.
+      const isFormer = value.id !== undefined && this.isFormerId(value.id)
+      const isOlder = isNew && (isFormer || (known !== undefined && value.version < known.version))
+      if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')
+      if (isNew) this.#takeIn(user, isOlder ? { ...value, isUnsure: true } : value)
+    } else if (known === undefined || text === goneMark || !user.isWanted) {
+      // The name goes with the record, perhaps after this process has read the index.
+      if (text === goneMark) user.isIndexed = false
+      if (known !== undefined) this.#takeIn(user, undefined)
+    } else {
+      user.metId = undefined
+      await this.write(user, known)
+      if (text !== undefined) return user.record
+      problems.reportOnce('STORE', lossMessage, 'loss')
+      onLoss()
+    }
+    user.readSince = now()
+    return user.record
+  }
+
+  /** @returns the record with its new version @throws StoreFailure, KeyFailure, Collision */
+  async write(user: KnownUser, record: UserRecord): Promise<UserRecord> {
+    if (!user.isIndexed) {
+      const [entered] = await this.#parts.index.add([user.username])
+      if (entered === undefined) throw new KeyFailure(unlistedMessage)
+      user.isIndexed = true
+    }
+    const version = Math.max(record.version, user.record?.version ?? 0) + 1
+    const next = { ...record, version }
+    const restores = user.record?.restores ?? 0
+    await this.#replace(user, JSON.stringify(next), next)
+    if (next.conflictAt === undefined) user.conflictSince = never
+    if (next.restores > restores) {
+      user.restoredSince = now()
+      user.restorableFrom = now() + restoreWaitMs(next.restores)
+      user.proofDueFrom = Math.min(user.proofDueFrom, user.restorableFrom)
+    }
+    return next
+  }
+
+  /** Removes record and name. @throws StoreFailure, KeyFailure, Collision */
+  async remove(user: KnownUser): Promise<void> {
+    // The name last: if the process stops in between, another one finds the rest.
+    if (user.record !== undefined) await this.#replace(user, goneMark, undefined)
+    await this.#parts.index.remove(user.username)
+    user.isIndexed = false
+  }
+
+  async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
+    const ttlMs = record === undefined ? day : undefined
+    if (!(await this.#parts.store.compareAndSet(user.key, user.text, text, ttlMs)))
+      throw new Collision(collisionMessage)
+    this.#track(user, record)
+    user.text = text
+    user.textSince = user.readSince = now()
+  }
+
   /** Takes over another process' record. Its age comes from the wall clock, but is not before the last look. */
-  #takeIn(user: MutableUser, record: UserRecord | undefined): void {
+  #takeIn(user: KnownUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)
     const { conflictAt, provenAt, restoredAt, restores = 0 } = record ?? {}
@@ -189,23 +209,7 @@ export class Users {
     }
   }
 
-  /** @param later - 1: another process proved the user, and is to be the first to do so again */
-  #noteProof(user: MutableUser, since: number, later: -1 | 0 | 1): void {
-    if (since <= user.provenSince) return
-    user.provenSince = since
-    user.proofDueFrom = this.#oneIntervalAfter(since, later)
-  }
-
-  #noteConflict(user: MutableUser, since: number, later: -1 | 1): void {
-    user.conflictSince = since
-    user.conflictDueFrom = this.#oneIntervalAfter(since, later)
-  }
-
-  #oneIntervalAfter(since: number, later: number): number {
-    return since + this.#sweepIntervalMs * (1 + (later * Math.random()) / 15)
-  }
-
-  #track(user: MutableUser, record: UserRecord | undefined): void {
+  #track(user: KnownUser, record: UserRecord | undefined): void {
     const before = user.record?.id
     user.record = record
     if (before !== record?.id && before !== undefined) {
@@ -214,4 +218,52 @@ export class Users {
     }
     if (record?.id !== undefined) this.#byId.set(record.id, user)
   }
+
+  // Proofs and conflicts
+
+  /** Records the proof of a call that was sent then. */
+  noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
+    this.#noteProof(user, sentSince, -1)
+    user.proofs = id === undefined ? user.proofs + 1 : 1
+    if (id !== undefined) user.metId = id
+  }
+
+  noteConflict(user: KnownUser): void {
+    this.#noteConflict(user, now(), -1)
+  }
+
+  /** @returns whether the delivery is new, and not a moment after the last one */
+  noteDelivery(user: KnownUser, id: number): boolean {
+    const at = Date.now()
+    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
+    user.delivery = { id, at }
+    user.restoredSince = undefined
+    user.restorableFrom = never
+    this.#noteProof(user, now() - deliveryLagMs, 0)
+    return true
+  }
+
+  /** The record with the proof of the last delivery. */
+  withDelivery({ delivery }: User, record: UserRecord): UserRecord {
+    return absorb(record, delivery, deliveryLagMs)
+  }
+
+  /** @param later - 1: another process proved the user, and is to be the first to do so again */
+  #noteProof(user: KnownUser, since: number, later: -1 | 0 | 1): void {
+    if (since <= user.provenSince) return
+    user.provenSince = since
+    user.proofDueFrom = this.#oneIntervalAfter(since, later)
+  }
+
+  #noteConflict(user: KnownUser, since: number, later: -1 | 1): void {
+    user.conflictSince = since
+    user.conflictDueFrom = this.#oneIntervalAfter(since, later)
+  }
+
+  #oneIntervalAfter(since: number, later: number): number {
+    return since + this.#parts.sweepIntervalMs * (1 + (later * Math.random()) / 15)
+  }
 }
+
+const collisionMessage = 'Another process is working on this user. Sweep again in two minutes.'
+const unlistedMessage = 'The name cannot be entered in the index in the store: nothing is sent for this user.'
