@@ -109,22 +109,17 @@ const callOptions = z.lazy(() =>
     signal: abortSignalSchema().optional(),
   }),
 )
-const sweepOptions = z.lazy(() =>
-  z.strictObject({ ...callOptions.unwrap().shape, allowRemovals: z.boolean().optional() }),
-)
+const sweepOptions = z.lazy(() => callOptions.unwrap().extend({ allowRemovals: z.boolean().optional() }))
 
-/**
- * Validates the options of one call.
- *
- * @throws `InvalidRequestError`: nothing was done
- */
+const refusalOf = (method: string) => (issues: readonly Issue[], text: string) =>
+  new InvalidRequestError(`${method} cannot do this: ${text}.`, { issues })
+
+/** @throws `InvalidRequestError` for wrong options of one call: nothing was done */
 export function validateCallOptions(
   method: 'sweep' | 'rotateParameters' | 'unsubscribeAll',
   options: unknown,
 ): void {
-  validate<unknown>(method === 'sweep' ? sweepOptions : callOptions, options, (issues, text) => {
-    return new InvalidRequestError(`${method} cannot do this: ${text}.`, { issues })
-  })
+  validate<unknown>(method === 'sweep' ? sweepOptions : callOptions, options, refusalOf(method))
 }
 
 /**
@@ -137,8 +132,7 @@ export function validateRotation(
   values: UpdateSubscriptionParametersInput,
   merged: (values: UpdateSubscriptionParametersInput) => UpdateSubscriptionParametersInput,
 ): UpdateSubscriptionParametersInput {
-  const refuse = (issues: readonly Issue[], text: string) =>
-    new InvalidRequestError(`rotateParameters cannot do this: ${text}.`, { issues })
+  const refuse = refusalOf('rotateParameters')
   const changes = validate(updateSubscriptionParametersInputSchema, values, refuse)
   const message = associatedValuesProblem(merged(changes))
   if (message !== undefined) throw refuse([{ path: [], message }], message)

@@ -1,42 +1,35 @@
-/**
- * Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. A
- * problem is reported when it begins, when its users double, and when it is resolved.
- */
+/** Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. */
 import { type Log, type LogFields, logOf, lossLogOf } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
 import { minute, never, now } from './timing.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
+
+type ReporterOptions = Pick<SubscriptionKeeperOptions, 'name' | 'logger' | 'onGap' | 'onProblem'>
 
 export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))
   readonly log: Log
   /** For important reports: writes to `console.error` if there is no logger. */
   readonly #lossLog: Log
-  readonly #onGap: SubscriptionKeeperOptions['onGap']
-  readonly #onProblem: SubscriptionKeeperOptions['onProblem']
+  readonly #options: ReporterOptions
 
-  constructor({
-    name,
-    logger,
-    onGap,
-    onProblem,
-  }: Pick<SubscriptionKeeperOptions, 'name' | 'logger' | 'onGap' | 'onProblem'>) {
+  constructor(options: ReporterOptions) {
+    const { logger, name } = options
     const log = logOf(logger)
     const lossLog = lossLogOf(logger)
     // People read the console; a logger has its own format for times.
     const readable = logger === undefined ? withReadableTimes : (fields: LogFields) => fields
     this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
     this.#lossLog = (level, fields, message) => lossLog(level, readable({ ...fields, keeper: name }), message)
-    this.#onGap = onGap
-    this.#onProblem = onProblem
+    this.#options = options
   }
 
   reportGap(gap: KeeperGap): void {
     const message = 'A subscription was restored: notifications since its last proof may be missing'
-    const onGap = this.#onGap
+    const { onGap } = this.#options
     const log = onGap === undefined ? this.#lossLog : this.log
     log('warn', { event: 'subscription.restored', ...gap }, message)
-    if (onGap !== undefined) this.#call('onGap', () => onGap(gap), gap)
+    this.#call('onGap', () => onGap?.(gap), gap)
   }
 
   reportProgress(onProgress: () => unknown): void {
@@ -47,11 +40,11 @@ export class Reporter {
     const { message, error, resolved, ...others } = problem
     // pino serializes errors under this name.
     const fields = { ...others, description: message, ...(error !== undefined && { err: error }) }
-    const onProblem = this.#onProblem
+    const { onProblem } = this.#options
     const log = onProblem === undefined ? this.#lossLog : this.log
     if (resolved) log('info', { event: 'problem.resolved', ...fields }, 'A problem is resolved')
     else log('error', { event: 'problem.began', ...fields }, 'A problem began, or more users have it')
-    if (onProblem !== undefined) this.#call('onProblem', () => onProblem(problem), { code: problem.code })
+    this.#call('onProblem', () => onProblem?.(problem), { code: problem.code })
   }
 
   /** Errors of the user's functions must not stop the keeper. */
@@ -62,15 +55,11 @@ export class Reporter {
   }
 }
 
-/** The latest possible `Date`, in milliseconds since 1970: for a later one `toISOString` throws. */
-const maxDateMs = 8.64e15
-
 function withReadableTimes(fields: LogFields): LogFields {
-  const readable = (name: string, value: unknown) =>
-    name.endsWith('At') && typeof value === 'number' && Math.abs(value) <= maxDateMs
-      ? new Date(value).toISOString()
-      : value
-  const entries = Object.entries(fields).map(([name, value]) => [name, readable(name, value)])
+  const entries = Object.entries(fields).map(([name, value]) => {
+    const date = new Date(name.endsWith('At') && typeof value === 'number' ? value : Number.NaN)
+    return [name, Number.isNaN(date.getTime()) ? value : date.toISOString()]
+  })
   return { ...fields, ...Object.fromEntries(entries) }
 }
 
@@ -81,7 +70,7 @@ interface OpenProblem {
   readonly code: KeeperProblemCode
   readonly sinceAt: number
   readonly subscriptionId?: number
-  /** Empty if the problem does not concern single users. */
+  /** Of a problem of single users. */
   readonly usernames: Set<string>
   /** The number of users at the last report. */
   reportedUsers: number
@@ -92,8 +81,8 @@ interface OpenProblem {
 /** Codes of problems of single users. */
 const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'ROSTER', 'SERVICE'] as const
 type UserProblemCode = (typeof userProblemCodes)[number]
-const users = 'users'
 
+/** Reports each problem when it begins, when its users double, and when it is resolved. */
 export class Problems {
   readonly #report: (problem: KeeperProblem) => void
   readonly #open = new Map<string, OpenProblem>()
@@ -113,33 +102,26 @@ export class Problems {
     message: string,
     { about, ...details }: { about?: About; error?: unknown; subscriptionId?: number } = {},
   ): void {
-    const key = keyOf(code, about)
-    const known = this.#open.get(key)
-    if (known !== undefined) {
-      known.message = message
-      known.error = details.error ?? known.error
-      return
-    }
-    const problem = { ...newProblem(code), message, ...details }
-    this.#open.set(key, problem)
+    const known = this.#open.get(keyOf(code, about))
+    const problem = Object.assign(known ?? newProblem(code), { message, ...details })
+    if (known !== undefined) return
+    this.#open.set(keyOf(code, about), problem)
     this.#report(shown(problem, false))
   }
 
-  /** Adds a user to this problem: reported for the first user, and when their number has doubled. */
+  /** Adds a user to this problem. */
   addUser(
     code: UserProblemCode,
     username: string,
     message: (userCount: number) => string,
     error?: unknown,
   ): void {
-    const key = keyOf(code, users)
-    const problem = this.#open.get(key) ?? newProblem(code)
+    const problem = this.#open.get(keyOf(code, 'users')) ?? newProblem(code)
     const { usernames } = problem
     if (usernames.has(username)) return
     usernames.add(username)
-    problem.message = message(usernames.size)
-    problem.error = error
-    this.#open.set(key, problem)
+    Object.assign(problem, { message: message(usernames.size), error })
+    this.#open.set(keyOf(code, 'users'), problem)
     if (usernames.size < 2 * problem.reportedUsers) return
     problem.reportedUsers = usernames.size
     this.#report(shown(problem, false))
@@ -148,31 +130,28 @@ export class Problems {
   /** Removes the user from these problems. A problem without users is resolved. */
   removeUser(username: string, codes: readonly UserProblemCode[] = userProblemCodes): void {
     for (const code of codes) {
-      const usernames = this.#open.get(keyOf(code, users))?.usernames
-      if (usernames?.delete(username) && usernames.size === 0) this.resolve(code, users)
+      const usernames = this.#open.get(keyOf(code, 'users'))?.usernames
+      if (usernames?.delete(username) && usernames.size === 0) this.resolve(code, 'users')
     }
   }
 
   resolve(code: KeeperProblemCode, about?: About): void {
-    const key = keyOf(code, about)
-    const problem = this.#open.get(key)
-    if (problem === undefined) return
-    this.#open.delete(key)
-    this.#report(shown(problem, true))
+    const problem = this.#open.get(keyOf(code, about))
+    if (this.#open.delete(keyOf(code, about)) && problem !== undefined) this.#report(shown(problem, true))
   }
 
   /** Reports an already resolved problem, at most every ten minutes. */
   reportOnce(code: KeeperProblemCode, message: string, about: About): void {
-    const key = keyOf(code, `once ${about}`)
-    if (now() - (this.#onceSince.get(key) ?? never) < 10 * minute) return
-    this.#onceSince.set(key, now())
-    this.begin(code, message, { about: `once ${about}` })
-    this.resolve(code, `once ${about}`)
+    const once = `once ${about}`
+    if (now() - (this.#onceSince.get(`${code} ${once}`) ?? never) < 10 * minute) return
+    this.#onceSince.set(`${code} ${once}`, now())
+    this.begin(code, message, { about: once })
+    this.resolve(code, once)
   }
 }
 
 function keyOf(code: KeeperProblemCode, about: About | undefined): string {
-  return about === undefined ? code : `${code} ${about}`
+  return `${code} ${about ?? ''}`
 }
 
 function newProblem(code: KeeperProblemCode): OpenProblem {

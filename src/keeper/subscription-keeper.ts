@@ -26,14 +26,6 @@ import type {
 
 const channel = channelFor('sweep')
 
-type OnProgress = (progress: SweepProgress) => unknown
-
-/** A sweep that has not begun yet. */
-interface PreparedSweep {
-  readonly report: Promise<SweepReport>
-  readonly listeners: OnProgress[]
-}
-
 /**
  * Keeps a roster of users subscribed, each with a subscription of their own. It finds subscriptions that the service has
  * ended, restores them, and reports each gap (docs/keeper.md). It runs in the async context of its constructor.
@@ -64,8 +56,6 @@ export class SubscriptionKeeper implements AsyncDisposable {
   readonly #configuration: Configuration
   readonly #queue: Queue
   readonly #deliveries: Deliveries
-  /** By options: equal calls share a sweep that has not begun yet. */
-  readonly #prepared = new Map<string, PreparedSweep>()
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
@@ -83,7 +73,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       this.#queue.markAllDue(never)
     }
     const users = new Users({ sweepIntervalMs, store, index, configuration, problems, onLoss })
-    const circuit = new CircuitBreaker(problems, () => users.size)
+    const circuit = new CircuitBreaker(problems, () => users.all.size)
     const shared = { ...resolved, store, users, configuration, index, circuit, reporter, problems }
     const onDue = (user: User) => this.#queue.markDue(user)
     const roster = new Roster({ ...shared, onChange: onDue })
@@ -115,16 +105,15 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /**
    * Reconciles every user once, at full rate. Afterwards every user of the roster is subscribed, except the users in
-   * `failed` of the report, which cause no rejection. Calls with equal options share a sweep that has not begun yet. A
-   * sweep waits a minute for a service or a store that is down, and 130 seconds for users of a crashed process.
+   * `failed` of the report, which cause no rejection. Calls at the same time share their requests. A sweep waits a minute
+   * for a service or a store that is down, and 130 seconds for users of a crashed process.
    *
-   * @throws `InvalidRequestError` for unknown options; the reason of `signal`, which ends this wait, but not
-   * the sweep
+   * @throws `InvalidRequestError` for unknown options; the reason of `signal`, which ends this wait, but not the sweep
    */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateCallOptions('sweep', options)
     const { allowRemovals = false, onProgress, signal } = options
-    return untilAborted(this.#sweep({ allowRemovals }, onProgress), signal)
+    return untilAborted(this.#sweep({ allowRemovals, provenFrom: now() }, onProgress), signal)
   }
 
   /**
@@ -148,11 +137,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /**
-   * Gives every subscription new parameters or headers; all others keep their values. When `pending` is empty, the
-   * receiver may drop the old secret. Deploy the new values soon: a process that starts with the
-   * old values restores them (docs/keeper.md, Rotating the token).
-   *
-   * With several processes, call the method in each: the others stop sending.
+   * Gives every subscription new parameters or headers; all others keep their values. When `pending` is empty, the receiver
+   * may drop the old secret. With several processes, call the method in each: the others stop sending. Deploy the new
+   * values soon: a process that starts with the old values restores them (docs/keeper.md, Rotating the token).
    *
    * @throws `InvalidRequestError` before anything is sent; `Error` if nothing could be done and this process knows no
    * user; the reason of `signal`, which ends this wait, but not the sweep
@@ -166,10 +153,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const changes = validateRotation(values, (changed) => configuration.merged(changed))
     configuration.rotate(changes)
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({}, onProgress), signal)
+    const report = await untilAborted(this.#sweep({ provenFrom: now() }, onProgress), signal)
     const confirmed: string[] = []
-    const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.get(name))
-    for (const user of this.#users.all()) {
+    const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.all.get(name))
+    for (const user of this.#users.all.values()) {
       if (user.isWanted) (this.#isConfirmed(user) ? confirmed : pending).push(user.username)
     }
     if (pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
@@ -200,7 +187,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
-    const user = this.#users.get(username)
+    const user = this.#users.all.get(username)
     return user?.isWanted ? this.#shown(user) : undefined
   }
 
@@ -211,7 +198,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       readonly username: string
     } & KeptSubscription
   > {
-    for (const user of this.#users.all()) {
+    for (const user of this.#users.all.values()) {
       if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
     }
   }
@@ -227,7 +214,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
     const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({ wantsNone: true }, onProgress), signal)
+    const report = await untilAborted(this.#sweep({ provenFrom: now(), wantsNone: true }, onProgress), signal)
     this.#refuseIfNothingWasDone('unsubscribeAll')
     return report
   }
@@ -248,45 +235,27 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  // Sweeps
-
-  #sweep(request: SweepRequest, onProgress?: OnProgress): Promise<SweepReport> {
-    const key = JSON.stringify(request)
-    const { report, listeners } = this.#prepared.get(key) ?? this.#prepareSweep(key, request)
-    if (onProgress !== undefined) listeners.push(onProgress)
-    return report
-  }
-
-  #prepareSweep(key: string, request: SweepRequest): PreparedSweep {
-    const listeners: OnProgress[] = []
-    const onProgress = (progress: SweepProgress) => {
-      for (const listener of listeners) this.#reporter.reportProgress(() => listener(progress))
-    }
-    const onBegin = () => this.#prepared.delete(key)
-    const run = () => this.#queue.sweep(request, onProgress, onBegin)
-    const prepared = { report: this.#inOwnContext(() => this.#traced(run)), listeners }
-    this.#prepared.set(key, prepared)
-    return prepared
-  }
-
-  #traced(run: () => Promise<Omit<SweepReport, 'problems'>>): Promise<SweepReport> {
+  #sweep(request: SweepRequest, onProgress?: SweepOptions['onProgress']): Promise<SweepReport> {
     const { log, problems } = this.#reporter
-    const startedSince = now()
-    const contextOf = () => ({ name: this.#name })
-    return traced<object, SweepReport>(channel, contextOf, async (context) => {
-      const { active, failed, ...counts } = await run()
+    const report = (progress: SweepProgress) =>
+      onProgress && this.#reporter.reportProgress(() => onProgress(progress))
+    const sweep = async (context: object | undefined) => {
+      const startedSince = now()
+      const { active, failed, ...counts } = await this.#queue.sweep(request, report)
       const counted = { ...counts, failed: failed.length }
       if (context !== undefined) Object.assign(context, counted)
       const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
       log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
       return { ...counts, active, failed, problems: problems.list() }
-    })
+    }
+    const contextOf = () => ({ name: this.#name })
+    return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(method: string): void {
     const { isSuperseded } = this.#configuration.state
-    if (this.#users.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
+    if (this.#users.all.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
     const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
       `${method} has done nothing, and this process knows no user: ${reason}. Call it again later.`,

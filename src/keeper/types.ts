@@ -21,8 +21,8 @@ export interface SubscriptionKeeperOptions {
   /** Prefix of the keeper's keys in the store: one name for each roster, the same in all its processes. */
   readonly name: string
   /**
-   * Where the keeper remembers subscription ids. `redisStore` of `notification-subscriber/redis` lets several
-   * processes share the work; a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
+   * Where the keeper remembers ids. `redisStore` of `notification-subscriber/redis` lets several processes share the work;
+   * a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
    */
   readonly store: KeyValueStore
   /** The users to subscribe. A function has 30 seconds to return. */
@@ -50,10 +50,7 @@ export interface SubscriptionKeeperOptions {
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
   /** In what time each user is checked once, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
-  /**
-   * Requests of this process per second, on average; up to `concurrency` more in one second. `Infinity` for no limit.
-   * Default: 50.
-   */
+  /** Requests of this process per second, on average; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
   /** How many requests of this process are in flight at most. Default: 8. */
   readonly concurrency?: number | undefined
@@ -62,9 +59,7 @@ export interface SubscriptionKeeperOptions {
    * `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
-  /**
-   * If a new roster lacks more than this share (0 to 1) of more than ten recorded users, no user is removed. Default: 0.5.
-   */
+  /** If a roster lacks more than this share (0 to 1) of more than ten recorded users, no user is removed. Default: 0.5. */
   readonly maxRemovedShare?: number | undefined
   /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined
@@ -81,10 +76,7 @@ export interface KeeperGap {
   readonly username: string
   /** The subscription that exists now. */
   readonly subscriptionId: number
-  /**
-   * When the last proof of the earlier subscription was sent, in milliseconds since 1970; `undefined` if that is not
-   * known.
-   */
+  /** When the last proof of the earlier subscription was sent, in milliseconds since 1970; `undefined` if unknown. */
   readonly lastProvenAt: number | undefined
   /** When the answer arrived that a subscription exists again, in milliseconds since 1970. */
   readonly restoredAt: number
@@ -108,10 +100,7 @@ export type KeeperProblemCode =
   | 'SERVICE'
   /** The store fails, hangs, lost data, or has unreadable data. */
   | 'STORE'
-  /**
-   * The roster is empty, failed, or lacks too many users: no user is removed. With `usernames`: the client refuses to
-   * subscribe these users.
-   */
+  /** The roster is empty, failed, or lacks too many users. With `usernames`: the client refuses to subscribe these. */
   | 'ROSTER'
   /** Deliveries arrive of a subscription that the keeper does not know. */
   | 'STRAY'
@@ -216,10 +205,7 @@ export interface KeptSubscription {
 export interface KeeperStatus {
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>
-  /**
-   * The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or no user
-   * is kept.
-   */
+  /** The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or without users. */
   readonly oldestProofAt: number | undefined
   /** The open problems that this process sees. */
   readonly problems: readonly KeeperProblem[]

@@ -41,35 +41,36 @@ export type CallResult =
   | { readonly kind: 'refused'; readonly failure: Failure }
   | { readonly kind: 'lost'; readonly failure: Failure }
 
-/** The user of a call, and the values that it sets. */
-export interface CallTarget {
-  readonly username: string
-  /** Parameters and headers. */
-  readonly values: UpdateSubscriptionParametersInput
-}
-
 /** The keeper itself repeats calls, so that no request leaves long after its claim. */
 const once = { retry: false, timeoutMs: callTimeoutMs } as const
 
-/** Never rejects. */
-export async function sendCall(client: KeeperClient, call: Call, target: CallTarget): Promise<CallResult> {
+/** Never rejects. @param values - parameters and headers */
+export async function sendCall(
+  client: KeeperClient,
+  call: Call,
+  username: string,
+  values: UpdateSubscriptionParametersInput,
+): Promise<CallResult> {
   // A custom client may have no time limit.
   const limitMs = 2 * callTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
-    return { kind: 'answered', answer: await withTimeLimit(limitMs, request(client, call, target), late) }
+    const answer = await withTimeLimit(limitMs, request(client, call, username, values), late)
+    return { kind: 'answered', answer }
   } catch (error) {
     return classify(call, error)
   }
 }
 
-async function request(client: KeeperClient, call: Call, { username, values }: CallTarget): Promise<Answer> {
-  if (call.kind === 'unsubscribe') {
-    await client.unsubscribe(call.id, once)
-    return { kind: 'ok' }
-  }
-  if (call.kind === 'update') {
-    await client.updateSubscriptionParameters(call.id, values, once)
+async function request(
+  client: KeeperClient,
+  call: Call,
+  username: string,
+  values: UpdateSubscriptionParametersInput,
+): Promise<Answer> {
+  if ('id' in call) {
+    if (call.kind === 'unsubscribe') await client.unsubscribe(call.id, once)
+    else await client.updateSubscriptionParameters(call.id, values, once)
     return { kind: 'ok' }
   }
   const { spec } = call

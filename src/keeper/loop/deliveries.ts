@@ -33,10 +33,15 @@ export class Deliveries {
 
   /** Records a delivery at almost no cost: the queue does the rest. */
   observe(id: number, isWatching: boolean): void {
-    const { onNews, problems, sweepIntervalMs, users } = this.#parts
-    const user = users.withId(id)
+    const { onNews, problems, reportStrays, sweepIntervalMs, users } = this.#parts
+    const user = users.byId.get(id)
     if (user === undefined) {
-      if (isWatching) this.#observeUnknown(id)
+      // The command line's `check` delivers with the id 0, which no subscription has.
+      const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !users.formerIds.has(id)
+      if (!isWatching || !reportStrays || !mayBeStray) return
+      const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now(), isReported: false }
+      unknown.lastSince = now()
+      if (this.#unknown.size < maxUnknown) this.#unknown.set(id, unknown)
       return
     }
     const wasRestored = user.restoredSince !== undefined
@@ -55,7 +60,7 @@ export class Deliveries {
     const patienceMs = (sweepIntervalMs * 16) / 15
     users.forgetFormerIds(now() - 2 * sweepIntervalMs)
     for (const [id, unknown] of this.#unknown) {
-      const isKnown = users.withId(id) !== undefined || users.isFormerId(id)
+      const isKnown = users.byId.has(id) || users.formerIds.has(id)
       if (isKnown || now() - unknown.lastSince > memoryMs) {
         this.#unknown.delete(id)
         problems.resolve('STRAY', id)
@@ -63,17 +68,6 @@ export class Deliveries {
         unknown.isReported = true
         problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
       }
-    }
-  }
-
-  #observeUnknown(id: number): void {
-    const { reportStrays, users } = this.#parts
-    // The command line's `check` delivers with the id 0, which no subscription has.
-    if (!reportStrays || !Number.isSafeInteger(id) || id === 0 || users.isFormerId(id)) return
-    const known = this.#unknown.get(id)
-    if (known !== undefined) known.lastSince = now()
-    else if (this.#unknown.size < maxUnknown) {
-      this.#unknown.set(id, { firstSince: now(), lastSince: now(), isReported: false })
     }
   }
 }

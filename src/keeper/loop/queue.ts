@@ -18,11 +18,10 @@ import {
   storeTimeoutMs,
   sweepPatienceMs,
 } from '../timing.js'
-import type { SweepProgress, SweepReport } from '../types.js'
 import type { Deliveries } from './deliveries.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
 import { type Outcome, type Reconciled, supersededMessage } from './reconcile.js'
-import { Sweep } from './sweep.js'
+import { type Counted, type OnProgress, Sweep } from './sweep.js'
 
 const tickMs = 1_000
 /** If the wall clock gains this much on the monotonic clock, the machine has slept. */
@@ -33,8 +32,8 @@ const usersPerRequest = 4
 const longestWorkMs = 20
 
 export interface SweepRequest extends RosterRequest {
-  /** Proofs since then are enough; monotonic. Default: when the sweep begins. */
-  readonly provenFrom?: number
+  /** Proofs since then are enough; monotonic. */
+  readonly provenFrom: number
 }
 
 /** The queue's knowledge of one user. */
@@ -126,7 +125,7 @@ export class Queue {
   /** Makes every user due soon. @param provenFrom - users without a proof since then are proven again */
   markAllDue(provenFrom: number): void {
     this.#provenFrom = Math.max(this.#provenFrom, provenFrom)
-    for (const user of this.#parts.users.all()) this.markDue(user)
+    for (const user of this.#parts.users.all.values()) this.markDue(user)
   }
 
   /** The roster may be old: it is read soon, at most every half minute. */
@@ -145,28 +144,19 @@ export class Queue {
 
   // Sweeps
 
-  /** Reads configuration and roster, and reconciles every user once. @param onBegin - called when both are read */
-  sweep(
-    request: SweepRequest,
-    onProgress: (progress: SweepProgress) => void,
-    onBegin: () => void = () => {},
-  ): Promise<Omit<SweepReport, 'problems'>> {
-    const running = this.#sweep(request, onProgress, onBegin).finally(() => this.#running.delete(running))
+  /** Reads configuration and roster, and reconciles every user once. */
+  sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
+    const running = this.#sweep(request, onProgress).finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
   }
 
-  async #sweep(
-    request: SweepRequest,
-    onProgress: (progress: SweepProgress) => void,
-    onBegin: () => void,
-  ): Promise<Omit<SweepReport, 'problems'>> {
+  async #sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
     this.#hold()
     try {
       const problem = await this.#prepare(request)
-      onBegin()
       if (problem !== undefined) return await this.#reportOfNothing(request, problem)
-      const sweep = new Sweep(this.#parts.users.all(), request.provenFrom ?? now(), onProgress)
+      const sweep = new Sweep(this.#parts.users.all.values(), request.provenFrom, onProgress)
       this.#sweeps.add(sweep)
       this.markAllDue(sweep.provenFrom)
       this.#advance()
@@ -199,13 +189,9 @@ export class Queue {
   }
 
   /** The report of a sweep that reconciled no user. */
-  async #reportOfNothing(
-    { wantsNone = false }: SweepRequest,
-    error: Error,
-  ): Promise<Omit<SweepReport, 'problems'>> {
+  async #reportOfNothing({ wantsNone = false }: SweepRequest, error: Error): Promise<Counted> {
     const { roster, users } = this.#parts
-    const known = Array.from(users.all(), ({ username }) => username)
-    const names = [...((wantsNone ? undefined : await roster.ask()) ?? known)]
+    const names = [...((wantsNone ? undefined : await roster.ask()) ?? users.all.keys())]
     const failed = names.map((username) => ({ username, error }))
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
@@ -312,7 +298,7 @@ export class Queue {
 
   /** Users without a subscription come first. */
   #collect(): void {
-    const due = [...this.#parts.users.all()].filter((user) => this.#isDue(user))
+    const due = [...this.#parts.users.all.values()].filter((user) => this.#isDue(user))
     const isMissing = ({ record }: User) => record?.id === undefined
     this.#ready = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
   }
@@ -344,10 +330,10 @@ export class Queue {
   #next(): User | undefined {
     const { circuit, users } = this.#parts
     for (let user = this.#ready.pop(); user !== undefined; user = this.#ready.pop()) {
-      if (users.get(user.username) === user && this.#isDue(user)) return user
+      if (users.all.get(user.username) === user && this.#isDue(user)) return user
     }
     if (circuit.outage === undefined) return undefined
-    for (const user of users.all()) {
+    for (const user of users.all.values()) {
       const mayCall = user.isWanted && user.record?.claim === undefined && now() >= user.restorableFrom
       if (mayCall && !this.#entryOf(user).isInFlight) return user
     }

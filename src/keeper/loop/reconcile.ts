@@ -182,10 +182,8 @@ export class Reconciler {
     const { reporter, sweepIntervalMs, users } = this.#parts
     const { problems } = reporter
     const { username } = user
-    if (kind === 'conflict' && !isConflictKnown) {
-      await users.write(user, { ...record, conflictAt: at })
-      users.noteConflict(user)
-    } else if (record !== user.record && user.record !== undefined) await users.write(user, record)
+    if (kind === 'conflict' && !isConflictKnown) await users.write(user, { ...record, conflictAt: at })
+    else if (record !== user.record && user.record !== undefined) await users.write(user, record)
     switch (kind) {
       case 'done': {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
@@ -244,7 +242,7 @@ export class Reconciler {
       if (isSuperseded || generation !== facts.generation || user.isWanted !== facts.isWanted)
         return undefined
       const sent = { since: now(), at: Date.now() }
-      const result = await sendCall(client, call, { username, values })
+      const result = await sendCall(client, call, username, values)
       if (result.kind === 'refused' || result.kind === 'lost') circuit.failed(username, result.failure)
       else circuit.succeeded()
       // The claim stands: nothing may be sent for this user until the call can no longer take effect.

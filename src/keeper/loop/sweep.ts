@@ -4,6 +4,9 @@ import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
 import type { Outcome, Reconciled } from './reconcile.js'
 
+export type OnProgress = (progress: SweepProgress) => void
+export type Counted = Omit<SweepReport, 'problems'>
+
 export class Sweep {
   /** Proofs since then are enough; monotonic. */
   readonly provenFrom: number
@@ -16,11 +19,11 @@ export class Sweep {
   readonly #failed: { username: string; error: unknown }[] = []
   /** Users that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
   readonly #waiting = new Map<User, { readonly error: unknown; readonly patientUntil: number }>()
-  readonly #onProgress: (progress: SweepProgress) => void
+  readonly #onProgress: OnProgress
   #active = 0
   #end: () => void = () => {}
 
-  constructor(users: Iterable<User>, provenFrom: number, onProgress: (progress: SweepProgress) => void) {
+  constructor(users: Iterable<User>, provenFrom: number, onProgress: OnProgress) {
     this.#open = new Set(users)
     this.#total = this.#open.size
     this.#wanted = [...this.#open].filter(({ isWanted }) => isWanted).length
@@ -57,7 +60,7 @@ export class Sweep {
     }
   }
 
-  report(): Omit<SweepReport, 'problems'> {
+  report(): Counted {
     return { wanted: this.#wanted, active: this.#active, ...this.#counts, failed: this.#failed }
   }
 

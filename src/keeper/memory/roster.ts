@@ -32,15 +32,23 @@ export interface RosterParts {
 
 export class Roster {
   readonly #parts: RosterParts
+  readonly #waiting = new Map<string, Promise<void>>()
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(parts: RosterParts) {
     this.#parts = parts
   }
 
-  /** One reading at a time. @throws StoreFailure */
-  read(request: RosterRequest = {}): Promise<void> {
-    const reading = this.#turn.then(() => this.#read(request))
+  /** One reading at a time; equal requests share one that has not begun. @throws StoreFailure */
+  read(request: RosterRequest): Promise<void> {
+    const key = `${request.allowRemovals} ${request.wantsNone}`
+    const waiting = this.#waiting.get(key)
+    if (waiting !== undefined) return waiting
+    const reading = this.#turn.then(() => {
+      this.#waiting.delete(key)
+      return this.#read(request)
+    })
+    this.#waiting.set(key, reading)
     this.#turn = reading.catch(() => {})
     return reading
   }
@@ -53,12 +61,11 @@ export class Roster {
     const isBelieved = wantsNone || (asked !== undefined && this.#isPlausible(asked, recorded, allowRemovals))
     // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
     const listed = isBelieved ? asked : undefined
-    const known = Array.from(users.all(), ({ username }) => username)
     const missing: User[] = []
     let count = 0
-    for (const username of new Set([...recorded, ...(listed ?? []), ...known])) {
+    for (const username of new Set([...recorded, ...(listed ?? []), ...users.all.keys()])) {
       if (++count % usersAtOnce === 0) await delay(0)
-      const before = users.get(username)
+      const before = users.all.get(username)
       const isWanted = listed?.has(username) ?? before?.isWanted ?? true
       const user = before ?? users.add(username, isWanted)
       if (!isWanted) problems.removeUser(username)
@@ -94,7 +101,7 @@ export class Roster {
   #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>, allowRemovals: boolean): boolean {
     const { maxRemovedShare, problems, users } = this.#parts
     // Users in removal were already missing at an earlier reading, and do not count again.
-    const kept = [...recorded].filter((username) => users.get(username)?.isWanted !== false)
+    const kept = [...recorded].filter((username) => users.all.get(username)?.isWanted !== false)
     const lackingCount = kept.filter((username) => !listed.has(username)).length
     const isSmall = kept.length <= guardedFrom || lackingCount <= maxRemovedShare * kept.length
     if (listed.size > 0 && (allowRemovals || isSmall)) {

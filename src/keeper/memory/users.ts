@@ -69,31 +69,15 @@ export class Users {
   readonly #parts: UsersParts
   readonly #all = new Map<string, User>()
   readonly #byId = new Map<number, User>()
-  /** Ids of the past, and since when; monotonic. */
   readonly #formerIds = new Map<number, number>()
+  /** By name. */
+  readonly all: ReadonlyMap<string, User> = this.#all
+  readonly byId: ReadonlyMap<number, User> = this.#byId
+  /** Ids of the past, and since when; monotonic. */
+  readonly formerIds: ReadonlyMap<number, number> = this.#formerIds
 
   constructor(parts: UsersParts) {
     this.#parts = parts
-  }
-
-  get size(): number {
-    return this.#all.size
-  }
-
-  all(): IterableIterator<User> {
-    return this.#all.values()
-  }
-
-  get(username: string): User | undefined {
-    return this.#all.get(username)
-  }
-
-  withId(id: number): User | undefined {
-    return this.#byId.get(id)
-  }
-
-  isFormerId(id: number): boolean {
-    return this.#formerIds.has(id)
   }
 
   forgetFormerIds(olderThan: number): void {
@@ -133,7 +117,7 @@ export class Users {
     if (isNew) Object.assign(user, { text, textSince: now() })
     if (value !== undefined) {
       // An older copy is used, but the subscription may have another id now.
-      const isFormer = value.id !== undefined && this.isFormerId(value.id)
+      const isFormer = value.id !== undefined && this.#formerIds.has(value.id)
       const isOlder = isNew && (isFormer || (known !== undefined && value.version < known.version))
       if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')
       if (isNew) this.#takeIn(user, isOlder ? { ...value, isUnsure: true } : value)
@@ -159,11 +143,11 @@ export class Users {
       if (entered === undefined) throw new KeyFailure(unlistedMessage)
       user.isIndexed = true
     }
-    const version = Math.max(record.version, user.record?.version ?? 0) + 1
-    const next = { ...record, version }
-    const restores = user.record?.restores ?? 0
+    const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
+    const next = { ...record, version: Math.max(record.version, version) + 1 }
     await this.#replace(user, JSON.stringify(next), next)
     if (next.conflictAt === undefined) user.conflictSince = never
+    else if (next.conflictAt !== conflictAt) this.#noteConflict(user, now(), -1)
     if (next.restores > restores) {
       user.restoredSince = now()
       user.restorableFrom = now() + restoreWaitMs(next.restores)
@@ -226,10 +210,6 @@ export class Users {
     this.#noteProof(user, sentSince, -1)
     user.proofs = id === undefined ? user.proofs + 1 : 1
     if (id !== undefined) user.metId = id
-  }
-
-  noteConflict(user: KnownUser): void {
-    this.#noteConflict(user, now(), -1)
   }
 
   /** @returns whether the delivery is new, and not a moment after the last one */
