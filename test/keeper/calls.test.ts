@@ -1,19 +1,7 @@
 /** Lost, late and contradictory answers of the service. */
 import { describe, expect, test } from 'vitest'
 import { minute, second } from './convergence/world.js'
-import {
-  agents,
-  causesOf,
-  gapsOf,
-  idsOf,
-  nodeOf,
-  problemCodes,
-  requestsSince,
-  settledWorld,
-  statesOf,
-  tellStories,
-  worldOf,
-} from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -27,7 +15,7 @@ describe('a create whose answer is lost', () => {
     const [victim] = agents(20).filter((name) => !isClaimed(name))
     world.end([String(victim)])
     await world.time.advance(11 * second)
-    expect(causesOf(world)).toEqual([`${victim} ended`])
+    expect(world.causes).toEqual([`${victim} ended`])
     expect(world.gaps[0]?.atMs).toBeLessThan(endedAtMs + 11 * second)
     expect(world.rosterAnswers.length).toBeGreaterThan(rosterReads)
 
@@ -41,11 +29,11 @@ describe('a create whose answer is lost', () => {
 
   test('is settled two minutes later: by an update where the id is known', async () => {
     const world = await settledWorld({ users: 1 })
-    const [id] = Object.values(idsOf(world))
+    const [id] = Object.values(world.ids)
     world.nextOutcomes.push({ kind: 'answered' }, { kind: 'reset', effectAfterMs: 0 })
     await world.time.advance(35 * minute)
-    expect(requestsSince(world, 16 * minute)).toEqual(['create agent0', 'update agent0'])
-    expect(Object.values(idsOf(world))).toEqual([id])
+    expect(world.requestsSince(16 * minute)).toEqual(['create agent0', 'update agent0'])
+    expect(Object.values(world.ids)).toEqual([id])
     expect(world.gaps).toEqual([])
   })
 
@@ -54,8 +42,10 @@ describe('a create whose answer is lost', () => {
     world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
     world.start()
     await world.time.advance(3 * minute)
-    expect(requestsSince(world, 0)).toEqual(['create agent0', 'create agent0', 'recreate agent0'])
-    expect(gapsOf(world)).toMatchObject([{ username: 'agent0', cause: 'replaced', lastProvenAt: undefined }])
+    expect(world.requestsSince(0)).toEqual(['create agent0', 'create agent0', 'recreate agent0'])
+    expect(world.gaps.map(({ what }) => what)).toMatchObject([
+      { username: 'agent0', cause: 'replaced', lastProvenAt: undefined },
+    ])
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
   })
 
@@ -64,7 +54,7 @@ describe('a create whose answer is lost', () => {
     world.nextOutcomes.push({ kind: 'reset' })
     world.start()
     await world.time.advance(3 * minute)
-    expect(requestsSince(world, 0)).toEqual(['create agent0', 'create agent0'])
+    expect(world.requestsSince(0)).toEqual(['create agent0', 'create agent0'])
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
   })
 
@@ -86,7 +76,7 @@ describe('a create whose answer is lost', () => {
     world.end(['agent0'])
     world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
     await world.time.advance(20 * minute)
-    expect(causesOf(world)).toEqual(['agent0 replaced'])
+    expect(world.causes).toEqual(['agent0 replaced'])
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
   })
 })
@@ -100,10 +90,10 @@ test('a process that crashed between claim and answer delays its user by two min
   world.outage = undefined
   world.start()
   await world.time.advance(100 * second)
-  expect(requestsSince(world, 5 * second)).toEqual([])
+  expect(world.requestsSince(5 * second)).toEqual([])
   await world.time.advance(minute)
   expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
-  expect(causesOf(world)).toEqual(['agent0 replaced', 'agent1 replaced'])
+  expect(world.causes).toEqual(['agent0 replaced', 'agent1 replaced'])
 })
 
 test('an answer without an id that can be read costs one more create per quarter of an hour', async () => {
@@ -111,7 +101,7 @@ test('an answer without an id that can be read costs one more create per quarter
   world.outage = { kind: 'garbled' }
   const node = world.start()
   await world.time.advance(14 * minute)
-  expect(requestsSince(world, 0)).toEqual(['create agent0', 'recreate agent0'])
+  expect(world.requestsSince(0)).toEqual(['create agent0', 'recreate agent0'])
   expect(problemCodes(node)).toEqual(['SERVICE'])
   expect(world.service.active('keeper')).toHaveLength(1)
   world.outage = undefined
@@ -129,7 +119,7 @@ describe('another subscription in the way', () => {
     world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
     const node = world.start(undefined, false)
     expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 1 })
-    expect(causesOf(world)).toEqual(['agent0 replaced'])
+    expect(world.causes).toEqual(['agent0 replaced'])
     expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 0 })
     world.end(['agent0'])
     world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
@@ -159,9 +149,9 @@ describe('another subscription in the way', () => {
     const obstacle = world.service.create(joint, 'another app')
     for (let count = 0; count < 3; count++) world.start()
     await world.time.advance(30 * minute)
-    const before = requestsSince(world, 0).filter((each) => each.endsWith('agent0')).length
+    const before = world.requestsSince(0).filter((each) => each.endsWith('agent0')).length
     await world.time.advance(150 * minute)
-    const attempts = requestsSince(world, 0).filter((each) => each.endsWith('agent0')).length - before
+    const attempts = world.requestsSince(0).filter((each) => each.endsWith('agent0')).length - before
     expect(attempts).toBeGreaterThan(8)
     expect(attempts).toBeLessThan(13)
     for (const node of world.nodes) expect(problemCodes(node)).toEqual(['CONFLICT'])

@@ -1,15 +1,7 @@
 /** How many requests a keeper costs. */
 import { expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
-import {
-  agents,
-  nodeOf,
-  problemCodes,
-  requestsSince,
-  settledWorld,
-  statesOf,
-  tellStories,
-} from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
 
 tellStories()
 
@@ -80,7 +72,7 @@ test('an outage is tested with a user without a claim, also before that user is 
   world.outage = undefined
   const endedAtMs = world.time.nowMs
   await world.time.advance(30 * second)
-  expect(requestsSince(world, endedAtMs)[0]).toMatch(/agent3$/)
+  expect(world.requestsSince(endedAtMs)[0]).toMatch(/agent3$/)
 })
 
 test('an outage goes on while every user without a claim waits for a restore', async () => {
@@ -97,7 +89,7 @@ test('an outage goes on while every user without a claim waits for a restore', a
   void nodeOf(world).process.run(() => nodeOf(world).keeper.sweep())
   await world.time.advance(minute)
   expect(problemCodes(nodeOf(world))).toContain('SERVICE')
-  expect(requestsSince(world, beganAtMs).sort()).toEqual(['create agent0', 'create agent1', 'create agent2'])
+  expect(world.requestsSince(beganAtMs).sort()).toEqual(['create agent0', 'create agent1', 'create agent2'])
   world.outage = undefined
   await world.time.advance(20 * minute)
   expect(statesOf(nodeOf(world))).toEqual(Object.fromEntries(agents(6).map((name) => [name, 'active'])))

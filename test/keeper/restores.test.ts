@@ -1,18 +1,7 @@
 /** What the service ended is found and restored; deliveries are proof. */
 import { describe, expect, test } from 'vitest'
 import { hour, minute, second } from './convergence/world.js'
-import {
-  agents,
-  causesOf,
-  gapsOf,
-  idsOf,
-  nodeOf,
-  problemCodes,
-  requestsSince,
-  settledWorld,
-  statesOf,
-  tellStories,
-} from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
 
 tellStories()
 
@@ -61,7 +50,7 @@ describe('a delivery', () => {
     const prover = world.requests[0]?.process
     const receiver = world.nodes.find(({ process }) => process !== prover) ?? nodeOf(world)
     const other = world.nodes.find(({ process }) => process === prover) ?? nodeOf(world)
-    const [id = 0] = Object.values(idsOf(world))
+    const [id = 0] = Object.values(world.ids)
     const before = world.requests.length
     for (let count = 0; count < 60; count++) {
       receiver.process.run(() => receiver.keeper.observe({}, { subscriptionId: id }))
@@ -89,7 +78,7 @@ describe('a delivery', () => {
   test('of a subscription that the keeper has just replaced, or of the id 0, is none', async () => {
     const world = await settledWorld({ users: 1 })
     const { process, keeper } = nodeOf(world)
-    const [former = 0] = Object.values(idsOf(world))
+    const [former = 0] = Object.values(world.ids)
     world.end(['agent0'])
     await world.settled(nodeOf(world), (kept) => kept.sweep())
     for (let count = 0; count < 14; count++) {
@@ -121,7 +110,7 @@ test('after the machine has slept every user is proven anew', async () => {
   const wokenAtMs = world.time.nowMs
   process.resume()
   await world.time.advance(minute)
-  expect(requestsSince(world, wokenAtMs).length).toBeGreaterThanOrEqual(5)
+  expect(world.requestsSince(wokenAtMs).length).toBeGreaterThanOrEqual(5)
   expect(world.gaps).toHaveLength(5)
 })
 
@@ -147,8 +136,8 @@ describe('a change of the configuration', () => {
     const moved = { ...world.configuration, callbackUrl: 'https://new.example.com/' }
     world.start(moved)
     await world.time.advance(minute)
-    expect(causesOf(world).sort()).toEqual(['agent0 changed', 'agent1 changed'])
-    for (const { lastProvenAt = 0, restoredAt } of gapsOf(world)) {
+    expect(world.causes.sort()).toEqual(['agent0 changed', 'agent1 changed'])
+    for (const { lastProvenAt = 0, restoredAt } of world.gaps.map(({ what }) => what)) {
       expect(restoredAt - lastProvenAt).toBeGreaterThan(minute)
     }
     expect(world.service.active('keeper').map(({ callbackUrl }) => callbackUrl)).toEqual([
@@ -169,7 +158,7 @@ describe('a change of the configuration', () => {
     world.isConfigurationNew = true
     world.start({ ...configuration, parameters: { Token: 'a' } })
     await world.time.advance(minute)
-    expect(causesOf(world).sort()).toEqual(['agent0 changed', 'agent1 changed'])
+    expect(world.causes.sort()).toEqual(['agent0 changed', 'agent1 changed'])
     expect(world.service.active('keeper').map(({ parameters }) => parameters)).toEqual([
       { Token: 'a' },
       { Token: 'a' },

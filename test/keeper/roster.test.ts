@@ -1,17 +1,7 @@
 /** Who is wanted: the roster, its faults, and users who leave. */
 import { describe, expect, test } from 'vitest'
 import { minute, second } from './convergence/world.js'
-import {
-  agents,
-  causesOf,
-  nodeOf,
-  problemCodes,
-  requestsSince,
-  settledWorld,
-  statesOf,
-  tellStories,
-  worldOf,
-} from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -28,7 +18,7 @@ describe('a user who', () => {
     const leftAtMs = world.time.nowMs
     await world.time.advance(16 * minute)
     expect(subscribedIn(world)).toEqual(['agent0', 'agent1', 'agent3', 'agent4'])
-    expect(requestsSince(world, leftAtMs).filter((each) => each.startsWith('unsubscribe'))).toHaveLength(1)
+    expect(world.requestsSince(leftAtMs).filter((each) => each.startsWith('unsubscribe'))).toHaveLength(1)
     await world.time.advance(20 * minute)
     for (const node of world.nodes) expect(Object.keys(statesOf(node))).not.toContain('agent2')
     const texts = world.store.keys.map((key) => world.store.text(key) ?? '')
@@ -41,7 +31,7 @@ describe('a user who', () => {
     const cameAtMs = world.time.nowMs
     await world.time.advance(16 * minute)
     expect(subscribedIn(world)).toContain('newcomer')
-    const calls = requestsSince(world, cameAtMs).filter((each) => each.endsWith('newcomer'))
+    const calls = world.requestsSince(cameAtMs).filter((each) => each.endsWith('newcomer'))
     expect(calls[0]).toBe('create newcomer')
     expect(calls.length).toBeLessThanOrEqual(2)
   })
@@ -67,7 +57,7 @@ describe('a user who', () => {
     expect(Object.keys(statesOf(later))).toContain('agent0')
     const removedAtMs = world.time.nowMs
     await world.time.advance(10 * minute)
-    expect(requestsSince(world, removedAtMs).filter((each) => each.endsWith('agent0'))).toEqual([])
+    expect(world.requestsSince(removedAtMs).filter((each) => each.endsWith('agent0'))).toEqual([])
     expect(Object.keys(statesOf(later))).not.toContain('agent0')
     expect(world.gaps).toEqual([])
   })
@@ -135,7 +125,7 @@ test('a process that finds users on record and no roster keeps them', async () =
   world.end(['agent1'])
   world.start()
   await world.time.advance(20 * minute)
-  expect(causesOf(world)).toEqual(['agent1 ended'])
+  expect(world.causes).toEqual(['agent1 ended'])
 })
 
 test('a process that died while it removed a user leaves the rest to another one', async () => {

@@ -1,17 +1,7 @@
 /** A 404 counts as "does not exist" only on a route that has answered 2xx. */
 import { describe, expect, test } from 'vitest'
 import { hour, minute } from './convergence/world.js'
-import {
-  agents,
-  causesOf,
-  idsOf,
-  nodeOf,
-  problemCodes,
-  settledWorld,
-  statesOf,
-  tellStories,
-  worldOf,
-} from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -30,7 +20,7 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     expect(Object.values(statesOf(node))).toEqual(agents(20).map(() => 'active'))
     world.end(['agent7'])
     await world.time.advance(16 * minute)
-    expect(causesOf(world)).toEqual(['agent7 ended'])
+    expect(world.causes).toEqual(['agent7 ended'])
     const before = world.requests.length
     await world.time.advance(2 * hour)
     expect(world.requests.length - before).toBeLessThan(20 * 8 * 1.25)
@@ -42,11 +32,11 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     world.start()
     await world.time.advance(minute)
     nodeOf(world).process.kill()
-    const before = idsOf(world)
+    const before = world.ids
     const node = world.start(undefined, false)
     const report = await world.settled(node, (keeper) => keeper.sweep())
     expect(report).toMatchObject({ active: 20, created: 0, restored: 0, problems: [{ code: 'ROUTES' }] })
-    expect(idsOf(world)).toEqual(before)
+    expect(world.ids).toEqual(before)
     expect(world.gaps).toEqual([])
     const { pending } = await world.settled(node, (keeper) =>
       keeper.rotateParameters({ parameters: { token: world.newSecret() } }),

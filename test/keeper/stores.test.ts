@@ -3,19 +3,7 @@ import type { KeyValueStore } from 'notification-subscriber'
 import { type KeeperProblem, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { describe, expect, test, vi } from 'vitest'
 import { hour, minute, second } from './convergence/world.js'
-import {
-  agents,
-  causesOf,
-  gapsOf,
-  idsOf,
-  nodeOf,
-  problemCodes,
-  requestsSince,
-  settledWorld,
-  statesOf,
-  tellStories,
-  worldOf,
-} from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -27,7 +15,7 @@ describe('a store that was emptied', () => {
     async (processes) => {
       const world = await settledWorld({ users: 20, processes })
       await world.time.advance(10 * minute)
-      const before = idsOf(world)
+      const before = world.ids
       const keys = world.store.keys.filter((key) => !key.endsWith(':check')).sort()
       world.store.forget()
       // The first record that is found missing brings back all others.
@@ -35,7 +23,7 @@ describe('a store that was emptied', () => {
       const firstBackMs = world.time.nowMs
       expect(world.time.nowMs).toBe(firstBackMs)
       expect(world.store.keys.filter((key) => !key.endsWith(':check')).sort()).toEqual(keys)
-      expect(idsOf(world)).toEqual(before)
+      expect(world.ids).toEqual(before)
       expect(world.gaps).toEqual([])
       for (const node of world.nodes) expect(problemCodes(node)).toEqual([])
       expect(world.problems.map(({ what }) => what.code)).toContain('STORE')
@@ -49,7 +37,7 @@ describe('a store that was emptied', () => {
     const node = world.start(undefined, false)
     const report = await world.settled(node, (keeper) => keeper.sweep())
     expect(report).toMatchObject({ active: 20, created: 0, restored: 20, failed: [] })
-    expect(causesOf(world).sort()).toEqual(
+    expect(world.causes.sort()).toEqual(
       agents(20)
         .map((name) => `${name} replaced`)
         .sort(),
@@ -65,22 +53,22 @@ test('an older copy of the store is believed, and each subscription is looked up
   await world.time.advance(20 * minute)
   world.end(['agent0'])
   await world.time.advance(20 * minute)
-  expect(causesOf(world)).toEqual(['agent0 ended'])
-  const before = idsOf(world)
+  expect(world.causes).toEqual(['agent0 ended'])
+  const before = world.ids
   world.store.rollBack(38 * minute)
   await world.time.advance(20 * minute)
   expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
-  expect(idsOf(world).agent1).toBe(before.agent1)
+  expect(world.ids.agent1).toBe(before.agent1)
   expect(world.service.active('keeper')).toHaveLength(2)
 })
 
 describe('what cannot be read', () => {
   test('is written again, the key is named once, and nothing is replaced', async () => {
     const world = await settledWorld({ users: 3 })
-    const before = idsOf(world)
+    const before = world.ids
     for (const key of world.store.keys) if (!key.endsWith('check')) world.store.replace(key, '{"version":')
     await world.time.advance(20 * minute)
-    expect(idsOf(world)).toEqual(before)
+    expect(world.ids).toEqual(before)
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active', agent2: 'active' })
     for (const key of recordKeys(world.store.keys)) expect(world.store.text(key)).toContain('"provenAt"')
     const told = world.problems.map(({ what }) => what).filter(({ resolved }) => !resolved)
@@ -103,7 +91,7 @@ describe('what cannot be read', () => {
     nodeOf(world).process.kill()
     world.start()
     await world.time.advance(minute)
-    expect(causesOf(world)).toEqual(['agent0 replaced'])
+    expect(world.causes).toEqual(['agent0 replaced'])
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
   })
 })
@@ -145,7 +133,7 @@ test.each(['failing', 'hanging', 'forgetting'] as const)(
     const brokenAtMs = world.time.nowMs
     await world.time.advance(hour)
     expect(problemCodes(nodeOf(world))).toContain('STORE')
-    expect(requestsSince(world, brokenAtMs).length).toBeLessThanOrEqual(mode === 'forgetting' ? 3 : 0)
+    expect(world.requestsSince(brokenAtMs).length).toBeLessThanOrEqual(mode === 'forgetting' ? 3 : 0)
     const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
     expect(report).toMatchObject({
       wanted: 3,
@@ -156,7 +144,7 @@ test.each(['failing', 'hanging', 'forgetting'] as const)(
     const repairedAtMs = world.time.nowMs
     world.end(['agent0'])
     await world.time.advance(2 * minute)
-    expect(requestsSince(world, repairedAtMs)).toContain('create agent0')
+    expect(world.requestsSince(repairedAtMs)).toContain('create agent0')
     expect(problemCodes(nodeOf(world))).not.toContain('STORE')
   },
 )
@@ -166,7 +154,7 @@ describe('a store without compareAndSet', () => {
     const world = await settledWorld({ users: 5, hasCompareAndSet: false })
     world.end(['agent3'])
     await world.time.advance(20 * minute)
-    expect(causesOf(world)).toEqual(['agent3 ended'])
+    expect(world.causes).toEqual(['agent3 ended'])
   })
 
   test('that answers failures with nothing sends nothing, and forgets no user', async () => {
@@ -184,10 +172,10 @@ describe('a store without compareAndSet', () => {
     const downAtMs = world.time.nowMs
     await world.time.advance(hour)
     expect(problemCodes(node)).toEqual(['STORE'])
-    expect(requestsSince(world, downAtMs).length).toBeLessThanOrEqual(0)
+    expect(world.requestsSince(downAtMs).length).toBeLessThanOrEqual(0)
     isDown = false
     await world.time.advance(30 * minute)
-    expect(gapsOf(world)).toEqual([])
+    expect(world.gaps).toEqual([])
     expect(problemCodes(node)).toEqual([])
   })
 })
@@ -230,7 +218,7 @@ test('a slow store costs time, and nothing else', async () => {
   world.store.mode = 'slow'
   world.end(['agent0'])
   await world.time.advance(20 * minute)
-  expect(causesOf(world)).toEqual(['agent0 ended'])
+  expect(world.causes).toEqual(['agent0 ended'])
   world.store.mode = 'working'
   await world.time.advance(10 * second)
   expect(problemCodes(nodeOf(world)).filter((code) => code === 'STORE')).toEqual([])

@@ -1,5 +1,4 @@
 /** What the stories of the keeper begin with: a service, a store and processes in virtual time. */
-import type { KeeperGap } from 'notification-subscriber/keeper'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { installVirtualProcesses } from './convergence/virtual-process.js'
 import { minute, type Node, World, type WorldOptions } from './convergence/world.js'
@@ -54,22 +53,4 @@ export function problemCodes({ process, keeper }: Node): string[] {
 export function statesOf({ process, keeper }: Node): Record<string, string> {
   const all = process.run(() => [...keeper.subscriptions()])
   return Object.fromEntries(all.map(({ username, state }) => [username, state]))
-}
-
-export function gapsOf(world: World): KeeperGap[] {
-  return world.gaps.map(({ what }) => what)
-}
-
-export function causesOf(world: World): string[] {
-  return gapsOf(world).map(({ username, cause }) => `${username} ${cause}`)
-}
-
-/** The requests since then, without those before. */
-export function requestsSince(world: World, atMs: number): string[] {
-  return world.requests.filter((each) => each.atMs >= atMs).map(({ kind, username }) => `${kind} ${username}`)
-}
-
-/** The ids of the active subscriptions, by user. */
-export function idsOf(world: World): Record<string, number> {
-  return Object.fromEntries(world.service.active('keeper').map(({ id, usernames }) => [usernames.join(), id]))
 }

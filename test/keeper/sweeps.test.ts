@@ -1,17 +1,7 @@
 /** The calls of a keeper: sweep, start, stop, unsubscribeAll. */
 import { describe, expect, test } from 'vitest'
 import { minute, second } from './convergence/world.js'
-import {
-  agents,
-  causesOf,
-  idsOf,
-  nodeOf,
-  requestsSince,
-  settledWorld,
-  statesOf,
-  tellStories,
-  worldOf,
-} from './stories.js'
+import { agents, nodeOf, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -135,10 +125,10 @@ describe('a keeper on watch', () => {
     const stoppedAtMs = world.time.nowMs
     world.end(['agent0'])
     await world.time.advance(40 * minute)
-    expect(requestsSince(world, stoppedAtMs)).toEqual([])
+    expect(world.requestsSince(stoppedAtMs)).toEqual([])
     node.process.run(() => node.keeper.start())
     await world.time.advance(minute)
-    expect(causesOf(world)).toEqual(['agent0 ended'])
+    expect(world.causes).toEqual(['agent0 ended'])
     expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
   })
 
@@ -175,6 +165,6 @@ test('unsubscribeAll ends the watch and every subscription that the keeper made,
     problems: [],
   })
   await world.time.advance(30 * minute)
-  expect(idsOf(world)).toEqual({})
+  expect(world.ids).toEqual({})
   expect(world.service.active('another app')).toHaveLength(1)
 })

@@ -227,6 +227,26 @@ export class World implements Network {
     return 5 + this.random() * 200
   }
 
+  // What stories ask.
+
+  /** Of each gap: the user, and the cause. */
+  get causes(): string[] {
+    return this.gaps.map(({ what: { username, cause } }) => `${username} ${cause}`)
+  }
+
+  /** The ids of the active subscriptions, by user. */
+  get ids(): Record<string, number> {
+    return Object.fromEntries(
+      this.service.active('keeper').map(({ id, usernames }) => [usernames.join(), id]),
+    )
+  }
+
+  /** The requests since then, without those before. */
+  requestsSince(atMs: number): string[] {
+    const sent = this.requests.filter((each) => each.atMs >= atMs)
+    return sent.map(({ kind, username }) => `${kind} ${username}`)
+  }
+
   // Reports.
 
   violate(what: string): void {
