@@ -112,11 +112,7 @@ export class Configuration {
     this.look().catch(() => {})
   }
 
-  /**
-   * A newer release has written something.
-   *
-   * @returns whether that supersedes this process
-   */
+  /** A newer release has written something. @returns whether that supersedes this process */
   meetForeign(key: string, generation: number): boolean {
     if (generation <= (this.#state.generation ?? this.#highest)) return false
     this.#foreignGeneration = Math.max(this.#foreignGeneration, generation)

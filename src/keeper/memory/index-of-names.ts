@@ -87,9 +87,7 @@ function shardOf(username: string): number {
   return Math.abs(hash) % shardCount
 }
 
-function keyOf(shard: number): string {
-  return `members:${shard}`
-}
+const keyOf = (shard: number) => `members:${shard}`
 
 function parseNames(text: string): Parsed<readonly string[]> {
   const { data } = shardSchema.safeParse(parseJson(text))

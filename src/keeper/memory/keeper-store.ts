@@ -16,9 +16,7 @@ export class StoreFailure extends Error {}
 export class KeyFailure extends StoreFailure {}
 
 /** What is stored under a key; without a text there is nothing. */
-export interface Stored<Value> extends Parsed<Value> {
-  readonly text: string | undefined
-}
+type Stored<Value> = Parsed<Value> & { readonly text: string | undefined }
 
 /** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
@@ -46,11 +44,7 @@ export class KeeperStore {
     return this.#isFailing
   }
 
-  /**
-   * An unreadable value counts as missing, and is reported.
-   *
-   * @throws StoreFailure, KeyFailure
-   */
+  /** An unreadable value counts as missing, and is reported. @throws StoreFailure, KeyFailure */
   async read<Value>(key: string, parse: (text: string) => Parsed<Value>): Promise<Stored<Value>> {
     let text = await this.#get(key)
     if (text === undefined) {
@@ -66,10 +60,7 @@ export class KeeperStore {
     return { text, ...parsed }
   }
 
-  /**
-   * @returns whether the text was stored; after a failure it may be stored, too
-   * @throws StoreFailure, KeyFailure
-   */
+  /** @returns whether the text was stored; after a failure it may be stored, too @throws StoreFailure, KeyFailure */
   async compareAndSet(
     key: string,
     expected: string | undefined,
@@ -80,7 +71,6 @@ export class KeeperStore {
       // Nothing else writes between these steps: the only process writes a key once at a time.
       if ((await this.#get(key)) !== expected) return false
       await this.#attempt(key, (name) => this.#store.set(name, text, ttlMs))
-      if ((await this.#get(key)) !== text) await this.check()
       return true
     }
     const isStored = await this.#attempt(key, (name) =>

@@ -38,47 +38,35 @@ export function apply(
   facts: Target,
   { sentAt, answeredAt, isRouteProven }: CallTimes & { readonly isRouteProven: boolean },
 ): Applied {
-  if (call.kind === 'unsubscribe') {
-    if (answer.kind === 'not-found' && !isRouteProven) return { record, learnt: { missing: 'unsubscribe' } }
+  if ('id' in call) {
+    const isMissing = answer.kind === 'not-found'
+    if (isMissing && !isRouteProven) return { record, learnt: { missing: call.kind } }
     // Also if it ended before: the gap is reported when the user is subscribed again.
-    return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
-  }
-  if (call.kind === 'update') {
-    if (answer.kind === 'not-found' && !isRouteProven) return { record, learnt: { missing: 'update' } }
-    if (answer.kind === 'not-found') return { record: without(record, 'id'), learnt: {} }
-    const { generation } = facts
-    const names = union(record.names, facts.names)
+    if (call.kind === 'unsubscribe')
+      return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
+    if (isMissing) return { record: without(record, 'id'), learnt: {} }
     const sure = without(record, 'isUnsure', 'isInterrupted')
-    return { record: { ...sure, names, generation, provenAt: sentAt }, learnt: {}, proven: 'id' }
+    const names = union(record.names, facts.names)
+    const updated = { ...sure, names, generation: facts.generation, provenAt: sentAt }
+    return { record: updated, learnt: {}, proven: 'id' }
   }
   const learnt = call.spec === facts.spec ? { isTaken: true } : {}
   const tried = call.kind === 'recreate' ? { ...record, replacedAt: answeredAt } : record
   switch (answer.kind) {
     case 'created':
       return created(tried, call, answer.id, facts, { sentAt, answeredAt })
-    case 'unreadable':
-      return {
-        record: {
-          ...without(tried, 'id'),
-          spec: call.spec,
-          isUnsure: true,
-          provenAt: record.provenAt ?? sentAt,
-        },
-        learnt,
-      }
-    default:
+    case 'unreadable': {
+      const unsure = { ...without(tried, 'id'), spec: call.spec, isUnsure: true } as const
+      return { record: { ...unsure, provenAt: record.provenAt ?? sentAt }, learnt }
+    }
+    default: {
       // A recreate replaces an identical subscription: after a 409 none of ours exists.
       if (call.kind === 'recreate') return { record: without(tried, 'id', 'isUnsure'), learnt }
       if (record.id === undefined || record.isUnsure) return { record, learnt }
-      return {
-        // The gap of a spec that is no longer wanted begins with the last proof before.
-        record: {
-          ...without(record, 'isInterrupted'),
-          ...(call.spec === facts.spec && { provenAt: sentAt }),
-        },
-        learnt,
-        proven: 'existence',
-      }
+      // The gap of a spec that is no longer wanted begins with the last proof before.
+      const provenAt = call.spec === facts.spec ? { provenAt: sentAt } : {}
+      return { record: { ...without(record, 'isInterrupted'), ...provenAt }, learnt, proven: 'existence' }
+    }
   }
 }
 
@@ -100,14 +88,9 @@ function created(
   // Made only to learn the id and end it: the gap begins with the last proof before.
   if (!facts.isWanted || spec !== facts.spec) return { record: { ...made, provenAt }, learnt: {} }
   if (isFirst) return { record: made, learnt: {}, proven: 'id', isCreated: true }
+  const { username } = record
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
-  const gap = {
-    username: record.username,
-    subscriptionId: id,
-    lastProvenAt,
-    restoredAt: answeredAt,
-    cause,
-  } as const
+  const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause } as const
   const isEnd = cause === 'ended'
   const counted = {
     ...made,
