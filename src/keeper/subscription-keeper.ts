@@ -72,7 +72,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
       this.#queue.markRosterDue()
       this.#queue.markAllDue(never)
     }
-    const users = new Users({ sweepIntervalMs, store, index, configuration, problems, onLoss })
+    const onForeign = (key: string, generation: number) => configuration.meetForeign(key, generation)
+    const users = new Users({ sweepIntervalMs, store, index, problems, onForeign, onLoss })
     const circuit = new CircuitBreaker(problems, () => users.all.size)
     const shared = { ...resolved, store, users, configuration, index, circuit, reporter, problems }
     const onDue = (user: User) => this.#queue.markDue(user)

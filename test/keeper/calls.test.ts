@@ -96,6 +96,51 @@ test('a process that crashed between claim and answer delays its user by two min
   expect(world.causes).toEqual(['agent0 replaced', 'agent1 replaced'])
 })
 
+describe('between claim and call', () => {
+  test('a process that stood still until its claim was taken over sends nothing', async () => {
+    const world = await settledWorld({ users: 1 })
+    const slow = nodeOf(world)
+    void slow.process.run(() => slow.keeper.sweep())
+    while (!world.store.keys.some((key) => world.store.text(key)?.includes('"claim"'))) {
+      await world.time.advance(1)
+    }
+    slow.process.suspend()
+    const before = world.requests.length
+    world.start()
+    world.nextOutcomes.push({ kind: 'late', effectAfterMs: 0, answerAfterMs: 20 * second })
+    while (world.requests.length === before) await world.time.advance(second)
+    slow.process.resume()
+    await world.time.advance(10 * second)
+    expect(world.requests).toHaveLength(before + 1)
+  })
+
+  test('a process that finds a newer configuration replaces nothing', async () => {
+    const world = await settledWorld({ users: 1 })
+    const twin = { ...world.configuration, usernames: ['agent1'], recreateIfExists: false, parameters: {} }
+    world.service.create(twin, 'another app')
+    world.want('agent1')
+    while (!world.requestsSince(0).includes('create agent1')) await world.time.advance(5)
+    const stored = JSON.parse(world.store.text('coaching:configuration') ?? '')
+    const newer = { ...stored, generation: stored.generation + 1, hash: 'another' }
+    world.store.replace('coaching:configuration', JSON.stringify(newer))
+    await world.time.advance(20 * second)
+    expect(world.requestsSince(0)).not.toContain('recreate agent1')
+    expect(problemCodes(nodeOf(world))).toEqual(['SUPERSEDED'])
+  })
+
+  test('a user who has left meanwhile is not subscribed', async () => {
+    const world = worldOf({ users: 2, keeper: { maxRequestsPerSecond: 0.05 } })
+    const { process, keeper } = world.start(undefined, false)
+    void process.run(() => keeper.sweep())
+    await world.time.advance(2 * second)
+    const waiting = world.requestsSince(0).includes('create agent0') ? 'agent1' : 'agent0'
+    world.wanted.delete(waiting)
+    void process.run(() => keeper.sweep())
+    await world.time.advance(2 * minute)
+    expect(world.requestsSince(0).filter((each) => each.endsWith(waiting))).toEqual([])
+  })
+})
+
 test('an answer without an id that can be read costs one more create per quarter of an hour', async () => {
   const world = worldOf({ users: 1 })
   world.outage = { kind: 'garbled' }

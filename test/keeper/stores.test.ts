@@ -2,7 +2,7 @@
 import type { KeyValueStore } from 'notification-subscriber'
 import { type KeeperProblem, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { describe, expect, test, vi } from 'vitest'
-import { hour, minute, second } from './convergence/world.js'
+import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
@@ -60,6 +60,17 @@ test('an older copy of the store is believed, and each subscription is looked up
   expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
   expect(world.ids.agent1).toBe(before.agent1)
   expect(world.service.active('keeper')).toHaveLength(2)
+})
+
+test('an older copy is doubted, also where no parameter could prove an id', async () => {
+  const configuration = { ...defaultConfiguration, parameters: {} }
+  const world = await settledWorld({ users: 1, configuration })
+  await world.time.advance(20 * minute)
+  world.end(['agent0'])
+  await world.time.advance(20 * minute)
+  world.store.rollBack(38 * minute)
+  await world.time.advance(20 * minute)
+  expect(nodeOf(world).keeper.subscription('agent0')?.subscriptionId).toBe(world.ids.agent0)
 })
 
 describe('what cannot be read', () => {

@@ -2,7 +2,7 @@
  * The owner of time: knows when each user, the roster and the configuration are due, what is in flight, and how often it
  * failed. A sweep makes all users due, waits and counts.
  */
-import type { Configuration } from '../memory/configuration.js'
+import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
 import type { Roster, RosterRequest } from '../memory/roster.js'
 import type { User, Users } from '../memory/users.js'
@@ -18,9 +18,9 @@ import {
   storeTimeoutMs,
   sweepPatienceMs,
 } from '../timing.js'
+import type { Outcome, Reconciled } from './call.js'
 import type { Deliveries } from './deliveries.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
-import { type Outcome, type Reconciled, supersededMessage } from './reconcile.js'
 import { type Counted, type OnProgress, Sweep } from './sweep.js'
 
 const tickMs = 1_000

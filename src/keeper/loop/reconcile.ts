@@ -1,7 +1,7 @@
 /** Reconciles one user: reads the record, decides, makes a call, and begins again. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
-import type { Configuration } from '../memory/configuration.js'
+import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
@@ -19,7 +19,7 @@ import {
   now,
 } from '../timing.js'
 import type { KeeperClient } from '../types.js'
-import { type CallResult, type Failure, sendCall } from './call.js'
+import { type CallResult, type Outcome, type Reconciled, sendCall } from './call.js'
 import type { CircuitBreaker, Limiter, Routes } from './outage-and-limits.js'
 
 /** The most calls in one reconciliation: the service contradicts itself if more are needed. */
@@ -28,31 +28,6 @@ const maxCalls = 8
 const conflictsOfEmptiedStore = 10
 /** One proof in this many is an update; the others are creates. */
 const proofsPerId = 4
-
-/**
- * How a reconciliation ended, and when the user is due again.
- *
- * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
- * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
- * - `claimed`: another process is working on the user, or a call was not answered.
- * - `held`: an outage, the store or a newer configuration prevents all calls.
- * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
- */
-export type Outcome =
-  | { readonly kind: 'done'; readonly againMs: number }
-  | { readonly kind: 'removed'; readonly againMs: number }
-  | {
-      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held'
-      readonly againMs: number
-      readonly error: unknown
-    }
-  | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
-
-export interface Reconciled {
-  readonly outcome: Outcome
-  readonly isCreated: boolean
-  readonly isRestored: boolean
-}
 
 /** A reconciliation on its way. */
 interface Visit {
@@ -340,8 +315,6 @@ const removedMessage = 'Another process has removed this user: the roster is rea
 const claimedMessage =
   'Another process is working on this user, or an earlier request was not answered and may still take effect. ' +
   'Sweep again in two minutes.'
-export const supersededMessage =
-  'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
 const waitingMessage = 'Restored before, and no delivery has come since: the next restore is tried later.'
 const obstacleMessage = 'Another subscription for this user, type and callback URL is in the way.'
 const blockedMessage =

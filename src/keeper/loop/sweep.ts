@@ -2,7 +2,7 @@
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
-import type { Outcome, Reconciled } from './reconcile.js'
+import type { Outcome, Reconciled } from './call.js'
 
 export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>

@@ -9,7 +9,7 @@ import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../
 import type { Problems } from '../reporter.js'
 import { parseWith, type Spec, specOf } from '../rules/record.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
-import type { KeeperStore } from './keeper-store.js'
+import { type KeeperStore, lossMessage } from './keeper-store.js'
 
 /** The routes that the interface leaves open. */
 export type RouteName = 'update' | 'unsubscribe'
@@ -147,7 +147,7 @@ export class Configuration {
     // A starting process has the newest configuration; a rotation replaces the configuration before it.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
     if (this.#highest > 0 && !isOlder) {
-      this.#supersede(supersededMessage)
+      this.#supersede(newerMessage)
       return true
     }
     const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
@@ -200,10 +200,9 @@ function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): re
   return names.map((name) => name.toLowerCase()).sort()
 }
 
-export const lossMessage =
-  'The store has lost what was in it, or an older copy took its place: what this process knows is written again. ' +
-  'Look whether the store evicts keys, and whether its replicas and backups are what they should be.'
-const supersededMessage =
+export const supersededMessage =
+  'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
+const newerMessage =
   'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
   'Stop this process, or deploy it anew; after a rotation, call `rotateParameters` here, too.'
 const foreignMessage = (key: string) =>

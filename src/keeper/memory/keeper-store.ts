@@ -170,3 +170,6 @@ const unreadableMessage = (name: string) =>
 const refusalMessage = (returned: string) =>
   `The store's \`compareAndSet\` returned ${returned}. It must return true if it wrote the value, and false if another ` +
   'one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
+export const lossMessage =
+  'The store has lost what was in it, or an older copy took its place: what this process knows is written again. ' +
+  'Look whether the store evicts keys, and whether its replicas and backups are what they should be.'

@@ -3,9 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Problems } from '../reporter.js'
 import { absorb, type Delivery, parseRecord, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, never, now, restoreWaitMs } from '../timing.js'
-import { type Configuration, lossMessage } from './configuration.js'
-import type { IndexOfNames } from './index-of-names.js'
-import { goneMark, type KeeperStore, KeyFailure } from './keeper-store.js'
+import { goneMark, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -58,9 +56,14 @@ export type User = Readonly<KnownUser>
 export interface UsersParts {
   readonly sweepIntervalMs: number
   readonly store: KeeperStore
-  readonly index: IndexOfNames
-  readonly configuration: Configuration
+  readonly index: {
+    /** @returns the names that are in the index now */
+    add(usernames: readonly string[]): Promise<readonly string[]>
+    remove(username: string): Promise<void>
+  }
   readonly problems: Problems
+  /** Called with a record of a newer release. @returns whether that supersedes this process */
+  readonly onForeign: (key: string, generation: number) => boolean
   /** Called when a record is missing: others may be, too. */
   readonly onLoss: () => void
 }
@@ -108,11 +111,10 @@ export class Users {
 
   /** Reads the record; writes it back if the store has lost it. @throws StoreFailure, KeyFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { configuration, onLoss, problems, store } = this.#parts
+    const { onForeign, onLoss, problems, store } = this.#parts
     const known = user.record
     const { text, value, foreignGeneration } = await store.read(user.key, parseRecord)
-    if (foreignGeneration !== undefined && configuration.meetForeign(user.key, foreignGeneration))
-      return known
+    if (foreignGeneration !== undefined && onForeign(user.key, foreignGeneration)) return known
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, textSince: now() })
     if (value !== undefined) {
