@@ -63,6 +63,15 @@ describe('a user who', () => {
   })
 })
 
+test('a user who leaves takes no other name out of the index', async () => {
+  const world = await settledWorld({ users: 300 })
+  world.wanted.delete('agent0')
+  await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  const shards = world.store.keys.filter((key) => key.includes(':members:'))
+  const names = shards.flatMap((key) => JSON.parse(world.store.text(key) ?? ''))
+  expect(names.sort()).toEqual(agents(300).slice(1).sort())
+})
+
 test('a user whom an old roster brings back stays listed: if that process dies, another one ends the subscription', async () => {
   const world = await settledWorld({ users: 2 })
   world.rosterMode = 'slow'
