@@ -27,8 +27,6 @@ export const lookMs = 30_000
 export const deliveryLagMs = 1 * minute
 /** The wait after an unreadable answer to a create, or for a wrong route. */
 export const brokenAnswerMs = 15 * minute
-/** How long after the last failure an outage is resolved, so that an unstable service is one problem. */
-export const calmMs = 1 * minute
 
 /** If no subscription ends for this time, or an interval if longer, the receiver works again. */
 export const calmAfterEndMs = 15 * minute
