@@ -61,7 +61,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
   /**
    * Opens the spool, and begins to deliver what an earlier process left. An open spool keeps the process running until
-   * {@link DeliverySpool.close}. Damage in the folder is reported, and never prevents a start.
+   * {@link DeliverySpool.close}.
    *
    * @throws `ConfigurationError` if the options cannot work, or the folder is open in another process, belongs to or
    * can be read by other users, or cannot be written or read
@@ -243,9 +243,8 @@ export async function openParts<Payloads extends PayloadSchemas>(
     // One listener for each delivery in flight, which Node.js would report as a leak.
     setMaxListeners(0, ending.signal)
     const storeOptions = { path, maxBytes, reports, ending: ending.signal }
-    const store = await SpoolStore.open(storeOptions, files).catch((cause) =>
-      refusePath(path, 'cannot be written or read', cause),
-    )
+    const store = new SpoolStore(storeOptions, files)
+    await store.open().catch((cause) => refusePath(path, 'cannot be written or read', cause))
     const fields = { path, size: store.count, deadLetters: store.letters.count }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
     const deliverer = new Deliverer(store, options, { parser, reports, ending })

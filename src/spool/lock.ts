@@ -13,8 +13,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { lockPattern } from './format.js'
 import { refusePath } from './spool-options.js'
 
-const lockAttempts = 5
-
 /** How often a process checks that its lock still exists, in milliseconds. */
 const watchIntervalMs = 1_000
 
@@ -32,17 +30,12 @@ export interface FolderLock {
 /** @throws `ConfigurationError` if the folder is open already, in this process or in another one */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const lock = await (process.platform === 'win32' ? lockByPipe(folder) : lockBySocket(folder))
-  return (
-    lock ??
-    refusePath(
-      folder,
-      'is open already, in this process or in another one: give each spool a folder of its own, or close the other one',
-    )
-  )
+  const advice = 'give each spool a folder of its own, or close the other one'
+  return lock ?? refusePath(folder, `is open already, in this process or in another one: ${advice}`)
 }
 
 async function lockBySocket(folder: string): Promise<FolderLock | undefined> {
-  for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
+  for (let attempt = 1; attempt <= 5; attempt += 1) {
     const name = `${randomBytes(8).toString('hex')}.lock`
     const lock = await announce(folder, name)
     // Announce first, then look: if two processes start together, at least one sees the other.
@@ -51,7 +44,7 @@ async function lockBySocket(folder: string): Promise<FolderLock | undefined> {
     if (lock && !living.includes(true)) return lock
     await lock?.release()
     // If both saw each other, a random wait lets one come first. A process that is ending gets time to end.
-    if (attempt < lockAttempts) await sleep(50 + Math.random() * 200)
+    await sleep(50 + Math.random() * 200)
   }
   return undefined
 }
@@ -70,11 +63,8 @@ async function announce(folder: string, name: string): Promise<FolderLock | unde
   } catch (cause) {
     server.close()
     if (Object(cause).code === 'ENOENT') return undefined
-    refusePath(
-      folder,
-      'cannot hold a Unix socket, by which processes see each other: use a local disk',
-      cause,
-    )
+    const problem = 'cannot hold a Unix socket, by which processes see each other'
+    refusePath(folder, `${problem}: use a local disk`, cause)
   }
   return {
     whenLost: (onLost) =>

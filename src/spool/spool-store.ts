@@ -26,10 +26,8 @@ import type { SpoolReports } from './spool-options.js'
 /** The bytes that may wait in memory for a slow disk. */
 const maxUnwrittenBytes = 64 * 2 ** 20
 
-/** How long an unreadable file is not tried again, in milliseconds. */
+/** The waits after a failed read and a failed removal, in milliseconds. */
 const rereadMs = 10_000
-
-/** How long to wait after a failed removal, in milliseconds. */
 const diskRetryMs = 1_000
 
 /** A delivery that was taken from the store. */
@@ -77,28 +75,25 @@ export class SpoolStore {
     tried: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
   }
   /** The ids of entries that had their own file, or were dead letters, when the folder was opened. */
-  #movedBefore: ReadonlySet<number> = new Set()
+  #movedBefore = new Set<number>()
   readonly #additions = new GroupedWrites<string>((texts) => this.#write(texts, this.#newId(texts.length)))
   #unwrittenBytes = 0
   #lastId = 0
   #count = 0
   #bytes = 0
 
-  /** Opens a folder by reading only its names; damage is reported. @throws the system's error */
-  static async open(options: StoreOptions, files: SpoolFiles): Promise<SpoolStore> {
-    const store = new this(options, new SpoolFolder(options.path, files))
-    await store.#readNames()
-    return store
-  }
-
-  private constructor(options: StoreOptions, folder: SpoolFolder) {
+  constructor(options: StoreOptions, files: SpoolFiles) {
     this.#options = options
-    this.#folder = folder
-    this.letters = new DeadLetters(folder, options.reports)
+    this.#folder = new SpoolFolder(options.path, files)
+    this.letters = new DeadLetters(this.#folder, options.reports)
   }
 
-  /** Reads the names, reports damaged ones, and removes unfinished files of an earlier process. */
-  async #readNames(): Promise<void> {
+  /**
+   * Reads the names in the folder, reports damaged ones, and removes unfinished files of an earlier process.
+   *
+   * @throws the system's error
+   */
+  async open(): Promise<void> {
     const batches: { readonly name: string; readonly fields: FileFields }[] = []
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // Lets other work run while it opens a folder of 100,000 files.
@@ -115,15 +110,15 @@ export class SpoolStore {
     const { ids } = this.letters
     this.#lastId = ids.at(-1) ?? 0
     const letterIds = new Set(ids)
+    this.#movedBefore = new Set(ids)
     // In reverse: each file is then added at the end of its queue, which is cheap.
     for (const { name, fields } of batches.reverse()) {
       const isLetter = fields.count === 1 && letterIds.has(fields.id)
       // The earlier process ended between writing a letter and removing its delivery, or the reverse.
       if (isLetter) await this.#folder.remove(name).catch(() => {})
       else this.#add(name, fields)
+      if (fields.count === 1) this.#movedBefore.add(fields.id)
     }
-    const single = batches.filter(({ fields }) => fields.count === 1)
-    this.#movedBefore = new Set([...ids, ...single.map(({ fields }) => fields.id)])
   }
 
   /** The number of waiting entries; until all files are read, it includes finished entries of an earlier process. */
@@ -303,11 +298,11 @@ export class SpoolStore {
       if (file.fields.count > 1) return false
       // A letter without details needs no disk space.
       const fields = { ...file.fields, kind }
-      const isRenamed = await this.#folder.rename(file.name, nameOf(fields)).then(
-        () => true,
-        () => false,
-      )
-      if (!isRenamed) return false
+      try {
+        await this.#folder.rename(file.name, nameOf(fields))
+      } catch {
+        return false
+      }
       this.letters.track(fields)
       this.#forget(file)
       return true

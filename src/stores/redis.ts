@@ -70,25 +70,24 @@ export function redisStore(
   const commands = commandsOf(redis)
   return {
     async get(key) {
-      const value = await commands.get(prefix + key)
+      const value = await redis.get(prefix + key)
       return typeof value === 'string' ? value : undefined
     },
     set: (key, value, ttlMs) => commands.set(prefix + key, value, ttlMs),
-    delete: (key) => commands.delete(prefix + key),
-    compareAndSet: (key, expected, value, ttlMs) =>
-      expected === undefined
-        ? commands.setIfNone(prefix + key, value, ttlMs)
-        : commands.setIfEqual(prefix + key, expected, value, ttlMs),
+    delete: (key) => redis.del(prefix + key),
+    async compareAndSet(key, expected, value, ttlMs) {
+      if (expected === undefined) return (await commands.setIfNone(prefix + key, value, ttlMs)) !== null
+      const parameters = [expected, value, String(ttlMs ?? '')]
+      return Number(await commands.runScript(setIfEqualScript, prefix + key, parameters)) === 1
+    },
   }
 }
 
-/** The commands that the store needs; each library spells them differently. */
+/** The commands that each library spells differently. */
 interface Commands {
-  get(key: string): Promise<unknown>
   set(key: string, value: string, ttlMs: number | undefined): Promise<unknown>
-  delete(key: string): Promise<unknown>
-  setIfNone(key: string, value: string, ttlMs: number | undefined): Promise<boolean>
-  setIfEqual(key: string, expected: string, value: string, ttlMs: number | undefined): Promise<boolean>
+  setIfNone(key: string, value: string, ttlMs: number | undefined): Promise<unknown>
+  runScript(script: string, key: string, parameters: string[]): Promise<unknown>
 }
 
 /** Compares and writes in one step: Redis runs nothing else meanwhile. An empty third argument means no expiry. */
@@ -102,44 +101,24 @@ end
 return 1
 `
 
-function ioredisCommands(redis: IoredisLike): Commands {
-  return {
-    get: (key) => redis.get(key),
-    set: (key, value, ttlMs) =>
-      ttlMs === undefined ? redis.set(key, value) : redis.set(key, value, 'PX', ttlMs),
-    delete: (key) => redis.del(key),
-    async setIfNone(key, value, ttlMs) {
-      const reply = await (ttlMs === undefined
-        ? redis.set(key, value, 'NX')
-        : redis.set(key, value, 'PX', ttlMs, 'NX'))
-      return reply !== null
-    },
-    async setIfEqual(key, expected, value, ttlMs) {
-      const reply = await redis.eval(setIfEqualScript, 1, key, expected, value, String(ttlMs ?? ''))
-      return Number(reply) === 1
-    },
-  }
-}
-
-function nodeRedisCommands(redis: NodeRedisLike): Commands {
-  const expiry = (ttlMs: number | undefined) => (ttlMs === undefined ? {} : { PX: ttlMs })
-  return {
-    get: (key) => redis.get(key),
-    set: (key, value, ttlMs) => redis.set(key, value, expiry(ttlMs)),
-    delete: (key) => redis.del(key),
-    async setIfNone(key, value, ttlMs) {
-      return (await redis.set(key, value, { ...expiry(ttlMs), NX: true })) !== null
-    },
-    async setIfEqual(key, expected, value, ttlMs) {
-      const parameters = { keys: [key], arguments: [expected, value, String(ttlMs ?? '')] }
-      return Number(await redis.eval(setIfEqualScript, parameters)) === 1
-    },
-  }
-}
-
 function commandsOf(redis: IoredisLike | NodeRedisLike): Commands {
-  if (isIoredis(redis)) return ioredisCommands(redis)
-  if (isNodeRedis(redis)) return nodeRedisCommands(redis)
+  if (isIoredis(redis)) {
+    return {
+      set: (key, value, ttlMs) =>
+        ttlMs === undefined ? redis.set(key, value) : redis.set(key, value, 'PX', ttlMs),
+      setIfNone: (key, value, ttlMs) =>
+        ttlMs === undefined ? redis.set(key, value, 'NX') : redis.set(key, value, 'PX', ttlMs, 'NX'),
+      runScript: (script, key, parameters) => redis.eval(script, 1, key, ...parameters),
+    }
+  }
+  if (isNodeRedis(redis)) {
+    const expiry = (ttlMs: number | undefined) => (ttlMs === undefined ? {} : { PX: ttlMs })
+    return {
+      set: (key, value, ttlMs) => redis.set(key, value, expiry(ttlMs)),
+      setIfNone: (key, value, ttlMs) => redis.set(key, value, { ...expiry(ttlMs), NX: true }),
+      runScript: (script, key, parameters) => redis.eval(script, { keys: [key], arguments: parameters }),
+    }
+  }
   throw configurationError(
     'redis',
     'must be a client of ioredis (5 or 6) or of node-redis (4, 5 or 6), such as `new Redis(url)` of ioredis or ' +

@@ -1,7 +1,7 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
 import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
-import { validateFields } from './options.js'
+import { check } from './options.js'
 import type { DeliveryReceiver } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
@@ -39,9 +39,8 @@ export interface FastifyInstanceLike {
 
 /**
  * Makes a plugin for Fastify that adds a route for callbacks. The route answers as {@link toNodeHandler} does,
- * independent of the app's content type parsers, body limits and error handlers: Fastify itself would answer 400 to
- * malformed JSON, 413 to a large body and 415 to an unknown content type, and each is a failed callback. The app's
- * `onRequest` hooks run before the route, later hooks do not.
+ * independent of the app's content type parsers, body limits and error handlers. The app's `onRequest` hooks run before
+ * the route, later hooks do not.
  *
  * @throws `ConfigurationError` for what is no receiver, or options that cannot work
  *
@@ -56,7 +55,7 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
 ): (app: FastifyInstanceLike) => Promise<void> {
   const handleCallback = toNodeHandler(receiver)
   // Names the missing path even if there are no options.
-  validateFields('The callback route', { path: z.string() }, options ?? {})
+  check('The callback route', z.strictObject({ path: z.string() }), options ?? {})
   const { path } = options
   return async function notifications(app) {
     app.route({

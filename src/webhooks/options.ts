@@ -13,17 +13,12 @@ import { secretsIssues } from './verify.js'
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
   OptionalOptions<Payloads> & (Authenticated | Unauthenticated)
 
-/**
- * Options of a receiver that accepts only callbacks with the secrets.
- *
- * @inline
- */
+/** @inline */
 interface Authenticated {
   /**
-   * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the
-   * name of a header, in any case. The headers are parameters or headers that the subscription was created with.
-   * Every named header must be sent once, with one of its accepted values; two values allow a rotation while
-   * deliveries arrive. Placeholders are refused, and a value of fewer than 16 characters is logged.
+   * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the name of
+   * a header, which is a parameter or header of the subscription. Every named header must be sent once, with one of its
+   * accepted values; two values allow a rotation. Placeholders are refused; fewer than 16 characters are logged.
    *
    * @example
    * ```ts
@@ -35,11 +30,7 @@ interface Authenticated {
   readonly allowUnauthenticated?: false | undefined
 }
 
-/**
- * Options of a receiver that accepts every sender.
- *
- * @inline
- */
+/** @inline */
 interface Unauthenticated {
   /** Cannot be given together with `allowUnauthenticated: true`. */
   readonly secrets?: undefined
@@ -47,15 +38,10 @@ interface Unauthenticated {
   readonly allowUnauthenticated: true
 }
 
-/**
- * All options except those about authentication.
- *
- * @inline
- */
+/** @inline */
 interface OptionalOptions<Payloads extends PayloadSchemas> {
   /**
-   * Payload schemas by `notification.type`, as for {@link createDeliveryParser}: they check and type the
-   * payloads of further notification types. Default: only the documented payload.
+   * Payload schemas by `notification.type`, as for {@link createDeliveryParser}. Default: only the documented payload.
    *
    * @example
    * ```ts
@@ -70,14 +56,10 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
   readonly payloads?: Payloads | undefined
   /**
    * Called for every body that is no delivery, which is answered with 204: `error.issues` says why, `error.body` is the
-   * received body. The function may be asynchronous. A `logger` gets a line, too. Default: without a `logger`, a
-   * line on `console.error`.
+   * received body. May be asynchronous. Default: only a log line.
    */
   readonly onInvalid?: ((error: InvalidDeliveryError) => unknown) | undefined
-  /**
-   * Called with a handler's error, and the handler's arguments. The function may be asynchronous. A
-   * `logger` gets a line, too. Default: without a `logger`, a line on `console.error`.
-   */
+  /** Called with a handler's error, and the handler's arguments. May be asynchronous. Default: only a log line. */
   readonly onError?:
     | ((
         error: unknown,
@@ -86,9 +68,8 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
       ) => unknown)
     | undefined
   /**
-   * Called for every request that was refused with 401, 405 or 413. The function may be asynchronous; the answer does not
-   * wait. A `logger` gets a line, too. Default: without a `logger`, at most one line a minute on
-   * `console.error`.
+   * Called for every request that was refused with 401, 405 or 413. May be asynchronous; the answer does not wait.
+   * Default: only a log line.
    */
   readonly onRefused?: ((refused: RefusedCallback) => unknown) | undefined
   /**
@@ -99,18 +80,15 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
   /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
   readonly maxBodyBytes?: number | undefined
   /**
-   * Gets a line for each delivery, refusal and failure, never a secret, also if `onInvalid`, `onError` and `onRefused` are
-   * set; `false` turns all lines off. Default: only losses are logged, to `console.error`.
+   * Gets the events of docs/observability.md, Receiver, never a secret; `false` turns logging off. Default: failures that
+   * no function gets are logged to `console.error`, refusals at most once a minute.
    */
   readonly logger?: Logger | false | undefined
 }
 
 /** A refused request, the argument of `onRefused`. */
 export interface RefusedCallback {
-  /**
-   * 401: a secret is missing, wrong or sent twice; 405: the method is not POST; 413: the body is larger than
-   * `maxBodyBytes`.
-   */
+  /** 401: a secret is missing, wrong or sent twice; 405: not POST; 413: the body is larger than `maxBodyBytes`. */
   readonly status: 401 | 405 | 413
   /** Why the request was refused, for people; never holds a value of a header. */
   readonly reason: string
@@ -118,22 +96,12 @@ export interface RefusedCallback {
   readonly header?: string | undefined
 }
 
-/** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
-export function validateReceiverOptions(options: unknown): void {
-  // Names missing options even if there are no options.
-  check('The delivery receiver', optionsSchema(), options ?? {})
-}
-
-/** @throws `ConfigurationError` about arguments of a method of the receiver, or options of a callback route */
-export function validateFields(
+/** @throws `ConfigurationError` with every problem of options or arguments; callers in JavaScript may pass anything */
+export function check(
   subject: 'The delivery receiver' | 'The callback route',
-  shape: z.core.$ZodShape,
-  fields: unknown,
+  schema: z.ZodType,
+  value: unknown,
 ): void {
-  check(subject, z.strictObject(shape), fields)
-}
-
-function check(subject: string, schema: z.ZodType, value: unknown): void {
   validate(
     schema,
     value,
@@ -146,8 +114,8 @@ export function delaySchema() {
   return z.number().min(0).max(maxDelayMs)
 }
 
-// Made with the first receiver, so that parsing alone does not cost it.
-function optionsSchema() {
+/** Made with the first receiver, so that parsing alone does not cost it. */
+export function optionsSchema() {
   return z
     .strictObject({
       secrets: z.unknown().superRefine((secrets, context) => {

@@ -15,11 +15,11 @@ import {
 } from './handlers.js'
 import { RequestHeaders } from './headers.js'
 import {
+  check,
   type DeliveryReceiverOptions,
   delaySchema,
+  optionsSchema,
   type RefusedCallback,
-  validateFields,
-  validateReceiverOptions,
 } from './options.js'
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
@@ -125,7 +125,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * `allowUnauthenticated: true` is given, or both
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
-    validateReceiverOptions(options)
+    // Names missing options even if there are no options.
+    check('The delivery receiver', optionsSchema(), options ?? {})
     const { secrets, payloads = {} as Payloads, maxBodyBytes = 2 ** 20, logger } = options
     this.#options = { ...options }
     this.#maxBodyBytes = maxBodyBytes
@@ -151,7 +152,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   ): this
   on<Type extends SuggestedType<Payloads>>(type: Type, handler: NotificationHandler<Type, Payloads>): this
   on(type: string, handler: NotificationHandler<string, Payloads>): this {
-    validateFields('The delivery receiver', { type: z.string(), handler: z.function() }, { type, handler })
+    check('The delivery receiver', z.object({ type: z.string(), handler: z.function() }), { type, handler })
     const isKnown =
       Object.hasOwn(this.#options.payloads ?? {}, type) ||
       this.#handlers.some((registered) => registered.type === type)
@@ -167,7 +168,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * @throws `ConfigurationError` for a handler that is no function
    */
   onAny(handler: NotificationHandler<string, Payloads>): this {
-    validateFields('The delivery receiver', { handler: z.function() }, { handler })
+    check('The delivery receiver', z.object({ handler: z.function() }), { handler })
     this.#handlers = [...this.#handlers, { type: undefined, handler }]
     return this
   }
@@ -212,7 +213,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    validateFields('The delivery receiver', { timeoutMs: delaySchema().optional() }, options)
+    check('The delivery receiver', z.strictObject({ timeoutMs: delaySchema().optional() }), options)
     const { timeoutMs } = options
     const drained = new Promise<void>((resolve) => this.#deliveries.whenIdle(resolve))
     if (timeoutMs === undefined) await drained

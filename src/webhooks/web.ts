@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { callSafely } from '../shared/calls.js'
 import { decoded, invalidDelivery, readWebStream, routeAdvice } from './body.js'
 import { RequestHeaders } from './headers.js'
-import { validateFields } from './options.js'
+import { check } from './options.js'
 import { coreOf, type DeliveryReceiver } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
@@ -47,7 +47,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
   options: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const core = coreOf(receiver)
-  validateFields('The callback route', { waitUntil: z.function().optional() }, options)
+  check('The callback route', z.strictObject({ waitUntil: z.function().optional() }), options)
   const { waitUntil } = options
   return async (request, ...rest) => {
     const headers = new RequestHeaders(request.headers)
