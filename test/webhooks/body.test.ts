@@ -8,7 +8,6 @@ import {
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { lowEnergyDelivery } from './deliveries.js'
-import { jsonTexts } from './json-texts.js'
 import {
   authenticated,
   head,
@@ -63,14 +62,6 @@ describe.each(transports)('a callback through %s', (transport, open) => {
     expect(await server.post(bytesOf(delivery))).toBe(204)
     expect(await server.post(bytesOf(`${delivery} `))).toBe(413)
     expect(server.received).toHaveLength(1)
-  })
-
-  test.each(jsonTexts)('with %s is answered with 204', async (_, text) => {
-    await using server = await serve()
-    for (const body of [Buffer.from(text), Buffer.from(text, 'latin1')]) {
-      expect(await server.post(Uint8Array.from(body))).toBe(204)
-    }
-    expect(server.received.length + server.errors.length).toBe(2)
   })
 
   // `receiver.handle` is given a body that its caller has decompressed.

@@ -42,7 +42,6 @@ describe('a Lambda function with a function URL', () => {
 
   test.each([
     ['no body', { ...event, body: undefined }],
-    ['a body that is not JSON', { ...event, body: '{' }],
     ['base64 that is none', { ...event, body: '%', isBase64Encoded: true }],
   ])('accepts and reports %s', async (_name, delivered) => {
     expect(await handler(delivered)).toEqual(accepted)
@@ -50,8 +49,6 @@ describe('a Lambda function with a function URL', () => {
   })
 
   test.each([
-    ['a wrong token', { ...event, headers: { token: 'of-someone-else' } }, 401],
-    ['no token', { ...event, headers: {} }, 401],
     [
       'a token that was sent twice',
       { ...event, headers: { token: `${callbackToken},${callbackToken}` } },
