@@ -28,9 +28,11 @@ const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
-  readonly #options: DeliverySpoolOptions<Payloads>
+  readonly #options: Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'onStuck'> & {
+    readonly concurrency: number
+    readonly deliverTimeoutMs: number
+  }
   readonly #parts: DelivererParts<Payloads>
-  readonly #concurrency: number
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   #repetitions = 0
@@ -44,9 +46,10 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   constructor(store: SpoolStore, options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
     this.#store = store
-    this.#options = { ...options }
+    // Not a spread, which would leave out the methods of a class.
+    const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
+    this.#options = { deliver, onStuck, concurrency, deliverTimeoutMs }
     this.#parts = parts
-    this.#concurrency = options.concurrency ?? 16
     // The deliverer's clock only goes forward, also across processes. If the time of day was set back, no entry waits
     // longer than the longest backoff.
     const latest = Math.max(Date.now(), store.lastDueAt - backoff.maxMs)
@@ -68,7 +71,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       await setImmediate()
       this.#hasWork = false
       clearTimeout(this.#timer)
-      while (this.#running.size < this.#concurrency) {
+      while (this.#running.size < this.#options.concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
@@ -82,7 +85,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async #next(): Promise<Entry | undefined> {
     const now = this.#now()
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    if (this.#repetitions < Math.max(1, Math.floor(this.#concurrency / 2))) {
+    if (this.#repetitions < Math.max(1, Math.floor(this.#options.concurrency / 2))) {
       const entry = await this.#store.take('tried', now)
       if (entry !== undefined) return entry
       const { nextDueAt } = this.#store
@@ -189,7 +192,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
    */
   async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
     const { ending } = this.#parts
-    const { deliverTimeoutMs = 60_000 } = this.#options
+    const { deliverTimeoutMs } = this.#options
     ending.signal.throwIfAborted()
     const controller = new AbortController()
     const { signal } = controller

@@ -115,8 +115,17 @@ export async function handleNodeRequest(
   // A short body may still arrive, and the connection is used again. A sender with a long body must stop.
   let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
 
+  function left(): unknown {
+    try {
+      return parsedBody()
+    } catch (error) {
+      core.warnOfParser()
+      throw error
+    }
+  }
+
   async function readBody(): Promise<ReadBody> {
-    const body = parsedBody()
+    const body = left()
     const wasRead = request.readableDidRead || request.readableEnded
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (wasRead || !isEmpty(body)) {

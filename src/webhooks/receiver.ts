@@ -310,12 +310,15 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       return { notification, context, fields: namesOf(delivery) }
     } catch (thrown) {
       // The getters of an object that was parsed before may throw anything.
-      return thrown === bodyTooLarge ? 'too-large' : this.#invalid(errorOf(body, thrown), value)
+      if (thrown === bodyTooLarge) return 'too-large'
+      const error = errorOf(body, thrown)
+      // What arrived of a body that could not be read as a whole may be whole JSON.
+      return this.#invalid(error, () => (body === undefined ? valueOfBody(error.body) : value))
     }
   }
 
   /** A body that is no delivery, with its log fields: its readable ids and type, and nothing else of it. */
-  #invalid(error: InvalidDeliveryError, value: unknown): Parsed<Payloads> {
+  #invalid(error: InvalidDeliveryError, value: () => unknown): Parsed<Payloads> {
     const names = namesIn(value)
     const hasOwnSchema = Object.hasOwn(this.#options.payloads ?? {}, names.type ?? '')
     // A schema of the user's may quote the payload: in its words, and in its paths, which hold the keys of a record.
@@ -383,9 +386,9 @@ interface ParsedDelivery<Payloads extends PayloadSchemas> {
 
 type InvalidFields = { readonly issues: readonly Issue[] } & Partial<ReturnType<typeof namesOf>>
 
-function namesIn(value: unknown): Partial<ReturnType<typeof namesOf>> {
+function namesIn(value: () => unknown): Partial<ReturnType<typeof namesOf>> {
   try {
-    const { subscriptionId, notification } = Object(value)
+    const { subscriptionId, notification } = Object(value())
     const { id, type } = Object(notification)
     return {
       ...(Number.isSafeInteger(subscriptionId) && { subscriptionId }),

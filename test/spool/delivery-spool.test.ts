@@ -1,7 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigurationError, DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
+import {
+  ConfigurationError,
+  type Delivery,
+  DeliveryReceiver,
+  InvalidDeliveryError,
+} from 'notification-subscriber'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -309,6 +314,21 @@ describe.concurrent('close', () => {
 })
 
 describe.concurrent('options', () => {
+  test('may be an object of a class', async () => {
+    await using folder = await spoolFolder()
+    const delivered: string[] = []
+    class Options {
+      readonly path = folder.path
+      deliver({ notification }: Delivery) {
+        delivered.push(notification.id)
+      }
+    }
+    await using spool = await DeliverySpool.open(Object.assign(new Options(), { logger: false as const }))
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    expect(delivered).toEqual(['n1'])
+  })
+
   test('that cannot work are refused together, with their paths', async () => {
     const error = await openSpool({
       path: '',

@@ -340,6 +340,7 @@ describe('after a body parser', () => {
     })
     expect((await server.post(delivery)).status).toBe(204)
     expect(server.problems()).toEqual(['the body cannot be read (Invalid JSON)'])
+    expect(server.lines).toMatchObject([{ fields: { event: 'callback.parsed-before' } }, { level: 'error' }])
   })
 
   test('what is left is limited, too', async () => {

@@ -112,6 +112,16 @@ describe('toWebHandler', () => {
     ])
   })
 
+  test('the names in a body that arrived, and cannot be decoded, are logged', async () => {
+    const { logger, lines } = recordingLogger()
+    const { handler } = receive({ logger })
+    await handler(post(delivery, { ...authenticated, 'content-encoding': 'utf-8' }))
+    const { subscriptionId, notification } = lowEnergyDelivery()
+    const { id: notificationId, type } = notification
+    const names = { subscriptionId, notificationId, type }
+    expect(lines).toMatchObject([{ fields: { event: 'delivery.invalid', ...names } }])
+  })
+
   test('where there is no DecompressionStream a compressed body goes to onInvalid', async () => {
     vi.stubGlobal('DecompressionStream', undefined)
     const { handler, problems } = receive()
