@@ -168,8 +168,6 @@ export interface Listening {
 
 export interface RunningEmulator extends AsyncDisposable, Running {
   readonly listening: Listening
-  /** The variables that it prints for `.env`. */
-  readonly env: Record<string, string>
   /** The events so far, without the first. */
   events(): Record<string, unknown>[]
 }
@@ -181,15 +179,6 @@ export async function startEmulatorCommand(...flags: string[]): Promise<RunningE
   return {
     ...running,
     listening,
-    env: {
-      NOTIFICATION_BASE_URL: listening.baseUrl,
-      NOTIFICATION_AUTH_URL: listening.authUrl,
-      NOTIFICATION_DOMAIN: listening.domain,
-      NOTIFICATION_CLIENT_ID: listening.clientId,
-      NOTIFICATION_CLIENT_SECRET: listening.clientSecret,
-      NOTIFICATION_CA_FILE: listening.caFile,
-      CALLBACK_TOKEN: listening.callbackToken,
-    },
     events: () => running.lines.slice(1).map((text) => JSON.parse(text)),
     async [Symbol.asyncDispose]() {
       running.child.kill('SIGINT')

@@ -98,15 +98,6 @@ describe('examples that end by themselves', () => {
     expectNextStep(example)
   })
 
-  test('subscribe-and-unsubscribe.mts takes the service from the environment', async () => {
-    await using emulator = await startEmulator()
-    await using example = project.start('subscribe-and-unsubscribe.mts', await environmentOf(emulator))
-    expect(await example.ended, example.errors.join('\n')).toBe(0)
-    expect(example.lines[0]).toMatch(/^Subscription 1: notifications of alice go to https:/)
-    expect(emulator.subscriptions).toEqual([])
-    expectNextStep(example)
-  })
-
   test('subscribe-and-unsubscribe.mts says what to do if there is such a subscription', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })
     const variables = await environmentOf(emulator)
@@ -158,12 +149,6 @@ describe('examples that listen until Ctrl-C', () => {
     expect(await example.post(path, { headers: secret, body: '{' })).toBe(204)
     expect(await example.interrupt()).toBe(0)
     expectNextStep(example)
-  })
-
-  test('receive.mts takes its secret from CALLBACK_TOKEN', async () => {
-    await using example = await startServer('receive.mts', { CALLBACK_TOKEN: token })
-    expect(await madeSecret(example)).toEqual({ token })
-    expect(await example.post('/notifications', delivery)).toBe(204)
   })
 
   test('develop-with-emulator.mts without a variable names the page of an emulator of its own', async () => {

@@ -84,8 +84,14 @@ describe('section 3: states and transitions', () => {
   test('a partial overlap gets 409 with and without recreateIfExists', async () => {
     const first = await created(emulator, { ...both, url })
     const message = `Subscription ${first} covers some of the users and types at this callback URL`
-    for (const recreate of ['false', 'true', 'TRUE']) {
-      const refused = await create(emulator, { ...both, users: 'bob,carol', url, recreate })
+    const overlapping: Subscription[] = [
+      { ...both, users: 'bob', recreate: 'false' },
+      { ...both, users: 'alice,bob,carol', recreate: 'true' },
+      { ...both, types: 'call-score', recreate: 'TRUE' },
+      { types: 'conversation-ai,call-score', users: 'carol,bob', recreate: 'true' },
+    ]
+    for (const subscription of overlapping) {
+      const refused = await create(emulator, { ...subscription, url })
       expect(refusalOf(refused)).toEqual([409, { error: 'partial_overlap', message }])
     }
     expect(ids()).toEqual([first])
