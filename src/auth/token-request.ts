@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
-import { type Address, type Answer, addressBelow, readJson } from '../http/messages.js'
+import { type Address, type Answer, addressBelow } from '../http/messages.js'
 import { gatewayKeys, redactTokens } from '../http/redact.js'
 import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
 import { endpoints } from '../shared/routes.js'
@@ -171,7 +171,7 @@ const oauthErrorSchema = z.lazy(() => {
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
   const { body, requestId, status, url } = answer
   if (status !== 200) throw tokenRequestError(answer)
-  return readJson(answer, accessTokenResponseSchema, (issues) => {
+  return answer.json(accessTokenResponseSchema, (issues) => {
     const shown = redactTokens(answer.redact(body))
     return new ResponseValidationError(
       `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +

@@ -2,7 +2,6 @@
 import type * as z from 'zod'
 import type { Issue, NotificationError } from '../errors.js'
 import { withoutEndingSlashes } from '../shared/http.js'
-import { parseJson, validate } from '../shared/validation.js'
 import type { Deadline } from './deadline.js'
 
 /** The address of a request, parsed once into the parts for undici, fetch, errors and logs. */
@@ -80,29 +79,14 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly url: string
   readonly retryAfterMs: number | undefined
   readonly requestId: string | undefined
-  /** The `Content-Encoding`, if the server sent one although requests ask for none. */
-  readonly encoding: string | undefined
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly purpose: string
   /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
   redact(text: string): string
-}
-
-/**
- * The JSON body of an answer.
- *
- * @param refuse - makes the error for a body that cannot be used
- */
-export function readJson<Output>(
-  { body, bodyComplete, encoding }: Answer,
-  schema: z.ZodType<Output>,
-  refuse: (issues: readonly Issue[]) => NotificationError,
-): Output {
-  const problem = (message: string) => refuse([{ path: [], message }])
-  if (!bodyComplete) throw problem('is incomplete or too long')
-  const json = parseJson(body)
-  if (json !== undefined) return validate(schema, json, refuse)
-  throw problem(
-    encoding === undefined ? 'is not JSON' : `is encoded as ${encoding}, which the request did not ask for`,
-  )
+  /**
+   * The body, which is JSON.
+   *
+   * @param refuse - makes the error for a body that cannot be used
+   */
+  json<Output>(schema: z.ZodType<Output>, refuse: (issues: readonly Issue[]) => NotificationError): Output
 }

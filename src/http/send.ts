@@ -5,6 +5,7 @@ import { jitteredBackoffMs } from '../shared/backoff.js'
 import { callSafely } from '../shared/calls.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/http.js'
 import { excerpt } from '../shared/text.js'
+import { parseJson, validate } from '../shared/validation.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'
 import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './messages.js'
@@ -310,21 +311,28 @@ function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): b
 /** @param secrets - those of the request */
 function answerOf(
   { address, purpose, secretsIn }: UnauthorizedRequest,
-  response: HttpResponse,
+  { body, bodyComplete, header, status }: HttpResponse,
   secrets: () => readonly string[],
 ): Answer {
-  const { body, bodyComplete, status } = response
-  const encoding = response.header('content-encoding')
   return {
     url: address.shown,
     status,
     body,
     bodyComplete,
-    retryAfterMs: parseRetryAfterMs(response.header('retry-after')),
-    requestId: requestIdOf(response, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
-    encoding: encoding === undefined ? undefined : excerpt(encoding, 50),
+    retryAfterMs: parseRetryAfterMs(header('retry-after')),
+    requestId: requestIdOf(header, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
     purpose,
     redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
+    json(schema, refuse) {
+      const json = bodyComplete ? parseJson(body) : undefined
+      if (json !== undefined) return validate(schema, json, refuse)
+      const encoding = header('content-encoding')
+      const ofJson =
+        encoding === undefined
+          ? 'is not JSON'
+          : `is encoded as ${excerpt(encoding, 50)}, which the request did not ask for`
+      throw refuse([{ path: [], message: bodyComplete ? ofJson : 'is incomplete or too long' }])
+    },
   }
 }
 
@@ -344,7 +352,7 @@ function parseRetryAfterMs(value: string | undefined): number | undefined {
 const requestIdHeaders = ['x-request-id', 'x-correlation-id', 'x-amzn-trace-id', 'cf-ray']
 
 /** The first of the {@link requestIdHeaders} that can be shown: visible ASCII, at most 200 characters. */
-function requestIdOf({ header }: HttpResponse, secrets: () => readonly string[]): string | undefined {
+function requestIdOf(header: HttpResponse['header'], secrets: () => readonly string[]): string | undefined {
   const id = requestIdHeaders
     .map((name) => header(name))
     .find((value) => value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value))

@@ -69,8 +69,3 @@ function editDistance(from: string, to: string): number {
 export function certificatesIn(pem: string): readonly string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
-
-/** An id that is written as text, as the number. Only as a number is spelled: `007` may be another id than 7. */
-export function numericId(id: unknown): unknown {
-  return typeof id === 'string' && /^(?:0|-?[1-9]\d{0,15})$/.test(id) ? Number(id) : id
-}

@@ -13,6 +13,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** An id that is written as text, as the number. Only as a number is spelled: `007` may be another id than 7. */
+export function numericId(id: unknown): unknown {
+  return typeof id === 'string' && /^(?:0|-?[1-9]\d{0,15})$/.test(id) ? Number(id) : id
+}
+
 const shownIssues = 5
 
 /**

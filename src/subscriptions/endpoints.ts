@@ -1,7 +1,7 @@
 /** The calls about subscriptions: input, request, answer, result (docs/service.md, Endpoints and States). */
 import * as z from 'zod'
 import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../errors.js'
-import { type Address, addressBelow, readJson } from '../http/messages.js'
+import { type Address, addressBelow } from '../http/messages.js'
 import { gatewayKeys } from '../http/redact.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
 import { isNotFound, isSuccess, withoutQuery } from '../shared/http.js'
@@ -13,7 +13,7 @@ import {
   type Routes,
   resolvedRoute,
 } from '../shared/routes.js'
-import { numericId } from '../shared/text.js'
+import { numericId } from '../shared/validation.js'
 import {
   apiError,
   conflictError,
@@ -73,6 +73,7 @@ export class SubscriptionEndpoints {
   readonly #inputSchema: typeof createSubscriptionInputSchema
   /** Sent with every request, for a gateway in front of the service. */
   readonly #headers: AssociatedValues | undefined
+  readonly #gatewayKeys: readonly string[]
   /** Operations whose route has answered 2xx: before that, a 404 does not prove that the subscription has ended. */
   readonly #proven = new Set<Operation>()
 
@@ -93,6 +94,7 @@ export class SubscriptionEndpoints {
       ? loopbackSubscriptionInputSchema
       : createSubscriptionInputSchema
     this.#headers = headers
+    this.#gatewayKeys = gatewayKeys(headers)
   }
 
   async create(call: Call, input: CreateSubscriptionInput): Promise<CreateSubscriptionResult> {
@@ -130,7 +132,7 @@ export class SubscriptionEndpoints {
       const page = answer.status === 201 ? undefined : pageError(answer)
       if (page !== undefined) throw page
       const schema = compileOnce(createSubscriptionResponseSchema)
-      const { subscription_id } = readJson(answer, schema, (issues) => noUsableId(answer, issues))
+      const { subscription_id } = answer.json(schema, (issues) => noUsableId(answer, issues))
       return { created: true, subscriptionId: subscription_id }
     } catch (error) {
       throw call.lostAttempts === 0 ? error : outcomeUnknown(error, summary)
@@ -205,7 +207,7 @@ export class SubscriptionEndpoints {
     const given = [headers, parameters].flatMap((values) => Object.values(values ?? {}))
     return {
       headers: own || headers ? { ...own, ...headers } : undefined,
-      secrets: [...gatewayKeys(own), ...given, ...further],
+      secrets: [...this.#gatewayKeys, ...given, ...further],
     }
   }
 }

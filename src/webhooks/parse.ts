@@ -2,8 +2,8 @@
 import * as z from 'zod'
 import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
-import { messageOf, numericId } from '../shared/text.js'
-import { issuesOf, ownMessages, validate } from '../shared/validation.js'
+import { messageOf } from '../shared/text.js'
+import { issuesOf, numericId, ownMessages, validate } from '../shared/validation.js'
 import { errorOf, invalidDelivery, valueOfBody } from './body.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 

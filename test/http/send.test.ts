@@ -1,6 +1,5 @@
 import { ConnectionError, OutcomeUnknownError, type RetryOptions } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import packageJson from '../../package.json' with { type: 'json' }
 import { failedFetch, networkError, refused } from '../support/failure.js'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
@@ -410,11 +409,4 @@ describe('what a server calls a request', () => {
       requestId: 'abc',
     })
   })
-})
-
-test('every request names the package and its version, token requests included', async () => {
-  const service = fakeService()
-  await service.client().createSubscription(create)
-  const sent = [...service.tokenRequests, ...service.calls].map(({ headers }) => headers.get('user-agent'))
-  expect(sent).toEqual(Array(2).fill(`notification-subscriber/${packageJson.version}`))
 })

@@ -213,64 +213,30 @@ describe('input that is refused before anything is sent', () => {
   )
 
   test('the names that are reserved, in any case', async () => {
-    const names = [
-      ...['notification_type', 'username', 'callback_url', 'recreateIfExists', 'accept', 'authorization'],
-      ...['connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host', 'keep-alive'],
-      ...['proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
-      ...['transfer-encoding', 'upgrade'],
+    const fields = ['NOTIFICATION_TYPE', 'USERNAME', 'CALLBACK_URL', 'RECREATEIFEXISTS']
+    const ofRequest = ['ACCEPT', 'ACCEPT-ENCODING', 'AUTHORIZATION', 'USER-AGENT']
+    const ofMessage = [
+      ...['CONNECTION', 'CONTENT-ENCODING', 'CONTENT-LENGTH', 'CONTENT-TYPE', 'EXPECT', 'HOST', 'KEEP-ALIVE'],
+      ...['PROXY-AUTHENTICATE', 'PROXY-AUTHORIZATION', 'PROXY-CONNECTION', 'TE', 'TRAILER'],
+      ...['TRANSFER-ENCODING', 'UPGRADE'],
     ]
-    const reasonsAgainst = async (kind: 'parameters' | 'headers') => {
-      const values = Object.fromEntries(names.map((name) => [name.toUpperCase(), 'x']))
-      const error = await failureOf(
-        fakeService()
-          .client()
-          .createSubscription({ ...subscription, [kind]: values }),
-      )
-      return Object.fromEntries(
-        (error as InvalidRequestError).issues.map(({ path, message }) => [path.join('.'), message]),
-      )
+    const names = [...fields, ...ofRequest, ...ofMessage]
+    const values = Object.fromEntries(names.map((name) => [name, 'x']))
+    const problemsOf = async (kind: 'parameters' | 'headers') => {
+      const call = fakeService()
+        .client()
+        .createSubscription({ ...subscription, [kind]: values })
+      return ((await failureOf(call)) as InvalidRequestError).issues
     }
-    expect({
-      ...(await reasonsAgainst('parameters')),
-      ...(await reasonsAgainst('headers')),
-    }).toMatchInlineSnapshot(`
-      {
-        "headers.ACCEPT": "is reserved: it is a header of the request",
-        "headers.AUTHORIZATION": "is reserved: it is a header of the request",
-        "headers.CONNECTION": "is reserved: it is a header of the request",
-        "headers.CONTENT-ENCODING": "is reserved: it is a header of the request",
-        "headers.CONTENT-LENGTH": "is reserved: it is a header of the request",
-        "headers.CONTENT-TYPE": "is reserved: it is a header of the request",
-        "headers.EXPECT": "is reserved: it is a header of the request",
-        "headers.HOST": "is reserved: it is a header of the request",
-        "headers.KEEP-ALIVE": "is reserved: it is a header of the request",
-        "headers.PROXY-AUTHENTICATE": "is reserved: it is a header of the request",
-        "headers.PROXY-AUTHORIZATION": "is reserved: it is a header of the request",
-        "headers.PROXY-CONNECTION": "is reserved: it is a header of the request",
-        "headers.TE": "is reserved: it is a header of the request",
-        "headers.TRAILER": "is reserved: it is a header of the request",
-        "headers.TRANSFER-ENCODING": "is reserved: it is a header of the request",
-        "headers.UPGRADE": "is reserved: it is a header of the request",
-        "parameters.CALLBACK_URL": "is reserved: it is a field of the request",
-        "parameters.CONNECTION": "is reserved: as a header it would break the callback",
-        "parameters.CONTENT-ENCODING": "is reserved: as a header it would break the callback",
-        "parameters.CONTENT-LENGTH": "is reserved: as a header it would break the callback",
-        "parameters.CONTENT-TYPE": "is reserved: as a header it would break the callback",
-        "parameters.EXPECT": "is reserved: as a header it would break the callback",
-        "parameters.HOST": "is reserved: as a header it would break the callback",
-        "parameters.KEEP-ALIVE": "is reserved: as a header it would break the callback",
-        "parameters.NOTIFICATION_TYPE": "is reserved: it is a field of the request",
-        "parameters.PROXY-AUTHENTICATE": "is reserved: as a header it would break the callback",
-        "parameters.PROXY-AUTHORIZATION": "is reserved: as a header it would break the callback",
-        "parameters.PROXY-CONNECTION": "is reserved: as a header it would break the callback",
-        "parameters.RECREATEIFEXISTS": "is reserved: it is a field of the request",
-        "parameters.TE": "is reserved: as a header it would break the callback",
-        "parameters.TRAILER": "is reserved: as a header it would break the callback",
-        "parameters.TRANSFER-ENCODING": "is reserved: as a header it would break the callback",
-        "parameters.UPGRADE": "is reserved: as a header it would break the callback",
-        "parameters.USERNAME": "is reserved: it is a field of the request",
-      }
-    `)
+    const because = (kind: string, reserved: string[], why: string) =>
+      reserved.map((name) => ({ path: [kind, name], message: `is reserved: ${why}` }))
+    expect(await problemsOf('parameters')).toEqual([
+      ...because('parameters', fields, 'it is a field of the request'),
+      ...because('parameters', ofMessage, 'as a header it would break the callback'),
+    ])
+    expect(await problemsOf('headers')).toEqual(
+      because('headers', [...ofRequest, ...ofMessage], 'it is a header of the request'),
+    )
   })
 
   test('names that are much like those are not', async () => {
@@ -281,26 +247,6 @@ describe('input that is refused before anything is sent', () => {
     expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
     expect(service.calls[0]?.headers.get('username')).toBe('b')
     expect(service.calls[0]?.body).toContain('accept=a&authorization=b&proxy-user=c&tee=d&toString=e')
-  })
-
-  test('every problem is listed at once', async () => {
-    const error = await failureOf(
-      fakeService()
-        .client()
-        .createSubscription({
-          notificationTypes: [],
-          usernames: ['a,b', ''],
-          callbackUrl: 'ftp://x',
-          parameters: { Host: '' },
-        }),
-    )
-    expect((error as InvalidRequestError).issues.map(({ path }) => path.join('.'))).toEqual([
-      'notificationTypes',
-      'usernames.0',
-      'usernames.1',
-      'callbackUrl',
-      'parameters.Host',
-    ])
   })
 
   test('a value that is refused is not shown', async () => {
@@ -388,19 +334,5 @@ describe('too many parameters and headers, which come back as headers of every c
       else await expect(call).rejects.toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path: [] }] })
       expect(service.calls).toHaveLength(isAccepted ? 1 : 0)
     }
-  })
-
-  test.each([null, 7, 'text', ['x']])('parameters that are %j are refused as such', async (parameters) => {
-    const call = fakeService()
-      .client()
-      .createSubscription({ ...subscription, parameters: parameters as never })
-    await expect(call).rejects.toMatchObject({ issues: [{ path: ['parameters'] }] })
-  })
-
-  test("`user-agent` is the client's own header", async () => {
-    const call = fakeService()
-      .client()
-      .createSubscription({ ...subscription, headers: { 'User-Agent': 'x' } })
-    await expect(call).rejects.toMatchObject({ issues: [{ path: ['headers', 'User-Agent'] }] })
   })
 })

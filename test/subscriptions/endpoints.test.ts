@@ -56,20 +56,6 @@ describe('the request (interface 4.2)', () => {
     expect(service.calls[0]?.body).not.toContain('recreateIfExists')
     expect(service.calls[1]?.body).toContain('recreateIfExists=false')
   })
-
-  test('goes to the path under baseUrl, with or without a slash at its end', async () => {
-    for (const base of ['https://gateway.example.com/notify', 'https://gateway.example.com/notify/']) {
-      answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
-      await client({ baseUrl: base }).createSubscription(subscription)
-      expect(service.calls.at(-1)?.url).toBe('https://gateway.example.com/notify/api/subscriptions')
-    }
-  })
-
-  test('a URL object is a callback URL, too', async () => {
-    answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
-    await client().createSubscription({ ...subscription, callbackUrl: new URL('https://app.example.com/x') })
-    expect(new URLSearchParams(service.calls[0]?.body).get('callback_url')).toBe('https://app.example.com/x')
-  })
 })
 
 describe('409 Conflict (interface 3 and 7)', () => {
@@ -380,16 +366,6 @@ describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
       expect(call?.headers.get('userdata')).toBe('x')
     }
   })
-
-  test.each([{}, { parameters: {} }, { parameters: {}, headers: {} }])(
-    '%j changes nothing and is refused',
-    async (input) => {
-      await expect(fakeService().client().updateSubscriptionParameters(7, input)).rejects.toMatchObject({
-        code: 'INVALID_REQUEST',
-        issues: [{ message: 'at least one parameter or header must be given' }],
-      })
-    },
-  )
 })
 
 describe('an answer that is neither', () => {

@@ -1,7 +1,6 @@
-import { ConnectionError, ResponseValidationError } from 'notification-subscriber'
+import { ConnectionError } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { failureOf } from '../support/failure.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
@@ -161,19 +160,6 @@ describe('lifetime (interface 2.1, expires_in)', () => {
       expect(await client.getAccessToken()).toBe('token-2')
     },
   )
-
-  test.each([
-    ['missing', { access_token: 'a', token_type: 'Bearer' }],
-    ['negative', { access_token: 'a', token_type: 'Bearer', expires_in: -1 }],
-    ['a string', { access_token: 'a', token_type: 'Bearer', expires_in: '3600' }],
-    ['a fraction', { access_token: 'a', token_type: 'Bearer', expires_in: 1.5 }],
-  ])('expires_in that is %s is refused', async (_name, body) => {
-    const service = fakeService()
-    service.onToken = () => Response.json(body)
-    const error = await failureOf(service.client().getAccessToken())
-    expect(error).toBeInstanceOf(ResponseValidationError)
-    expect(error).toMatchObject({ status: 200, issues: [{ path: ['expires_in'] }] })
-  })
 })
 
 describe('refresh ahead of the end', () => {
