@@ -221,12 +221,11 @@ export class NotificationClient implements AsyncDisposable {
       method: what,
       attempts: 0,
     })
-    const work = traced(callChannel, contextOf, async (context) => {
-      const settings = this.#settings(what, options)
-      return await withCall(settings, run, ({ attempts, status }) => {
+    const work = traced(callChannel, contextOf, (context) =>
+      withCall(this.#settings(what, options), run, ({ attempts, status }) => {
         if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
-      })
-    })
+      }),
+    )
     this.#callsInFlight.add(work)
     try {
       return await work

@@ -132,13 +132,16 @@ export function pageError(answer: Answer): ResponseValidationError | undefined {
 }
 
 export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
-  return unusable(
+  const error = unusable(
     answer,
     `The service answered ${answer.status}, but the body holds no usable subscription_id (${formatIssues(issues)}). ` +
       'A subscription probably exists now: the body is in error.body, and creating again with ' +
       '`recreateIfExists: true` replaces the subscription and returns its id.',
     issues,
   )
+  // Without our own lines on top, the caller's line is among the ten of a stack.
+  Error.captureStackTrace(error, answer.json)
+  return error
 }
 
 function unusable(answer: Answer, message: string, issues: readonly Issue[]): ResponseValidationError {

@@ -74,6 +74,8 @@ describe('the stack of an error reaches the line of the caller', () => {
   const cases = calls
     .filter(([name]) => name !== 'getAccessToken') // a token request serves many callers
     .flatMap(([name, call]) => refusals.map(([what, onCall]) => [name, what, call, onCall] as const))
+  const [[create, callCreate]] = calls
+  const unusable = () => Response.json({}, { status: 201 })
 
   // That of Node.js; the test runner sets a larger one.
   const { stackTraceLimit } = Error
@@ -84,17 +86,20 @@ describe('the stack of an error reaches the line of the caller', () => {
     Error.stackTraceLimit = stackTraceLimit
   })
 
-  test.each(cases)('%s after %s', async (_name, _what, call, onCall) => {
-    const service = fakeService()
-    service.onCall = onCall
-    const client = service.client({ retry: false })
-    const theCaller = async () => {
-      await call(client)
-    }
-    expect(await failureOf(theCaller())).toMatchObject({
-      stack: expect.stringMatching(/ theCaller .*notification-client\.test\.ts/),
-    })
-  })
+  test.each([...cases, [create, 'no id', callCreate, unusable] as const])(
+    '%s after %s',
+    async (_name, _what, call, onCall) => {
+      const service = fakeService()
+      service.onCall = onCall
+      const client = service.client({ retry: false })
+      const theCaller = async () => {
+        await call(client)
+      }
+      expect(await failureOf(theCaller())).toMatchObject({
+        stack: expect.stringMatching(/ theCaller .*notification-client\.test\.ts/),
+      })
+    },
+  )
 })
 
 test('a signal that outlives its calls keeps nothing of them', async () => {
