@@ -1,7 +1,7 @@
 /** One call: its requests with token, one new token after a 401, repeats and backoff, all within one deadline. */
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
-import { jitteredBackoffMs } from '../shared/backoff.js'
+import { backoffMs } from '../shared/backoff.js'
 import { callSafely } from '../shared/calls.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/http.js'
 import { excerpt } from '../shared/text.js'
@@ -299,7 +299,8 @@ function delayBeforeRepeat(
 ): number | undefined {
   if (failures >= maxAttempts || !isRepeated(outcome, isRepeatable)) return undefined
   const retryAfterMs = isAnswer(outcome) ? outcome.retryAfterMs : undefined
-  return retryAfterMs ?? jitteredBackoffMs(failures, { firstMs: baseDelayMs, maxMs: maxDelayMs })
+  // Full jitter: a random wait up to the backoff, so that many clients do not repeat at the same time.
+  return retryAfterMs ?? Math.random() * backoffMs(failures, { firstMs: baseDelayMs, maxMs: maxDelayMs })
 }
 
 /** Whether another attempt may succeed, and the last one had no effect, or may be repeated even if it had. */

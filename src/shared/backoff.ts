@@ -11,8 +11,3 @@ export interface Backoff {
 export function backoffMs(failures: number, { firstMs, maxMs }: Backoff): number {
   return Math.min(maxMs, firstMs * 2 ** (failures - 1))
 }
-
-/** Full jitter: a random wait up to {@link backoffMs}, so that many clients do not repeat at the same time. */
-export function jitteredBackoffMs(failures: number, backoff: Backoff): number {
-  return Math.random() * backoffMs(failures, backoff)
-}

@@ -52,13 +52,11 @@ export function withoutQuery(url: string): string {
 
 /** The parsed address, or what is wrong with it. */
 function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
-  const url = parsed(text)
-  return (
-    problemOfText(text) ??
-    (url && problemOfUrl(url, allowInsecureLoopback)) ??
-    url ??
-    'must be an absolute URL, such as `https://app.example.com/path`'
-  )
+  const problem = problemOfText(text)
+  if (problem !== undefined) return problem
+  if (!URL.canParse(text)) return 'must be an absolute URL, such as `https://app.example.com/path`'
+  const url = new URL(text)
+  return problemOfUrl(url, allowInsecureLoopback) ?? url
 }
 
 /** Problems that the URL parser hides: it drops, replaces or misreads these characters without an error. */
@@ -93,13 +91,7 @@ function problemOfText(text: string): string | undefined {
 
 /** Whether there is an `@` between the scheme and the path, also in a text that is no URL. */
 function hasUserInfo(text: string): boolean {
-  const [scheme = ''] = /^[^/\\?#]*?:[/\\]*/.exec(text) ?? []
-  return (
-    text
-      .slice(scheme.length)
-      .split(/[/\\?#]/, 1)[0]
-      ?.includes('@') === true
-  )
+  return /^[^/\\?#]*@/.test(text.replace(/^[^/\\?#]*?:[/\\]*/, ''))
 }
 
 function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefined {
@@ -119,14 +111,6 @@ function problemOfHost(hostname: string): string | undefined {
   if (labels.includes('')) return `has a host with an empty label: \`${hostname}\``
   const template = labels.find((label) => templateLabels.has(label) || !/^[\w-]+$/.test(label))
   return `has the host \`${hostname}\`: was \`${template}\` never replaced by its value?`
-}
-
-function parsed(text: string): URL | undefined {
-  try {
-    return new URL(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Not by the pattern `/\/+$/`, which takes quadratic time. */
