@@ -26,8 +26,12 @@ export function traced<Context extends object, Result>(
   const context: Traced<Context> = contextOf()
   return channel.start.runStores(context, async () => {
     try {
-      const work = run(context)
-      channel.end.publish(context)
+      let work: Promise<Result>
+      try {
+        work = run(context)
+      } finally {
+        channel.end.publish(context)
+      }
       return await work
     } catch (error) {
       context.error = shownError(error)

@@ -142,34 +142,28 @@ export class SubscriptionEndpoints {
   async update(call: Call, subscriptionId: number, input: UpdateSubscriptionParametersInput): Promise<void> {
     const id = validInput(call.what, subscriptionIdSchema, subscriptionId)
     const valid = validInput(call.what, updateSubscriptionParametersInputSchema, input)
-    const { parameters = {} } = valid
+    const { parameters = {}, headers } = valid
     const { idField } = this.#routes.update
     if (idField !== undefined && Object.hasOwn(parameters, idField)) throw idFieldTaken(idField)
-    await this.#change(call, 'update', id, parameters, valid)
+    await this.#change(call, 'update', id, { parameters, headers })
   }
 
   async unsubscribe(call: Call, subscriptionId: number): Promise<void> {
     const id = validInput(call.what, subscriptionIdSchema, subscriptionId)
-    await this.#change(call, 'unsubscribe', id, undefined, {})
+    await this.#change(call, 'unsubscribe', id, {})
   }
 
-  /** @param parameters - for the body; there is no body without parameters and without a field for the id */
-  async #change(
-    call: Call,
-    operation: Operation,
-    subscriptionId: number,
-    parameters: AssociatedValues | undefined,
-    values: Values,
-  ): Promise<void> {
-    const isProven = this.#proven.has(operation)
+  async #change(call: Call, operation: Operation, subscriptionId: number, values: Values): Promise<void> {
     const request = {
-      ...this.#onRoute(this.#routes[operation], subscriptionId, parameters),
+      ...this.#onRoute(this.#routes[operation], subscriptionId, values.parameters),
       ...this.#headersAndSecrets(values),
       isRepeatable: true,
       purpose: operation === 'update' ? 'update the subscription' : operation,
     }
     const answer = await call.send(request, apiError)
     const isLost = call.lostAttempts > 0
+    // Read after the answer: another call may have proven the route meanwhile.
+    const isProven = this.#proven.has(operation)
     // After a lost answer, a proven route answers 404 because an earlier attempt of this call has ended the subscription.
     if (operation === 'unsubscribe' && isNotFound(answer.status) && isLost && isProven) return
     const failure = isSuccess(answer.status)
@@ -179,6 +173,7 @@ export class SubscriptionEndpoints {
     this.#proven.add(operation)
   }
 
+  /** @param parameters - for the body; there is no body without parameters and without a field for the id */
   #onRoute(
     { format, idField, method, path }: ResolvedRoute,
     subscriptionId: number,

@@ -37,15 +37,15 @@ test('subscribers see start, end and error, and never the result', async () => {
     expect(seen).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
     expect(contexts).toEqual(Array.from({ length: 4 }, () => ({ attempt: 1 })))
     const failure = new ConnectionError('failed', { requestSent: false })
-    await expect(
-      traced(
-        channel,
-        () => ({ attempt: 2 }),
-        () => Promise.reject(failure),
-      ),
-    ).rejects.toBe(failure)
-    expect(seen.slice(4)).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
-    expect(contexts.at(-1)).toEqual({ attempt: 2, error: failure })
+    const throws = () => {
+      throw failure
+    }
+    for (const run of [() => Promise.reject(failure), throws]) {
+      seen.length = 0
+      await expect(traced(channel, () => ({ attempt: 2 }), run)).rejects.toBe(failure)
+      expect(seen).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
+      expect(contexts.at(-1)).toEqual({ attempt: 2, error: failure })
+    }
   } finally {
     subscribable.unsubscribe(handlers)
   }
