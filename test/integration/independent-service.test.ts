@@ -2,7 +2,9 @@
  * The SDK against an implementation of the service in another language, which was written from the interface document
  * alone. A row is a service that differs in what the document leaves open; a test is what must hold on each.
  */
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
@@ -15,8 +17,7 @@ import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
 import { eventually } from '../support/eventually.js'
-import { refusingPort } from '../support/listen.js'
-import { type HttpsServer, startHttps } from './https-server.js'
+import { listen, refusingPort } from '../support/listen.js'
 
 /** Callbacks to this address fail. */
 const nowhere = `https://127.0.0.1:${refusingPort}`
@@ -51,11 +52,16 @@ interface ReceiverOptions {
 /** A receiver on loopback. */
 async function startReceiver({ tls }: IndependentService, options: ReceiverOptions = {}) {
   const receiver = new DeliveryReceiver({ secrets: { token }, onRefused: () => {}, ...options })
-  const server = await startHttps(tls, () => toNodeHandler(receiver))
+  const server = createServer(tls, toNodeHandler(receiver))
   return {
     receiver,
-    url: `${server.origin}/notifications`,
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    url: `https://127.0.0.1:${await listen(server)}/notifications`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
   }
 }
 
@@ -372,38 +378,5 @@ describe.concurrent.each(variants)('$name', (variant) => {
       expect(cleanUp).toMatchObject({ name: 'Clean-up', outcome: isLeft ? 'failed' : 'passed' })
       for (const { id } of left) expect(cleanUp?.message).toContain(String(id))
     })
-  })
-})
-
-describe('check on an address that is no notification service', () => {
-  let service: IndependentService
-  let pages: HttpsServer
-  let redirects: HttpsServer
-  beforeAll(async () => {
-    service = await startIndependentService({ errors: 'html' })
-    pages = await startHttps(service.tls, () => (_request, response) => {
-      response.writeHead(404, { 'content-type': 'text/html' }).end('<!DOCTYPE html><h1>Not Found</h1>')
-    })
-    redirects = await startHttps(service.tls, () => ({ url }, response) => {
-      response.writeHead(308, { location: `${service.baseUrl}${url}` }).end()
-    })
-  })
-  afterAll(async () => {
-    await redirects[Symbol.asyncDispose]()
-    await pages[Symbol.asyncDispose]()
-    await service[Symbol.asyncDispose]()
-  })
-
-  test.each([
-    { name: 'a server that answers every request 404', baseUrl: () => pages.origin },
-    { name: 'a server that redirects to the service', baseUrl: () => redirects.origin },
-    { name: 'the right host with a wrong path', baseUrl: () => `${service.baseUrl}/v7` },
-    { name: 'the authorization server', baseUrl: () => service.authUrl },
-  ])('$name: the token is ticked, the service is not', async ({ name, baseUrl }) => {
-    const environment = { NOTIFICATION_BASE_URL: baseUrl() }
-    const { steps } = await check(service, { name, service: {}, environment })
-    const { Token, Authorization } = outcomesIn(steps)
-    expect([Token, Authorization]).toEqual(['passed', 'failed'])
-    expect(await service.requests()).not.toContainEqual(expect.objectContaining({ operation: 'create' }))
   })
 })

@@ -84,13 +84,12 @@ export class SubscriptionStore {
     return true
   }
 
-  /** Sets the given parameters and keeps the others (rule 3); false if no active subscription has this id. */
-  updateParameters(subscriptionId: number, changes: Readonly<Record<string, string>>): boolean {
+  /** Sets the given parameters and keeps the others (rule 3). A subscription that is no longer active is left alone. */
+  updateParameters(subscriptionId: number, changes: Readonly<Record<string, string>>): void {
     const subscription = this.#active.get(subscriptionId)
-    if (subscription === undefined) return false
+    if (subscription === undefined) return
     setParameters(subscription, changes)
     this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
-    return true
   }
 
   /** Counts failures from 0 again. A subscription that is no longer active is left alone. */
@@ -182,12 +181,7 @@ export class SubscriptionStore {
     const { subscriptionId, notificationTypes, usernames, callbackUrl } = subscription
     this.#active.delete(subscriptionId)
     for (const type of notificationTypes) {
-      const byUsername = this.#index.get(type)
-      for (const username of usernames) {
-        const byCallbackUrl = byUsername?.get(username)
-        byCallbackUrl?.delete(callbackUrl)
-        if (byCallbackUrl?.size === 0) byUsername?.delete(username)
-      }
+      for (const username of usernames) this.#index.get(type)?.get(username)?.delete(callbackUrl)
     }
     this.#onChange({ kind: 'ended', subscription: toRecord(subscription), reason })
   }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Batch, Snapshot } from '../../../src/emulator/page/views.js'
-import { created, lowEnergy } from '../support.js'
+import { apiAuthorization, created, form, lowEnergy, Receiver, send } from '../support.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -66,6 +66,26 @@ test('a snapshot comes first, then what changed, each thing once', async () => {
       faults: [{ sentence: 'The next callback gets status 500.' }],
     },
   })
+})
+
+test('a subscription is sent again with each change of its parameters or failures', async () => {
+  await using receiver = await Receiver.start(emulator)
+  const subscriptionId = await created(emulator, { url: receiver.url })
+  const events = eventsOf(await open())
+  await next(events)
+  const changed = async () => (await next(events)).data?.subscriptions
+  await send(emulator, 'PUT', `/api/subscriptions/${subscriptionId}`, {
+    headers: { authorization: apiAuthorization(emulator), 'content-type': form },
+    body: 'token=2',
+  })
+  expect(await changed()).toMatchObject([{ subscriptionId, parameters: [['token', expect.any(String)]] }])
+  receiver.reactions.push(500)
+  for (const consecutiveFailures of [1, 0]) {
+    await emulator.notify(lowEnergy)
+    let sent: Awaited<ReturnType<typeof changed>> = []
+    while (sent?.length === 0) sent = await changed()
+    expect(sent).toMatchObject([{ subscriptionId, consecutiveFailures }])
+  }
 })
 
 test('a request in flight is shown, and replaced when it was answered', async () => {
