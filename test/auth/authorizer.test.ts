@@ -2,7 +2,7 @@ import { ApiError, ConfigurationError } from 'notification-subscriber'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
-import { fakeService, rejecting, subscription, tokenAnswer } from '../support/fake-service.js'
+import { fakeService, rejecting, subscription } from '../support/fake-service.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -72,17 +72,6 @@ describe('a token that the service rejects (401)', () => {
     expect(authorizations(service.calls).at(-1)).toBe('Bearer token-2')
   })
 
-  test('a server that issues the same rejected token again ends in a 401, not in a loop', async () => {
-    const service = fakeService()
-    service.onToken = () => tokenAnswer('same')
-    service.onCall = rejected
-    const client = service.client()
-    await client.getAccessToken()
-    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
-    expect(service.calls.length).toBeLessThanOrEqual(2)
-    expect(service.tokenRequests).toHaveLength(2)
-  })
-
   test('an answer that shows the rejected token and its successor is shown without them', async () => {
     const service = fakeService()
     const client = service.client()
@@ -124,18 +113,6 @@ describe('a token that the service rejects (401)', () => {
       expect(order).toEqual(['failed', 'closed'])
     },
   )
-
-  test('unsubscribe and update renew a rejected token, too', async () => {
-    const service = fakeService()
-    const client = service.client()
-    await client.getAccessToken()
-    service.onCall = ({ headers }) =>
-      headers.get('authorization') === 'Bearer token-1' ? rejected() : new Response(null, { status: 204 })
-    await client.unsubscribe(1)
-    await client.updateSubscriptionParameters(1, { parameters: { token: 'next' } })
-    expect(service.tokenRequests).toHaveLength(2)
-    expect(service.calls).toHaveLength(3)
-  })
 })
 
 describe('the other kinds of credentials (interface 4.2, 5.4)', () => {

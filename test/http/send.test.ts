@@ -262,18 +262,6 @@ describe('waiting between attempts', () => {
     expect(error).toMatchObject({ status: 429, retryAfterMs })
   })
 
-  test('many attempts of one call leave no listeners behind, of which Node.js would warn as a leak', async () => {
-    const warn = vi.spyOn(process, 'emitWarning')
-    for (const respond of [answer(503), refused]) {
-      const service = fakeService()
-      service.onCall = respond
-      const retry = { maxAttempts: 20, maxDelayMs: 1 }
-      await settled(service.client({ retry }).createSubscription(create))
-      expect(service.calls).toHaveLength(20)
-    }
-    expect(warn).not.toHaveBeenCalled()
-  })
-
   test('retry: false tries once', async () => {
     const service = fakeService()
     service.onCall = answer(503)

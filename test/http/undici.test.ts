@@ -309,13 +309,6 @@ describe('on a loopback server', () => {
     await client.close()
   })
 
-  test("a caller's abort ends the request, with the caller's reason", async () => {
-    const abort = new AbortController()
-    const address = await serve(() => abort.abort('enough'))
-    await expect(clientOf(address).unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
-    await eventually(() => expect(open.size).toBe(0))
-  })
-
   test('an abort at any moment of the first request ends it, and sends nothing afterwards', async () => {
     let requests = 0
     const address = await serve(() => requests++)
