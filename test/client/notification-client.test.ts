@@ -293,14 +293,14 @@ describe('headers for a gateway', () => {
   test('have names that no header of a call may have', async () => {
     const service = fakeService()
     const client = service.client({ headers })
-    const input = { parameters: { token: 'x' }, headers: { 'x-api-key': 'another' } }
+    const input = { parameters: { token: 'x' }, headers: { 'X-API-KEY': 'another' } }
     for (const call of [
       client.createSubscription({ ...subscription, ...input }),
       client.updateSubscriptionParameters(7, input),
     ]) {
       await expect(call).rejects.toMatchObject({
         code: 'INVALID_REQUEST',
-        issues: [{ path: ['headers', 'x-api-key'] }],
+        issues: [{ path: ['headers', 'X-API-KEY'] }],
       })
     }
     expect(service.calls).toEqual([])
