@@ -191,6 +191,41 @@ describe('a store without compareAndSet', () => {
   })
 })
 
+test('a store that is down for the first minutes: the roster is read when it is back', async () => {
+  const kept = new Map<string, string>()
+  let isDown = true
+  const get = (key: string) => {
+    if (isDown) throw new Error('down')
+    return kept.get(key)
+  }
+  const store: KeyValueStore = {
+    get,
+    set: (key, value) => kept.set(key, value),
+    delete: (key) => kept.delete(key),
+  }
+  const world = worldOf({ users: 2, keeper: { store } })
+  world.start()
+  await world.time.advance(3 * minute)
+  isDown = false
+  await world.time.advance(minute)
+  expect(world.service.active('keeper')).toHaveLength(2)
+})
+
+test('one user in a lasting conflict does not make the store look emptied', async () => {
+  const world = worldOf({ users: 1, keeper: { existing: 'report' } })
+  const request = {
+    ...world.configuration,
+    usernames: ['agent0', 'outsider'],
+    recreateIfExists: false,
+    parameters: {},
+  }
+  world.service.create(request, 'another app')
+  const node = world.start()
+  await world.time.advance(6 * hour)
+  expect(problemCodes(node)).toEqual(['CONFLICT'])
+  expect(world.problems.map(({ what }) => what.code)).not.toContain('STORE')
+})
+
 test.each([1, 'OK', undefined, null])(
   'a compareAndSet that returns %j is refused at the first write',
   async (returned) => {

@@ -155,7 +155,10 @@ export class Queue {
     this.#hold()
     try {
       const problem = await this.#prepare(request)
-      if (problem !== undefined) return await this.#reportOfNothing(request, problem)
+      if (problem !== undefined) {
+        this.#dueFrom.roster = now()
+        return await this.#reportOfNothing(request, problem)
+      }
       const sweep = new Sweep(this.#parts.users.all.values(), request.provenFrom, onProgress)
       this.#sweeps.add(sweep)
       this.markAllDue(sweep.provenFrom)

@@ -1,4 +1,4 @@
-/** Reconciles one user: reads the record, decides, makes a call, and begins again. */
+/** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
@@ -34,7 +34,10 @@ interface Visit {
   readonly user: User
   /** Proofs since then are enough; monotonic. */
   readonly provenFrom: number
+  /** What is known of the user, without a claim; `user.record` is what the store holds, with the claim. */
   record: UserRecord
+  /** Whether the store had no record. */
+  isNew: boolean
   learnt: Learnt
   /** The 404 behind `learnt.missing`. */
   notFound?: unknown
@@ -76,7 +79,8 @@ export class Reconciler {
   async reconcile(user: User, provenFrom: number): Promise<Reconciled> {
     const { configuration, routes } = this.#parts
     const record = newRecord(user.username, configuration.spec, Date.now())
-    const visit: Visit = { user, provenFrom, record, learnt: {}, isCreated: false, isRestored: false }
+    const found = { isNew: false, isCreated: false, isRestored: false }
+    const visit: Visit = { user, provenFrom, record, learnt: {}, ...found }
     const outcome = await this.#visit(visit).catch((error: unknown) => this.#outcomeOf(error))
     routes.leave(user.username)
     return { outcome, isCreated: visit.isCreated, isRestored: visit.isRestored }
@@ -94,6 +98,7 @@ export class Reconciler {
     const { user } = visit
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
+    visit.isNew = read === undefined
     if (read === undefined && wasKnown && user.isWanted) {
       onRemoved()
       return { kind: 'held', againMs: lookMs + 1_000, error: new Error(removedMessage) }
@@ -179,7 +184,7 @@ export class Reconciler {
     }
   }
 
-  /** No call may be made. Resolves a stale claim. */
+  /** No call may be made. Clears a claim whose call is not in flight. */
   async #held({ record, user }: Visit, againMs = lookMs): Promise<Outcome> {
     const { circuit, configuration, users } = this.#parts
     const { isSuperseded } = configuration.state
@@ -286,8 +291,8 @@ export class Reconciler {
       reporter.problems.addUser('RECEIVER_SUSPECTED', username, endMessage)
       onEnd()
     }
-    const isFirst = before.provenAt === undefined && before.id === undefined && !before.isUnsure
-    if (!configuration.state.wasMissing || answer.kind !== 'conflict' || !isFirst) return
+    const isFirst = visit.isNew && call.kind === 'create' && answer.kind === 'conflict'
+    if (!isFirst || !configuration.state.wasMissing) return
     if (++this.#firstConflicts > conflictsOfEmptiedStore)
       reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
   }

@@ -50,14 +50,15 @@ export interface Facts {
 
 export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   const { generation, id, isInterrupted, isUnsure, spec } = record
-  const exists = id !== undefined || isUnsure
-  if (!facts.isWanted || (exists && spec !== facts.spec)) return end(record, learnt, facts)
+  if (!facts.isWanted || (mayBeOurs(record, facts) && spec !== facts.spec)) return end(record, learnt, facts)
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
   const replace = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
-  const create = facts.mayRestore
-    ? ({ kind: 'create', spec: facts.spec } as const)
-    : ({ kind: 'wait' } as const)
+  // What the keeper itself has ended waits for nothing.
+  const create =
+    facts.mayRestore || isInterrupted
+      ? ({ kind: 'create', spec: facts.spec } as const)
+      : ({ kind: 'wait' } as const)
   if (id === undefined && facts.isConflictKnown) return { kind: 'conflict' }
   if (id === undefined) return learnt.isTaken ? replace : create
 
@@ -72,11 +73,17 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
 }
 
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */
-function end({ id, isUnsure, spec }: UserRecord, { missing }: Learnt, { mayUnsubscribe }: Facts): Step {
-  if (id === undefined && !isUnsure) return { kind: 'forget' }
-  if (!mayUnsubscribe) return { kind: 'blocked' }
+function end(record: UserRecord, { missing }: Learnt, facts: Facts): Step {
+  const { id, isUnsure, spec } = record
+  if (!mayBeOurs(record, facts)) return { kind: 'forget' }
+  if (!facts.mayUnsubscribe) return { kind: 'blocked' }
   if (id === undefined || isUnsure) return { kind: 'recreate', spec }
   return missing === 'unsubscribe' ? { kind: 'create', spec } : { kind: 'unsubscribe', id }
+}
+
+/** Whether there may be a subscription of this keeper, and not only one that must not be replaced. */
+function mayBeOurs(record: UserRecord, facts: Facts): boolean {
+  return record.id !== undefined || (record.isUnsure === true && mayReplace(record, facts))
 }
 
 /** The obstacle is replaced once a day, or at any time if it may be the keeper's own. */
