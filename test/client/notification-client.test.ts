@@ -1,4 +1,5 @@
 /** design.md, "The client": what holds for every method alike. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners } from 'node:events'
 import { inspect } from 'node:util'
 import {
@@ -79,11 +80,16 @@ describe('the stack of an error reaches the line of the caller', () => {
 
   // That of Node.js; the test runner sets a larger one.
   const { stackTraceLimit } = Error
+  // A traced call has one line more.
+  const channel = 'tracing:notification-subscriber:call:start'
+  const ignore = () => {}
   beforeAll(() => {
     Error.stackTraceLimit = 10
+    subscribe(channel, ignore)
   })
   afterAll(() => {
     Error.stackTraceLimit = stackTraceLimit
+    unsubscribe(channel, ignore)
   })
 
   test.each([...cases, [create, 'no id', callCreate, unusable] as const])(
