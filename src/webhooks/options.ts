@@ -80,7 +80,7 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
   /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
   readonly maxBodyBytes?: number | undefined
   /**
-   * Gets the events of docs/observability.md, Receiver, never a secret; `false` turns logging off. Default: failures that
+   * Gets the events of docs/observability.md, Receiver; never a secret. `false` turns logging off. Default: failures that
    * no function gets are logged to `console.error`, refusals at most once a minute.
    */
   readonly logger?: Logger | false | undefined
