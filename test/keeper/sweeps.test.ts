@@ -1,6 +1,6 @@
 /** The calls of a keeper: sweep, start, stop, unsubscribeAll. */
 import { describe, expect, test } from 'vitest'
-import { minute, second } from './convergence/world.js'
+import { hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
@@ -91,6 +91,15 @@ describe('a sweep', () => {
     const node = world.start(undefined, false)
     await world.settled(node, (keeper) => keeper.sweep())
     expect(world.time.nowMs).toBeLessThan(5 * second)
+  })
+
+  test('gives up a user for whom the service asks to wait longer than a minute', async () => {
+    const world = worldOf({ users: 4 })
+    world.nextOutcomes.push({ kind: 'status', status: 503, retryAfterMs: hour })
+    const node = world.start(undefined, false)
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 3, failed: [{ error: expect.any(Error) }] })
+    expect(world.time.nowMs).toBeLessThan(minute)
   })
 
   test('that is stopped reports the users it did not reach', async () => {

@@ -199,20 +199,16 @@ export class Queue {
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
 
-  /** Stops waiting for slow users, or for all. */
+  /** Ends sweeps that no longer get on. */
   #review(): void {
     const { circuit, configuration, store } = this.#parts
-    const { isSuperseded } = configuration.state
     const isBlocked = store.isFailing || circuit.outage !== undefined
     this.#blockedSince = isBlocked ? (this.#blockedSince ?? now()) : undefined
-    const blockedMs = now() - (this.#blockedSince ?? now())
-    const reasons = [
-      ...(this.#stops > 0 ? [stoppedMessage] : []),
-      ...(isSuperseded ? [supersededMessage] : []),
-      ...(blockedMs >= sweepPatienceMs ? [untriedMessage] : []),
-    ]
-    const [reason] = reasons.map((message) => new Error(message, { cause: circuit.outage?.error }))
-    for (const sweep of this.#sweeps) sweep.review(reason)
+    const isHopeless = isBlocked && now() - (this.#blockedSince ?? 0) >= sweepPatienceMs
+    const message = configuration.state.isSuperseded ? supersededMessage : isHopeless ? untriedMessage : ''
+    const reason = this.#stops > 0 ? stoppedMessage : message
+    if (reason === '') return
+    for (const sweep of this.#sweeps) sweep.end(new Error(reason, { cause: circuit.outage?.error }))
   }
 
   // The tick: once a second while the watch or a sweep runs
@@ -356,7 +352,7 @@ export class Queue {
     entry.isInFlight = false
     // A change during the reconciliation may have come too late for it.
     entry.dueFrom = Math.min(entry.dueFrom, now() + this.#waitMs(user, entry, outcome))
-    for (const sweep of this.#sweeps) sweep.note(user, reconciled)
+    for (const sweep of this.#sweeps) sweep.note(user, reconciled, entry.dueFrom - now())
     if (outcome.kind === 'removed' && !user.isWanted) {
       users.forget(user)
       this.#entries.delete(user)

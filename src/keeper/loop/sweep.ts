@@ -35,8 +35,8 @@ export class Sweep {
     if (this.#total === 0) this.#end()
   }
 
-  /** A user was reconciled. */
-  note(user: User, { isCreated, isRestored, outcome }: Reconciled): void {
+  /** A user was reconciled. @param againMs - when the user is due again */
+  note(user: User, { isCreated, isRestored, outcome }: Reconciled, againMs: number): void {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++
@@ -47,34 +47,27 @@ export class Sweep {
       this.#counts.removed++
       this.#close(user, false)
     } else if (outcome.kind === 'done' || isKept) this.#close(user, user.isWanted)
-    else this.#wait(user, outcome)
+    else this.#wait(user, outcome, againMs)
   }
 
-  /** Stops waiting for slow users. @param reason - why no user can be reconciled, if none can */
-  review(reason: Error | undefined): void {
-    for (const user of this.#open) {
-      const waiting = this.#waiting.get(user)
-      if (reason !== undefined || (waiting !== undefined && now() > waiting.patientUntil)) {
-        this.#fail(user, waiting?.error ?? reason)
-      }
-    }
+  /** Stops waiting. @param reason - why no user can be reconciled */
+  end(reason: Error): void {
+    for (const user of this.#open) this.#fail(user, this.#waiting.get(user)?.error ?? reason)
   }
 
   report(): Counted {
     return { wanted: this.#wanted, active: this.#active, ...this.#counts, failed: this.#failed }
   }
 
-  #wait(user: User, outcome: Exclude<Outcome, { kind: 'done' | 'removed' }>): void {
+  #wait(user: User, outcome: Exclude<Outcome, { kind: 'done' | 'removed' }>, againMs: number): void {
     const error = outcome.kind === 'failed' ? outcome.failure.error : outcome.error
     const known = this.#waiting.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
     // The call behind a claim has already reported the reason.
-    this.#waiting.set(user, {
-      error: outcome.kind === 'claimed' && known ? known.error : error,
-      patientUntil,
-    })
-    if (isFinal(outcome) || now() + (outcome.againMs ?? 0) > patientUntil) this.#fail(user, error)
+    const reason = outcome.kind === 'claimed' && known ? known.error : error
+    this.#waiting.set(user, { error: reason, patientUntil })
+    if (isFinal(outcome) || now() + againMs > patientUntil) this.#fail(user, reason)
   }
 
   #fail(user: User, error: unknown): void {
