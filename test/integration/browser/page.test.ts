@@ -297,6 +297,7 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'End it' }).click()
     await page.getByText('the page or the program ended it').first().waitFor()
     expect(world.emulator.subscriptions).toEqual([])
+    await page.getByText('No subscription yet.').waitFor()
   })
 
   it('filters the time line by kind and by text', async () => {
