@@ -12,6 +12,11 @@ export const bodyTimeoutMs = 10_000
 /** What to do if something else has read the body. */
 export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
 
+/** Not the bytes themselves: a promise looks for a `then` in all their prototypes, which takes a tenth of a callback. */
+export interface ReadBytes {
+  readonly body: Uint8Array
+}
+
 /** Thrown for a body of more than `maxBodyBytes`. */
 export const bodyTooLarge = /* @__PURE__ */ new Error('The body is too large.')
 
@@ -70,13 +75,17 @@ async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
  *
  * @throws `bodyTooLarge`, or `InvalidDeliveryError` with the encoded body
  */
-export async function decoded(
-  body: Uint8Array,
+export function decoded(
+  read: ReadBytes,
   headers: RequestHeaders,
   maxBytes: number,
-): Promise<Uint8Array> {
+): ReadBytes | Promise<ReadBytes> {
   const coding = headers.get('content-encoding')?.trim().toLowerCase()
-  if (coding === undefined || coding === '' || coding === 'identity') return body
+  if (coding === undefined || coding === '' || coding === 'identity') return read
+  return decode(read.body, coding, maxBytes)
+}
+
+async function decode(body: Uint8Array, coding: string, maxBytes: number): Promise<ReadBytes> {
   // `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3).
   const format = coding === 'x-gzip' ? 'gzip' : coding
   if (format !== 'gzip' && format !== 'deflate') {
@@ -85,7 +94,7 @@ export async function decoded(
   try {
     // Narrows the type only: a body is never in shared memory.
     const content = new Blob([body as Uint8Array<ArrayBuffer>]).stream()
-    return await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
+    return { body: await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes) }
   } catch (error) {
     throw error === bodyTooLarge ? error : unreadableBody(body, Object(error).cause ?? error)
   }

@@ -10,7 +10,7 @@ export class RequestHeaders {
   constructor(headers: unknown) {
     const { get } = Object(headers)
     if (typeof get === 'function') {
-      this.#valuesOf = (name) => [get.call(headers, name)]
+      this.#valuesOf = (name) => valuesIn([name, get.call(headers, name)], name)
     } else {
       const list: unknown[] = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
       this.#valuesOf = (name) => valuesIn(list, name)
@@ -19,23 +19,28 @@ export class RequestHeaders {
 
   /** Every value that a header was sent with. */
   valuesOf(name: string): readonly unknown[] {
-    return this.#valuesOf(name.toLowerCase()).filter((value) => value !== undefined && value !== null)
+    return this.#valuesOf(name.toLowerCase())
   }
 
   /** The value of a header, if it was sent exactly once and is text. */
   get(name: string): string | undefined {
-    const [value, ...others] = this.valuesOf(name)
-    return typeof value === 'string' && others.length === 0 ? value : undefined
+    const values = this.valuesOf(name)
+    return values.length === 1 && typeof values[0] === 'string' ? values[0] : undefined
   }
 }
 
-function valuesIn(namesAndValues: readonly unknown[], lowerCaseName: string): unknown[] {
-  const values: unknown[] = []
+function valuesIn(namesAndValues: readonly unknown[], lowerCaseName: string): readonly unknown[] {
+  let values = none
   for (let index = 0; index < namesAndValues.length; index += 2) {
     const name = String(namesAndValues[index])
-    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) {
-      values.push(namesAndValues[index + 1])
-    }
+    if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
+    const value = namesAndValues[index + 1]
+    if (value === undefined || value === null) continue
+    if (values === none) values = [value]
+    else values.push(value)
   }
   return values
 }
+
+/** Most headers that are asked for were not sent: a new list for each would cost a twentieth of a callback. */
+const none: unknown[] = []

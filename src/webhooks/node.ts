@@ -5,6 +5,7 @@ import {
   decoded,
   invalidDelivery,
   isBytes,
+  type ReadBytes,
   readPieces,
   routeAdvice,
 } from './body.js'
@@ -137,9 +138,9 @@ export async function handleNodeRequest(
     mustStop = true
     // HTTP/1 has no byte beyond the declared ones.
     const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
-    const bytes = await readNodeStream(request, core.maxBodyBytes, certainBytes)
+    const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
     mustStop = false
-    return { body: await decoded(bytes, headers, core.maxBodyBytes) }
+    return decoded(read, headers, core.maxBodyBytes)
   }
 
   const { answer } = await core.receive(request.method, headers, readBody)
@@ -162,7 +163,7 @@ async function readNodeStream(
   request: NodeRequest,
   maxBytes: number,
   certainBytes: number | undefined,
-): Promise<Uint8Array> {
+): Promise<ReadBytes> {
   let first: Uint8Array = nothing
   // Usually the body arrives with its head. An iterator would take half as long as all the rest of a callback.
   if (certainBytes !== undefined) {
@@ -174,10 +175,11 @@ async function readNodeStream(
       await undefined
       first = bytesOf(request.read?.(), request)
     }
-    if (first.byteLength === certainBytes) return first
+    if (first.byteLength === certainBytes) return { body: first }
   }
   try {
-    return await readPieces(piecesOf(request, first), maxBytes, () => 'broke off with the connection')
+    const problem = () => 'broke off with the connection'
+    return { body: await readPieces(piecesOf(request, first), maxBytes, problem) }
   } catch (error) {
     // Reads and drops the rest: a sender that only writes would not see the answer.
     request.resume()

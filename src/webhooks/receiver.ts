@@ -226,7 +226,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     return {
       maxBodyBytes: this.#maxBodyBytes,
       log: this.#log,
-      receive: (...callback) => this.#receive(...callback),
+      receive: (method, headers, readBody) => this.#receive(method, headers, readBody),
       warnOfParser: () => {
         if (this.#hasWarnedOfParser) return
         this.#hasWarnedOfParser = true
@@ -237,13 +237,24 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     }
   }
 
-  async #receive(...[method, headers, readBody]: Parameters<ReceiverCore['receive']>) {
+  async #receive(
+    method: unknown,
+    headers: RequestHeaders,
+    readBody: () => ReadBody | Promise<ReadBody>,
+  ): ReturnType<ReceiverCore['receive']> {
     const refusal = this.#refusalOf(method, headers)
     if (refusal) return { answer: this.#refuse(refusal, method) }
 
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.#deliveries.begin()
-    const parsed = await this.#parse(headers, readBody)
+    let parsed: Parsed<Payloads> | 'too-large'
+    try {
+      parsed = this.#parse((await readBody()).body, headers)
+    } catch (thrown) {
+      const error = errorOf(undefined, thrown)
+      // What arrived of a body that could not be read as a whole may be whole JSON.
+      parsed = thrown === bodyTooLarge ? 'too-large' : this.#invalid(error, () => valueOfBody(error.body))
+    }
     if (parsed === 'too-large') {
       this.#deliveries.end()
       const reason = `the body is larger than ${this.#maxBodyBytes} bytes`
@@ -292,15 +303,10 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     return answerWith(status)
   }
 
-  /** Reads and parses the body. Never rejects, for any body. */
-  async #parse(
-    headers: RequestHeaders,
-    readBody: () => ReadBody | Promise<ReadBody>,
-  ): Promise<Parsed<Payloads> | 'too-large'> {
-    let body: unknown
+  /** Never throws, for any body. */
+  #parse(body: unknown, headers: RequestHeaders): Parsed<Payloads> | 'too-large' {
     let value: unknown
     try {
-      body = (await readBody()).body
       // A body that a parser has read was not limited yet.
       if (isLarger(body, this.#maxBodyBytes)) return 'too-large'
       value = valueOfBody(body)
@@ -310,10 +316,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       return { notification, context, fields: namesOf(delivery) }
     } catch (thrown) {
       // The getters of an object that was parsed before may throw anything.
-      if (thrown === bodyTooLarge) return 'too-large'
-      const error = errorOf(body, thrown)
-      // What arrived of a body that could not be read as a whole may be whole JSON.
-      return this.#invalid(error, () => (body === undefined ? valueOfBody(error.body) : value))
+      return this.#invalid(errorOf(body, thrown), () => value)
     }
   }
 

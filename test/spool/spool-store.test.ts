@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
 import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
 import { type FileFields, fileOf, lineOf, nameOf } from '../../src/spool/format.js'
 import {
@@ -410,6 +411,26 @@ describe.concurrent('a disk that has no room', () => {
     expect(new Set(idsOf(delivered))).toEqual(new Set(['n1', 'n2', 'n3']))
     await spool.close()
     expect(await readdir(folder.path)).toEqual([])
+  })
+})
+
+describe.concurrent('a dead letter for which there is no room', () => {
+  test('is the file of its delivery, without why', async () => {
+    await using folder = await spoolFolder()
+    const first = await openSpool({ path: folder.path, deliver: never })
+    await keep(first, numbered(1))
+    await first.close({ timeoutMs: 0 })
+    const files = filesWith({
+      before: (operation) => {
+        if (operation === 'writeFile') throw systemError('ENOSPC')
+      },
+    })
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) } as object
+    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {}, payloads }, files)
+    await until(() => spool.size === 0)
+    const [letter, ...others] = await lettersOf(spool)
+    expect(letter).toMatchObject({ body: JSON.stringify(numbered(1)), reason: 'invalid' })
+    expect([letter?.issues, others]).toEqual([undefined, []])
   })
 })
 

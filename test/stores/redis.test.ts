@@ -37,6 +37,21 @@ describe('redisStore', () => {
     })
   })
 
+  test.each(['defineCommand', 'pExpire'])(
+    'with %s, the mark of its library, says by what the client replies whether it stored',
+    async (mark) => {
+      const replies: unknown[] = ['OK', null, 1, 0]
+      const reply = async () => replies.shift()
+      const redis = { ...client('get', 'del', mark), set: reply, eval: reply }
+      const store = redisStore(redis as never)
+      const stored: boolean[] = []
+      for (const expected of [undefined, undefined, 'old', 'old']) {
+        stored.push(await store.compareAndSet('key', expected, 'new', 1_000))
+      }
+      expect(stored).toEqual([true, false, true, false])
+    },
+  )
+
   test('refuses a prefix that is no text', () => {
     const redis = client('get', 'set', 'del', 'eval', 'pExpire')
     const error = refusal(() => redisStore(redis as never, { prefix: 7 as never }))

@@ -83,6 +83,7 @@ describe('only what is not from the service is refused', () => {
       (await receiver.handle({ method: 'POST', headers: {}, body: new Uint8Array(size) })).status
     expect(await status(2 ** 20)).toBe(204)
     expect(await status(2 ** 20 + 1)).toBe(413)
+    expect(await receiver.drain()).toBe(0)
   })
 })
 

@@ -132,6 +132,26 @@ describe('toWebHandler', () => {
   })
 })
 
+test('no more is decompressed than maxBodyBytes', async () => {
+  let decompressed = 0
+  class Bomb {
+    readonly writable = new WritableStream()
+    readonly readable = new ReadableStream({
+      pull(controller) {
+        decompressed += 1_000
+        controller.enqueue(new Uint8Array(1_000))
+        if (decompressed === 1_000_000) controller.close()
+      },
+    })
+  }
+  vi.stubGlobal('DecompressionStream', Bomb)
+  const { handler } = receive({ maxBodyBytes: 10_000 })
+  const { status } = await handler(post('small', { ...authenticated, 'content-encoding': 'gzip' }))
+  vi.unstubAllGlobals()
+  expect(status).toBe(413)
+  expect(decompressed).toBeLessThan(20_000)
+})
+
 describe('waitUntil', () => {
   test('gets a promise of the handlers that still run after ackTimeoutMs, and the platform’s arguments', async () => {
     const { receiver } = receive({ ackTimeoutMs: 5 })
