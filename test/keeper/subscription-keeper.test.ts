@@ -1,5 +1,4 @@
 /** The keeper on the emulator: what a user sees of it. */
-
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { inspect } from 'node:util'
@@ -88,17 +87,6 @@ describe('a sweep', () => {
     expect(bench.gaps).toEqual([])
   })
 
-  test('changes nothing when nothing has changed', async () => {
-    await using bench = await Bench.start()
-    const keeper = bench.keeper()
-    await keeper.sweep()
-    const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
-    for (let round = 0; round < 2; round++)
-      expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0 })
-    expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
-    expect([...bench.gaps, ...bench.problems]).toEqual([])
-  })
-
   test('restores what the service has ended, says how long the gap was, and suspects the receiver', async () => {
     await using bench = await Bench.start()
     const keeper = bench.keeper()
@@ -123,19 +111,6 @@ describe('a sweep', () => {
       { code: 'RECEIVER_SUSPECTED', usernames: ['bob'], resolved: false },
     ])
     expect(keeper.subscription('bob')?.restoredCount).toBe(1)
-  })
-
-  test('ends the subscription of who is no longer in the roster, and touches no other', async () => {
-    await using bench = await Bench.start()
-    let usernames = ['alice', 'bob', 'carol']
-    const keeper = bench.keeper({ usernames: () => usernames })
-    await keeper.sweep()
-    const idOfAlice = bench.idOf('alice')
-    usernames = ['alice', 'dave']
-    expect(await keeper.sweep()).toMatchObject({ wanted: 2, active: 2, created: 1, removed: 2 })
-    expect(bench.subscribed).toEqual({ alice: 'first', dave: 'first' })
-    expect(bench.idOf('alice')).toBe(idOfAlice)
-    expect(keeper.subscription('bob')).toBeUndefined()
   })
 
   test('of a process that starts again goes on where the last one ended', async () => {
@@ -242,12 +217,6 @@ test.each([null, 'compare'])('a store whose compareAndSet is %j is refused', asy
   await using bench = await Bench.start()
   const store: unknown = Object.assign(new Map(), { compareAndSet })
   expect(() => bench.keeper({ store: store as Map<string, string> })).toThrow(ConfigurationError)
-})
-
-test('as many requests at once as there are numbers are no more than there are users', async () => {
-  await using bench = await Bench.start()
-  const keeper = bench.keeper({ concurrency: Number.MAX_SAFE_INTEGER })
-  expect(await keeper.sweep()).toMatchObject({ created: 3, failed: [] })
 })
 
 test('two names that differ in half a surrogate pair only have a record each', async () => {
@@ -444,20 +413,6 @@ describe('the keeper', () => {
     expect(contexts).toEqual([
       { name: 'coaching', wanted: 3, created: 3, restored: 0, removed: 0, failed: 0 },
     ])
-  })
-
-  test('shows all subscriptions from memory', async () => {
-    await using bench = await Bench.start()
-    const keeper = bench.keeper()
-    expect([...keeper.subscriptions()]).toEqual([])
-    await keeper.sweep()
-    expect(
-      [...keeper.subscriptions()].map(({ username, subscriptionId, state }) => [
-        username,
-        subscriptionId,
-        state,
-      ]),
-    ).toEqual(['alice', 'bob', 'carol'].map((name) => [name, bench.idOf(name), 'active']))
   })
 
   test('names a user that the client refuses to subscribe, and subscribes the others', async () => {

@@ -94,7 +94,7 @@ describe('a sweep', () => {
   })
 
   test('gives up a user for whom the service asks to wait longer than a minute', async () => {
-    const world = worldOf({ users: 4 })
+    const world = worldOf({ users: 4, keeper: { concurrency: Number.MAX_SAFE_INTEGER } })
     world.nextOutcomes.push({ kind: 'status', status: 503, retryAfterMs: hour })
     const node = world.start(undefined, false)
     const report = await world.settled(node, (keeper) => keeper.sweep())
