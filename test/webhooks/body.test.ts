@@ -41,10 +41,11 @@ describe.each(transports)('a callback through %s', (transport, open) => {
   })
 
   // Fastify answers other methods itself: the plugin adds a route for POST alone.
-  test.skipIf(transport === 'toFastifyPlugin')('of another method gets 405, with Allow', async () => {
-    await using server = await serve()
-    expect(await server.send('GET', authenticated)).toEqual({ status: 405, allow: 'POST', length: 0 })
-  })
+  if (transport !== 'toFastifyPlugin')
+    test('of another method gets 405, with Allow', async () => {
+      await using server = await serve()
+      expect(await server.send('GET', authenticated)).toEqual({ status: 405, allow: 'POST', length: 0 })
+    })
 
   test.each<[string, Record<string, string>]>([
     ['no secret', {}],
@@ -65,7 +66,8 @@ describe.each(transports)('a callback through %s', (transport, open) => {
   })
 
   // `receiver.handle` is given a body that its caller has decompressed.
-  describe.skipIf(transport === 'receiver.handle')('compressed', () => {
+  if (transport === 'receiver.handle') return
+  describe('compressed', () => {
     const encodedAs = (encoding: string) => ({ ...authenticated, 'content-encoding': encoding })
 
     test.each<[string, Uint8Array]>([
