@@ -143,6 +143,16 @@ describe('other answers', () => {
     })
   })
 
+  test("a caller's abort of a create that was sent rejects with the caller's reason", async () => {
+    const abort = new AbortController()
+    answer(() => {
+      abort.abort('enough')
+      return new Response('', { status: 502 })
+    })
+    const create = client().createSubscription(subscription, { signal: abort.signal })
+    await expect(create).rejects.toBe('enough')
+  })
+
   test('200 with a page settles nothing for an attempt before whose answer was lost', async () => {
     let count = 0
     answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 200 }))

@@ -89,7 +89,25 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
     const ended = failureOf(client.unsubscribe(42))
     await client.unsubscribe(41)
     late.resolve(new Response('', { status: 404 }))
-    expect(await ended).toMatchObject({ status: 404, message: expect.not.stringContaining('routes') })
+    const message = expect.stringContaining(' answered 404. There is no active subscription 42 (')
+    expect(await ended).toMatchObject({ status: 404, message })
+  })
+
+  test.each([
+    ['unsubscribe', 400, 'API'],
+    ['update', 404, 'SUBSCRIPTION_NOT_FOUND'],
+  ])('%s on a route that has worked, after a lost answer, fails with %i', async (operation, status, code) => {
+    const service = fakeService()
+    const client = service.client({ retry: { baseDelayMs: 0 } })
+    const call = () =>
+      operation === 'update'
+        ? client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
+        : client.unsubscribe(7)
+    service.onCall = () => new Response(null, { status: 204 })
+    await call()
+    service.onCall = (_call, count) => new Response('', { status: count === 2 ? 502 : status })
+    await expect(call()).rejects.toMatchObject({ code, status })
+    expect(service.calls).toHaveLength(3)
   })
 
   test('a 404 after the service turned the first try away is a 404', async () => {
