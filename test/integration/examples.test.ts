@@ -55,7 +55,7 @@ const ending: Readonly<Record<string, readonly RegExp[]>> = {
   'trace-opentelemetry.mts': [
     /^createSubscription \{"notification_subscriber\.method":"createSubscription","notification_subscriber\.attempts":3/,
     /^token, child of createSubscription /,
-    /^deliver, linked to delivery \{"notification_subscriber\.notificationId"/,
+    /^deliver, linked to delivery \{.*"notification_subscriber\.notificationId"/,
   ],
 }
 
