@@ -18,7 +18,12 @@ export interface ReadBytes {
 }
 
 /** Thrown for a body of more than `maxBodyBytes`. */
-export const bodyTooLarge = /* @__PURE__ */ new Error('The body is too large.')
+export const bodyTooLarge = /* @__PURE__ */ new Error('The body is too large.', { cause: 'maxBodyBytes' })
+
+/** By its content, because receiver and adapter may be of different builds (ES module and CommonJS). */
+export function isTooLarge(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.cause === bodyTooLarge.cause
+}
 
 /**
  * Reads pieces up to `maxBytes`, for a limited time.
@@ -96,7 +101,7 @@ async function decode(body: Uint8Array, coding: string, maxBytes: number): Promi
     const content = new Blob([body as Uint8Array<ArrayBuffer>]).stream()
     return { body: await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes) }
   } catch (error) {
-    throw error === bodyTooLarge ? error : unreadableBody(body, Object(error).cause ?? error)
+    throw isTooLarge(error) ? error : unreadableBody(body, Object(error).cause ?? error)
   }
 }
 

@@ -6,7 +6,7 @@ import { callSafely, inFlight } from '../shared/calls.js'
 import { excerpt } from '../shared/text.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import { formatIssues } from '../shared/validation.js'
-import { bodyTooLarge, errorOf, isLarger, routeAdvice, valueOfBody } from './body.js'
+import { errorOf, isLarger, isTooLarge, routeAdvice, valueOfBody } from './body.js'
 import {
   type DeliveryContext,
   logUndocumentedType,
@@ -253,7 +253,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     } catch (thrown) {
       const error = errorOf(undefined, thrown)
       // What arrived of a body that could not be read as a whole may be whole JSON.
-      parsed = thrown === bodyTooLarge ? 'too-large' : this.#invalid(error, () => valueOfBody(error.body))
+      parsed = isTooLarge(thrown) ? 'too-large' : this.#invalid(error, () => valueOfBody(error.body))
     }
     if (parsed === 'too-large') {
       this.#deliveries.end()
