@@ -49,7 +49,7 @@ export const verdicts: readonly (readonly [body: string, isDelivery: boolean])[]
   [JSON.stringify(withNotification({ time: -1, added: null })), true],
   [JSON.stringify(withNotification({ payload: { ...payload, bTime: -5, added: [] } })), true],
   [JSON.stringify({ ...deliveryOf(1), subscriptionId: 2 ** 53 }), false],
-  [JSON.stringify({ ...deliveryOf(1), subscriptionId: '1' }), false],
+  [JSON.stringify({ ...deliveryOf(1), subscriptionId: 'one' }), false],
   [JSON.stringify({ ...deliveryOf(1), subscriptionId: 0.5 }), false],
   [JSON.stringify({ notification: deliveryOf(1).notification }), false],
   [JSON.stringify({ subscriptionId: 1, notification: [] }), false],
