@@ -92,14 +92,14 @@ export function samplePayload(type: string): Record<string, unknown> {
 
 /** Checks only the names: the values are checked with the delivery. */
 function argumentsSchema(payload: object | undefined) {
-  const any = z.unknown().optional()
-  const fields = Object.fromEntries(Object.keys(payload ?? {}).map((name) => [name, any]))
+  const unchecked = z.unknown().optional()
+  const fields = Object.fromEntries(Object.keys(payload ?? {}).map((name) => [name, unchecked]))
   return z.strictObject({
     type: z.enum(Object.values(documentedNotificationTypes).flat()),
-    subscriptionId: any,
-    payload: payload === undefined ? any : z.strictObject(fields).optional(),
-    id: any,
-    time: any,
-    headers: any,
+    subscriptionId: unchecked,
+    payload: payload === undefined ? unchecked : z.strictObject(fields).optional(),
+    id: unchecked,
+    time: unchecked,
+    headers: unchecked,
   })
 }
