@@ -1,5 +1,5 @@
 /** The comparisons as a picture: how many times as fast as each peer, with the range over the rounds. */
-import { type Row, significant } from './report.js'
+import { type Comparison, isComparison, type Row, significant } from './report.js'
 
 const width = 860
 const labelWidth = 400
@@ -7,11 +7,9 @@ const rowHeight = 22
 const top = 64
 const right = 70
 
-type Comparison = Row & Required<Pick<Row, 'timesAsFast'>>
-
 /** An SVG that follows the reader's light or dark scheme. */
 export function chartOf(rows: readonly Row[], caption: string): string {
-  const compared = rows.filter((row): row is Comparison => row.timesAsFast !== undefined)
+  const compared = rows.filter(isComparison)
   const height = top + compared.length * rowHeight + 44
   const largest = Math.max(...compared.map(({ timesAsFast }) => timesAsFast.max), 2)
   const smallest = Math.min(...compared.map(({ timesAsFast }) => timesAsFast.min), 0.5)

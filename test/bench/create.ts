@@ -77,13 +77,12 @@ async function memoryRows(
   await client.call('runTimes', half)
   const end = await client.call('heap')
   const { subscriptions, maxSockets } = await server.call('counts')
-  const what = `${manyCalls.toLocaleString('en')} creates by one client`
+  const heap = [start, middle, end].map(units.bytes).join(', ')
   return [
     fact(
-      `${what}: heap at the start, half way, at the end`,
-      [start, middle, end].map(units.bytes).join(', '),
+      `${manyCalls.toLocaleString('en')} creates by one client, ${concurrency} at once`,
+      `${subscriptions.toLocaleString('en')} answered with 201; ${maxSockets} sockets; heap at the start, half way, at the end: ${heap}`,
+      'the `fetch` of Node.js: a socket for each request in flight',
     ),
-    fact(`${what}: answered with 201`, subscriptions.toLocaleString('en')),
-    fact(`${what}: sockets that the server saw at once`, `${maxSockets}`),
   ]
 }

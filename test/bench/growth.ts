@@ -4,7 +4,7 @@ import { type Cost, inTurns, type Settings, shorter } from './measure.js'
 import type { GrowthFunctions } from './processes/growth.js'
 import { withEach, withProcess } from './processes.js'
 import { costOfReceiving, withReceivers } from './receive.js'
-import { comparisons, cpuPerCall, type Row, speed, timePerCall } from './report.js'
+import { comparisons, cpuPerCall, factsOf, type Row, speed, timePerCall } from './report.js'
 
 const one = '1'
 const manyCounts = ['100000'] as const
@@ -35,7 +35,10 @@ function createRows({ manyCalls, ...settings }: Settings): Promise<Row[]> {
         clients[name].call('run', { runMs, concurrency }),
       )
       const what = `create after ${shown(manyCalls)} creates`
-      return comparisons(what, measured, ['a new client'], [cpuPerCall])
+      return factsOf(
+        comparisons(what, measured, ['a new client'], [cpuPerCall]),
+        'a new client for each call',
+      )
     }),
   )
 }
@@ -45,7 +48,8 @@ function receiverRows(settings: Settings): Promise<Row[]> {
     const measured = await inTurns(shorter(settings), counts, (count, runMs) =>
       remote.call('receive', { ids: Number(count), runMs }),
     )
-    return againstOne((count) => `receiver.handle for ${count} subscription ids`, measured)
+    const what = (count: string) => `\`receiver.handle\` for ${count} subscription ids`
+    return againstOne(what, measured, 'a route of your own on `node:http`')
   })
 }
 
@@ -56,20 +60,25 @@ function emulatorRows(settings: Settings): Promise<Row[]> {
     const measured = await inTurns(shorter(settings), counts, (count, runMs) =>
       remotes[count].call('subscribeAndEnd', runMs),
     )
-    return againstOne((count) => `emulator: create and unsubscribe while it holds ${count}`, measured)
+    const what = (count: string) => `emulator: create and unsubscribe while it holds ${count}`
+    return againstOne(what, measured, 'a mock server of your own')
   })
 }
 
 function againstOne(
   what: (count: string) => string,
   measured: Readonly<Record<Count, readonly Cost[]>>,
+  instead: string,
 ): Row[] {
   return manyCounts.flatMap((count) =>
-    comparisons(
-      what(shown(Number(count))),
-      { ours: measured[count], 'with one': measured[one] },
-      ['with one'],
-      [timePerCall],
+    factsOf(
+      comparisons(
+        what(shown(Number(count))),
+        { ours: measured[count], 'with one': measured[one] },
+        ['with one'],
+        [timePerCall],
+      ),
+      instead,
     ),
   )
 }
@@ -83,7 +92,7 @@ async function clientConnectionRows(settings: Settings): Promise<Row[]> {
         remotes[name].call('run', { runMs, concurrency: connections }),
       )
       return comparisons(
-        `create over ${shown(connections)} connections`,
+        `create over ${connectionsShown(connections)}`,
         { ...measured, ours: measured['ours on an Agent'] },
         ['undici pool.request'],
         [cpuPerCall, speed],
@@ -102,11 +111,15 @@ function serverConnectionRows(settings: Settings): Promise<Row[]> {
       const measured = await inTurns(settings, names, (name, runMs) =>
         costOfReceiving(load, remotes[name], connections, runMs),
       )
-      const what = `receive over ${shown(connections)} connections`
+      const what = `receive over ${connectionsShown(connections)}`
       rows.push(...comparisons(what, measured, ['bare node:http'], [cpuPerCall, speed]))
     }
     return rows
   })
+}
+
+function connectionsShown(count: number): string {
+  return `${shown(count)} ${count === 1 ? 'connection' : 'connections'}`
 }
 
 function shown(count: number): string {

@@ -1,12 +1,12 @@
 /**
- * Measures the built package side by side with its peers and prints one table of ratios. The peers have a
+ * Measures the built package side by side with its peers, and prints tables. The peers have a
  * package.json of their own here, which `npm ci` of the package does not install; undici, zod and p-memoize
  * are the very copies that the package itself uses.
  *
  *   npm run bench                         everything
  *   npm run bench -- parse receive        these parts
  *   npm run bench -- --publish            everything, into docs/performance.md and its chart
- *   npm run bench -- --rounds 3 --quick   less exact, for looking whether a change does anything
+ *   npm run bench -- --rounds 3 --quick   less exact, to see whether a change does anything
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -56,6 +56,6 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
   const measure = await parts[name]?.()
   if (measure) rows.push(...(await measure(settings)))
 }
-const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ${rounds} rounds`
+const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}`
 console.log(`${asText(rows)}\n\n${machine}`)
-if (options.publish) await publish(rows, machine)
+if (options.publish) await publish(rows, machine, `npm run bench -- ${process.argv.slice(2).join(' ')}`)

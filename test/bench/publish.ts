@@ -9,7 +9,8 @@ const begin = '<!-- measured: from here written by `npm run bench -- --publish` 
 const picture = '![How many times as fast as its peers the package is](images/performance.svg)'
 const end = '<!-- measured: up to here -->'
 
-export async function publish(rows: readonly Row[], machine: string): Promise<void> {
+/** @param command - what measured the rows */
+export async function publish(rows: readonly Row[], machine: string, command: string): Promise<void> {
   const { version } = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'))
   const date = new Date().toISOString().slice(0, 10)
   const caption = `${date}, version ${version}, ${machine}`
@@ -20,7 +21,7 @@ export async function publish(rows: readonly Row[], machine: string): Promise<vo
   if (before === undefined || after === undefined) throw new Error(`${page} lacks the marks of the table`)
   await writeFile(
     page,
-    `${before}${begin}\n\n${picture}\n\n${caption}.\n\n${asMarkdown(rows)}\n\n${end}${after}`,
+    `${before}${begin}\n\n${picture}\n\n${caption}: \`${command}\`\n\n${asMarkdown(rows)}\n\n${end}${after}`,
   )
   await mkdir(join(packageFolder, 'docs/images'), { recursive: true })
   await writeFile(join(packageFolder, 'docs/images/performance.svg'), chartOf(rows, caption))

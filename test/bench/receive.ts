@@ -73,10 +73,11 @@ async function manyRows({ manyCalls }: Settings, load: Load, server: Server): Pr
   await load.call('close')
   const after = await server.call('heap')
   const { lost, doubled } = await server.call('account')
-  const what = `${manyCalls.toLocaleString('en')} deliveries`
   return [
-    fact(`${what}: lost, doubled`, `${lost}, ${doubled}`),
-    fact(`${what}: heap before and after`, `${units.bytes(before)}, ${units.bytes(after)}`),
-    fact(`${what}: drain() afterwards`, isDrained ? 'resolves' : 'does not resolve'),
+    fact(
+      `${manyCalls.toLocaleString('en')} deliveries received`,
+      `${lost} lost, ${doubled} doubled; heap before and after: ${units.bytes(before)}, ${units.bytes(after)}; \`drain()\` ${isDrained ? 'resolves' : 'does not resolve'}`,
+      'a route of your own on `node:http`',
+    ),
   ]
 }

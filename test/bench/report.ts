@@ -1,4 +1,4 @@
-/** The table that is printed, for terminals and for Markdown. */
+/** The tables of the figures, for terminals and for Markdown. */
 import {
   type Cost,
   callsPerSecond,
@@ -8,15 +8,26 @@ import {
   ratioOf,
 } from './measure.js'
 
-/** One line of the table. */
-export interface Row {
+/** A figure beside that of another library. */
+export interface Comparison {
   readonly what: string
   readonly ours: string
+  /** The name of the other library, and its figure. */
   readonly peer: string
   readonly ratio: string
-  /** How many times as fast as the peer ours is, of a comparison. */
-  readonly timesAsFast?: Omit<Ratio, 'round'>
+  /** How many times as fast as the peer ours is. */
+  readonly timesAsFast: Omit<Ratio, 'round'>
 }
+
+/** A figure of the package alone. */
+export interface Fact {
+  readonly what: string
+  readonly ours: string
+  /** What a user would take in place of it, which was not measured. */
+  readonly instead: string
+}
+
+export type Row = Comparison | Fact
 
 /** A unit that figures are shown in. */
 export type Unit = (figure: number) => string
@@ -47,6 +58,7 @@ export const cpuPerCall: Aspect<Cost> = {
   figureOf: cpuNanosecondsPerCall,
   unit: units.duration,
   name: ' CPU',
+  isTime: true,
 }
 
 /**
@@ -58,7 +70,7 @@ export function comparisons<Peer extends string, T>(
   measured: Readonly<Record<'ours' | NoInfer<Peer>, readonly T[]>>,
   peers: readonly Peer[],
   [compared, ...shown]: readonly [Aspect<T>, ...Aspect<T>[]],
-): Row[] {
+): Comparison[] {
   const figures = (measurement: T | undefined) =>
     measurement === undefined
       ? ''
@@ -78,41 +90,67 @@ export function comparisons<Peer extends string, T>(
   })
 }
 
-/** States a figure of ours that has no peer. */
-export function fact(what: string, ours: string): Row {
-  return { what, ours, peer: '', ratio: '' }
+/** States a figure that has no measured peer. */
+export function fact(what: string, ours: string, instead: string): Fact {
+  return { what, ours, instead }
+}
+
+/** A comparison of the package with itself, as facts. */
+export function factsOf(compared: readonly Comparison[], instead: string): Fact[] {
+  return compared.map(({ what, ours, peer, ratio }) =>
+    fact(what, `${ours}; ${peer}; ratio ${ratio}`, instead),
+  )
+}
+
+export function isComparison(row: Row): row is Comparison {
+  return 'peer' in row
 }
 
 export function significant(figure: number): string {
   return figure >= 100 ? figure.toFixed(0) : figure.toPrecision(figure < 1 ? 2 : 3)
 }
 
-const titles = {
-  what: 'what',
-  ours: 'ours',
-  peer: 'peer',
-  ratio: 'ratio (min..max)',
-} satisfies Row
-const columns = Object.keys(titles) as (keyof typeof titles)[]
+const comparisonTitles = { what: 'what', ours: 'ours', peer: 'instead', ratio: 'ratio (min..max)' }
+const factTitles = { what: 'the package alone', ours: 'measured', instead: 'instead, not measured' }
 
 export function asText(rows: readonly Row[]): string {
-  const lines = [titles, ...rows]
-  const widths = columns.map((column) => Math.max(...lines.map((row) => row[column].length)))
-  return lines
-    .map((row) =>
-      columns
-        .map((column, index) => row[column].padEnd(widths[index] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return tablesOf(rows, (lines) => {
+    const widths = lines[0]?.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
+    return lines
+      .map((cells) =>
+        cells
+          .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
+          .join('  ')
+          .trimEnd(),
+      )
+      .join('\n')
+  })
 }
 
 export function asMarkdown(rows: readonly Row[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return tablesOf(rows, ([titles = [], ...lines]) =>
+    [titles, titles.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
+  )
+}
+
+/** A table of the comparisons, then one of the facts. */
+function tablesOf(rows: readonly Row[], tableOf: (lines: readonly (readonly string[])[]) => string): string {
   return [
-    line(columns.map((column) => titles[column])),
-    line(columns.map(() => '---')),
-    ...rows.map((row) => line(columns.map((column) => row[column]))),
-  ].join('\n')
+    linesOf(comparisonTitles, rows.filter(isComparison)),
+    linesOf(
+      factTitles,
+      rows.filter((row): row is Fact => !isComparison(row)),
+    ),
+  ]
+    .filter(({ length }) => length > 1)
+    .map(tableOf)
+    .join('\n\n')
+}
+
+function linesOf<Name extends string>(
+  titles: Readonly<Record<Name, string>>,
+  rows: readonly Readonly<Record<NoInfer<Name>, string>>[],
+): string[][] {
+  const names = Object.keys(titles) as Name[]
+  return [titles, ...rows].map((row) => names.map((name) => row[name]))
 }

@@ -16,7 +16,12 @@ const throughput: Aspect<Run> = {
   figureOf: ({ answered, elapsedMs }) => (answered / elapsedMs) * 1_000,
   unit: units.perSecond,
 }
-const answerTime: Aspect<Run> = { figureOf: ({ p99Ms }) => p99Ms * 1e6, unit: units.duration, name: ' p99' }
+const answerTime: Aspect<Run> = {
+  figureOf: ({ p99Ms }) => p99Ms * 1e6,
+  unit: units.duration,
+  name: ' p99',
+  isTime: true,
+}
 
 type Kept = Awaited<ReturnType<SpoolEngineFunctions['keepFor']>>
 const keptPerSecond: Aspect<Kept> = {
@@ -103,8 +108,12 @@ async function waitingRows({ manyCalls }: Settings, server: Remote<SpoolFunction
   const heap = await server.call('heapOfWaiting', manyCalls)
   const { closeMs, openMs, left } = await server.call('reopen')
   if (left !== manyCalls) throw new Error(`${left} of ${manyCalls} are left after a restart`)
+  const [close, open] = [closeMs, openMs].map((ms) => units.duration(ms * 1e6))
   return [
-    fact(`${what}: heap`, units.bytes(heap)),
-    fact(`${what}: close, open`, [closeMs, openMs].map((ms) => units.duration(ms * 1e6)).join(', ')),
+    fact(
+      what,
+      `${units.bytes(heap)} of heap; ${close} to close, ${open} to open`,
+      'an array, which is lost with the process',
+    ),
   ]
 }
