@@ -28,7 +28,7 @@ export function keeperRows(settings: Settings): Promise<Row[]> {
       fact(
         'keeper: `observe` of a delivery',
         units.duration(observeNanoseconds),
-        'no use of deliveries: a request per user and interval',
+        'no `observe`: a request per user and interval',
       ),
       fact(
         'keeper: first sweep over 100,000 users',

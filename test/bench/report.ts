@@ -152,5 +152,8 @@ function linesOf<Name extends string>(
   rows: readonly Readonly<Record<NoInfer<Name>, string>>[],
 ): string[][] {
   const names = Object.keys(titles) as Name[]
-  return [titles, ...rows].map((row) => names.map((name) => row[name]))
+  return [titles, ...rows].map((row, line, all) =>
+    // The first cell is empty if it repeats the one above.
+    names.map((name, column) => (column === 0 && row[name] === all[line - 1]?.[name] ? '' : row[name])),
+  )
 }
