@@ -13,7 +13,7 @@ import type { Delivery } from 'notification-subscriber/webhooks'
 
 const { REDIS_URL = 'redis://127.0.0.1:6379' } = process.env
 
-/** The work. It may come twice for the same notification, if a worker dies between doing and reporting it. */
+/** To replace: the work. It may run twice for one notification, if a worker dies before it has reported the job as done. */
 async function work({ notification }: Delivery): Promise<void> {
   console.log(`Done: ${notification.id}`)
 }
@@ -25,10 +25,10 @@ connection.on('error', ({ message }) => console.error(`Redis: ${message}`))
 const worker = new Worker<Delivery>('notifications', (job) => work(job.data), {
   connection,
   concurrency: 8,
-  // How long the jobs of a worker that died wait until another one takes them.
+  // How long the jobs of a worker that died wait until another worker takes them.
   lockDuration: 10_000,
   stalledInterval: 5_000,
-  // How often a job may lose its worker until it counts as failed: every restart costs one.
+  // How often a job may lose its worker before it fails: every restart counts. Default: 1.
   maxStalledCount: 100,
 })
 worker.on('error', ({ message }) => console.error(`Worker: ${message}`))

@@ -1,7 +1,7 @@
 /**
  * Loses no notification that was answered, and spreads the work over machines: the spool has each on the disk
- * before its callback is answered, and hands it to a BullMQ queue on Redis as soon as that takes it. The work is
- * done by `spool-to-bullmq-worker.mts`. docs/spool.md says why each setting is as it is.
+ * before its callback is answered, and adds it to a BullMQ queue as soon as Redis is up. `spool-to-bullmq-worker.mts`
+ * does the work. How to set up Redis: docs/spool.md, BullMQ on Redis.
  *
  *     npm install notification-subscriber bullmq ioredis tsx
  *     npx tsx spool-to-bullmq.mts
@@ -36,12 +36,12 @@ queue.on('error', ({ message }) => console.error(`Queue: ${message}`))
 
 const spool = await DeliverySpool.open({
   path: SPOOL_PATH,
-  // The only limit that also holds for a Redis that accepts connections and answers nothing.
+  // While Redis is down, or accepts connections and answers nothing, `queue.add` may wait for minutes.
   deliverTimeoutMs: 5_000,
   deliver: (delivery) =>
     queue.add(delivery.notification.type, delivery, {
-      // A delivery that comes twice is one job, for as long as the finished job is there. Not the id alone: BullMQ
-      // refuses ids that look like integers.
+      // Makes one job of duplicates, for as long as the finished job is kept: longer than your longest outage. Not the
+      // id alone: BullMQ refuses integers, and most ids with a colon.
       jobId: `n-${delivery.notification.id}`,
       removeOnComplete: { age: 24 * 60 * 60 },
       attempts: 100,
@@ -52,11 +52,11 @@ const spool = await DeliverySpool.open({
 const receiver = new DeliveryReceiver({
   secrets: { token },
   onInvalid: spool.keepInvalid,
-  // The disk is full or fails: this notification is in danger.
+  // The disk is full or fails: this notification is lost.
   onError: (error, { id }) => console.error(`Not kept: ${id}`, error),
 }).onAny(spool.keep)
 
-// Behind something that ends TLS: the service calls https: addresses only.
+// Behind a proxy that terminates TLS: the service calls https: addresses only.
 const server = createServer(toNodeHandler(receiver)).listen(Number(PORT), '127.0.0.1')
 await once(server, 'listening')
 console.log(`Listening on http://127.0.0.1:${PORT}. Next, in two more terminals:`)

@@ -88,7 +88,7 @@ export function typeThatBrings(delivered: unknown): NotificationType | undefined
   })
 }
 
-/** For a delivered type in place of a {@link notificationTypes} value: the rest of a sentence that says so. */
+/** What is wrong with a delivered type where a type to subscribe to is expected: the rest of a sentence, or `undefined`. */
 export function deliveredTypeProblem(value: unknown): string | undefined {
   const type = typeThatBrings(value)
   return type && `is the type of a delivered notification: to get it, subscribe to \`${type}\``

@@ -64,7 +64,7 @@ describe('one hierarchy', () => {
     }
   })
 
-  test('nothing but an error of this package is an instance', () => {
+  test('only an error of this package is an instance', () => {
     for (const value of [undefined, null, 'text', {}, new Error('x'), Object.create(null), () => {}]) {
       expect(value instanceof sdk.NotificationError).toBe(false)
     }
@@ -95,7 +95,7 @@ describe('one hierarchy', () => {
   })
 })
 
-test('each carries what it was made with, and its cause', () => {
+test('each has the fields that it was made with, and its cause', () => {
   const cause = new Error('why')
   const issues = [{ path: ['a'], message: 'is wrong' }]
   const answered = { status: 409, url: 'https://x.example/y', requestId: 'r', body: 'raw', retryAfterMs: 5 }
@@ -132,7 +132,7 @@ test('each carries what it was made with, and its cause', () => {
   expect(new sdk.ClosedError('message', { cause })).toMatchObject({ message: 'message', cause })
 })
 
-test('the name is the own one also where a minifier renamed the class, and can be set like that of any error', () => {
+test('the name is right also if a minifier renamed the class, and can be set as on any error', () => {
   const error = new sdk.TimeoutError('m', { timeoutMs: 1, phase: 'answer' })
   expect(Object.keys(error)).not.toContain('name')
   error.name = 'Mine'
@@ -140,7 +140,7 @@ test('the name is the own one also where a minifier renamed the class, and can b
   expect(Reflect.deleteProperty(error, 'name')).toBe(true)
 })
 
-test('what only looks like an error of this package is none', () => {
+test('an object that only looks like an error of this package is no instance', () => {
   const impostor = Object.create({
     constructor: { nsErrorName: 'ApiError' },
   })
@@ -168,7 +168,7 @@ test.each<[unknown, string]>([
   expect(new sdk.InvalidDeliveryError('m', { issues: [], body }).bodyText).toBe(text)
 })
 
-test('the body of an InvalidDeliveryError is there, but neither printed nor serialized', () => {
+test('an InvalidDeliveryError has its body, which is not printed or serialized', () => {
   const error = new sdk.InvalidDeliveryError('m', { issues: [], body: 'raw-body' })
   expect(error.body).toBe('raw-body')
   expect(inspect(error)).not.toContain('raw-body')

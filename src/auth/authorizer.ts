@@ -236,7 +236,7 @@ class RequestedTokens implements TokenAuthorizer {
       this.#current = adopted
       return adopted
     }
-    // The repeat of a refresh is the next refresh.
+    // One attempt: a failed refresh is repeated by the next refresh.
     const once = { retry: { ...this.#options.retry, maxAttempts: 1 } }
     const issued = await this.#endpoint.requestToken(asked === 'refresh' ? once : { timeoutMs: asked })
     const token = heldToken(issued, true)

@@ -248,7 +248,7 @@ class RunningCall {
     )
   }
 
-  /** @param awaited - nothing if our own work kept the process busy: the next request has not left */
+  /** @param awaited - `undefined` if our own work kept the process busy: the next request was not sent */
   #timeoutError(awaited: Awaited | undefined): TimeoutError {
     const { timeoutMs, what } = this.#settings
     const phase = awaited?.phase ?? 'connection'
@@ -303,7 +303,7 @@ function delayBeforeRepeat(
   return retryAfterMs ?? Math.random() * backoffMs(failures, { firstMs: baseDelayMs, maxMs: maxDelayMs })
 }
 
-/** Whether another attempt may succeed, and the last one had no effect, or may be repeated even if it had. */
+/** Whether another attempt may succeed and is safe: the last one had no effect, or the request may be repeated anyway. */
 function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): boolean {
   if (!isAnswer(outcome)) return outcome.requestSent ? isRepeatable : isTransient(outcome)
   return isTurnedAway(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))

@@ -148,7 +148,7 @@ export async function trustedWith(ca: string): Promise<string[]> {
   const { rootCertificates } = await import('node:tls')
   const { readFile } = await import('node:fs/promises')
   const file = process.env.NODE_EXTRA_CA_CERTS
-  // About an unreadable file Node.js warns.
+  // Node.js itself warns about an unreadable file.
   const extra = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined
   return [...rootCertificates, ...(extra === undefined ? [] : [extra]), ca]
 }

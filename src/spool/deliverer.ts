@@ -148,7 +148,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
     sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
     const now = this.#now()
-    // Never reported counts as long ago.
+    // An entry that was never reported counts as reported long ago.
     const isReportDue = attempts >= firstReportedFailure && now - entry.reportedAt >= reportIntervalMs
     if (!isReportDue) return this.#postpone(entry)
     const answer = await this.#report({ delivery, attempts, sinceAt: receivedAt, error }, fields)

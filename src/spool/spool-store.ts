@@ -100,7 +100,7 @@ export class SpoolStore {
       if (index % 1_000 === 0) await setImmediate()
       const fields = parseName(name)
       const isOurs = typeof fields === 'object'
-      // Ignores everything except files (lost+found), unless it has a name of ours.
+      // Ignores folders (lost+found), unless they have a name of ours.
       if (isFile ? fields === 'unknown' : isOurs) this.#options.reports.damaged(name)
       if (!isFile) continue
       if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})

@@ -116,7 +116,7 @@ describe('a token that the service rejects (401)', () => {
 })
 
 describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
-  test('user name and password go as Basic on the subscription call, and nothing asks for a token', async () => {
+  test('user name and password are sent as Basic on the subscription call, without a token request', async () => {
     const service = fakeService()
     const client = service.client({ auth: { username: 'agent-desk', password: 'pä:ss' } })
     await client.createSubscription(subscription)
@@ -141,7 +141,7 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     expect(service.calls).toHaveLength(1)
   })
 
-  test('getAccessToken of the caller is asked for every call, and once more after a 401', async () => {
+  test('the caller’s getAccessToken is called for every call, and once more after a 401', async () => {
     const service = fakeService()
     const tokens = ['old', 'new']
     service.onCall = rejecting('old')
@@ -210,7 +210,7 @@ test('getAccessToken may be a method of an object with fields of its own', async
   expect(authorizations(service.calls)).toEqual(['Bearer from-the-vault'])
 })
 
-test('a call is repeated once, whatever number of tokens the caller has to offer', async () => {
+test('a call is repeated once after a 401, also if getAccessToken returns another token each time', async () => {
   const service = fakeService()
   service.onCall = () => new Response('', { status: 401 })
   let given = 0

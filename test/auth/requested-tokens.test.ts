@@ -58,7 +58,7 @@ describe('one token request for all calls (interface 4.1)', () => {
 })
 
 describe('lifetime (interface 2.1, expires_in)', () => {
-  test('an hour of calls with a token of 2 seconds: none gets an expired token, refreshes stay few', async () => {
+  test('an hour of calls with tokens of 2 seconds: no call gets an expired token, and refreshes stay few', async () => {
     const service = fakeService()
     const issuedAt = new Map<string, number>()
     service.onToken = async (_call, count) => {
@@ -128,7 +128,7 @@ describe('lifetime (interface 2.1, expires_in)', () => {
     expect(await client.getAccessToken()).toBe('token-2')
   })
 
-  test('a token that is over when it arrives is used once by those who waited, not fetched for ever', async () => {
+  test('a token that has expired on arrival is used once by the calls that waited, and is not fetched again and again', async () => {
     const service = fakeService()
     service.onToken = async (_call, count) => {
       await vi.advanceTimersByTimeAsync(5_000)
@@ -294,7 +294,7 @@ describe('refresh ahead of the end', () => {
 })
 
 describe('a token endpoint that does not answer', () => {
-  test('costs calls nothing while the token is valid; after its end they ask beside the refresh that hangs', async () => {
+  test('delays no call while the token is valid; afterwards calls request a token beside the hanging refresh', async () => {
     const service = fakeService()
     const client = service.client({ timeoutMs: 30_000 })
     await client.getAccessToken()
@@ -369,7 +369,7 @@ describe('one caller aborts while others wait for the same token', () => {
     expect(service.tokenRequests[0]?.signal.aborted).toBe(false)
   })
 
-  test('the one who asked first aborts: the others still get the token', async () => {
+  test('if the first caller aborts, the others still get the token', async () => {
     const service = fakeService()
     const answer = deferred<Response>()
     service.onToken = () => answer.promise

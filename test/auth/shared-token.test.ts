@@ -78,7 +78,7 @@ describe('tokenCache', () => {
     expect(await second.getAccessToken()).toBe('token-2')
   })
 
-  test('a refresh by one process is taken over by the others', async () => {
+  test('the other processes take over the token of a refresh', async () => {
     const service = fakeService()
     const store = keyValueStore()
     const first = clientWith(service, store)
@@ -120,7 +120,7 @@ describe('tokenCache', () => {
     expect(service.tokenRequests).toHaveLength(2)
   })
 
-  test('a stored token that ends before the one at hand is not taken over', async () => {
+  test('a stored token that expires before the held one is not taken over', async () => {
     const service = fakeService()
     const store = keyValueStore()
     const client = clientWith(service, store)
@@ -134,7 +134,7 @@ describe('tokenCache', () => {
     expect(await client.getAccessToken()).toBe('token-2')
   })
 
-  test('a token that is over when it arrives is not stored', async () => {
+  test('a token that has expired on arrival is not stored', async () => {
     const service = fakeService()
     service.onToken = () => tokenAnswer('token', 0)
     const store = keyValueStore()
@@ -168,7 +168,7 @@ describe('tokenCache', () => {
     expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
   })
 
-  test('a rejected token that the store cannot let go of is not taken over again', async () => {
+  test('a rejected token that the store cannot remove is not taken over again', async () => {
     const service = fakeService()
     const store = { ...keyValueStore(), delete: () => false, set() {} }
     const expiresAtMs = Date.now() + 60_000
@@ -359,7 +359,7 @@ describe('what a store is given', () => {
     expect(await warningsAfterNextToken()).toBe(2)
   })
 
-  test('and keeps until the token is over is no warning', async () => {
+  test('and keeps until the token expires is no warning', async () => {
     const service = fakeService()
     service.onToken = () => tokenAnswer('brief', 1)
     const naive = new NaiveStore()

@@ -13,7 +13,7 @@ async function publishedFiles(): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
 }
 
-test('the build and the documents of the root are published, nothing else', async () => {
+test('only the build and the documents of the root are published', async () => {
   expect((await readdir(installed)).sort()).toEqual([
     'CHANGELOG.md',
     'CONTRIBUTING.md',
@@ -27,7 +27,7 @@ test('the build and the documents of the root are published, nothing else', asyn
   ])
 })
 
-test('with it come its three dependencies and what they need', async () => {
+test('it installs its three dependencies and their dependencies only', async () => {
   const lock = await readFile(join(inject('bare'), 'node_modules/.package-lock.json'), 'utf8')
   expect(Object.keys(JSON.parse(lock).packages).sort()).toEqual([
     'node_modules/mimic-function',
@@ -69,7 +69,7 @@ test.each(['uncaught.mjs', 'uncaught.cjs'])(
   },
 )
 
-test('the licence of every package whose code is bundled comes along', async () => {
+test('the licence of every bundled package is published, too', async () => {
   const files = (await publishedFiles()).filter((file) => /\.(js|cjs)$/.test(file))
   const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
   // Above the code of each bundled file the bundler names that file.

@@ -48,7 +48,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     ])
   })
 
-  test('Create a subscription creates one, with what stands in the environment', async () => {
+  test('Create a subscription creates one, with the variables of the environment', async () => {
     await using emulator = await startEmulator()
     const { stdout } = await folder.run('README.md: Create a subscription', {
       CALLBACK_TOKEN: callbackToken,
@@ -98,7 +98,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(stdout).toBe("Map(2) { 'request.answered' => 1, 'token.obtained' => 1 }\n")
   })
 
-  test('Payloads of other types prints a typed payload, and what was answered', async () => {
+  test('Payloads of other types prints a typed payload and the answer', async () => {
     const { stdout } = await folder.run('docs/receiver.md: Payloads of other types')
     expect(stdout).toBe('4.3\n{ status: 204, headers: {} }\n')
   })

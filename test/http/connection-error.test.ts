@@ -17,7 +17,7 @@ async function errorAfter(thrown: unknown): Promise<ConnectionError> {
   return error as ConnectionError
 }
 
-describe('without a connection the request was surely not sent', () => {
+describe('without a connection the request was certainly not sent', () => {
   test('each code says what to check', async () => {
     const codes = [
       'ECONNREFUSED',
@@ -106,7 +106,7 @@ test.each([
   expect(error.message).toContain(`Could not get through the proxy proxy.example:3128: ${words}`)
 })
 
-describe('what was surely not sent is tried again', () => {
+describe('a request that was certainly not sent is repeated', () => {
   async function attemptsAfter(thrown: unknown): Promise<number> {
     const service = fakeService()
     service.onCall = () => {
@@ -233,7 +233,7 @@ describe('the cause', () => {
     expect(JSON.stringify(cause) + (cause as Error).stack).not.toContain('p4ssword')
   })
 
-  test('carries nothing else: it may be what the server sent, or the request itself', async () => {
+  test('has no other properties: they may hold the answer or the request', async () => {
     const { cause } = await errorAfter(
       failedFetch(networkError({ code: 'ECONNRESET', request: 'x', data: 'y' })),
     )

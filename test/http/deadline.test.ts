@@ -44,7 +44,7 @@ describe('the phase `connection`', () => {
     )
   })
 
-  describe('is that of a process that stood still until after the time, and sends nothing', () => {
+  describe('is that of a suspended process that resumes after the time, and sends nothing', () => {
     /** Timers that are due meanwhile come later. */
     const standStill = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, timeoutMs + 50)
 
@@ -86,7 +86,7 @@ describe('the phase `connection`', () => {
     })
   })
 
-  test("is that of a call for which none of the client's own connections becomes free", async () => {
+  test('is that of a call that waits for a free connection of the client', async () => {
     const released = deferred<void>()
     await using server = await ScriptedServer.listen(tls, async (connection) => {
       await connection.request()

@@ -153,13 +153,13 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     expect(body).toEqual({ read: 3, isLetGo: false })
   })
 
-  test('a longer one is cut off there, and its sender is let go', async () => {
+  test('a longer one is cut off there, and its connection is closed', async () => {
     const { client, body } = clientAnswered(400, ['x'.repeat(limit - 1), 'yz', 'never read'])
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400 })
     expect(body).toEqual({ read: 2, isLetGo: true })
   })
 
-  test('of a piece that is too long, the beginning is kept', async () => {
+  test('the beginning of a piece that is too long is kept', async () => {
     const { client } = clientAnswered(400, ['beginning ', 'x'.repeat(2 * limit)])
     const shown = `beginning ${'x'.repeat(64 * 1024)}`.slice(0, 64 * 1024)
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: shown })

@@ -55,7 +55,7 @@ describe('a proxy from the environment', () => {
     },
   )
 
-  test('gets nothing that is for http: on loopback, because it could read that', async () => {
+  test('gets no request to http: on loopback, because it could read the request', async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     for (const name of ['HTTPS_PROXY', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url)
     const server = createServer((_, response) => response.writeHead(204).end())

@@ -39,7 +39,7 @@ const base64url = (text: string) => Buffer.from(text).toString('base64url')
 
 const blank = '[redacted: it repeats a secret of the request]'
 
-describe('a text is blanked that shows a secret', () => {
+describe('a text that shows a secret is blanked', () => {
   test.each([
     ['wherever it stands', 's3cret', 'a s3cret, s3cret and s3cret'],
     ['of four characters', '1234', 'x1234y'],
@@ -202,7 +202,7 @@ describe('the query of the callback URL', () => {
   })
 })
 
-test('an error keeps what it shows of a long body in memory, and not the body', async () => {
+test('an error keeps only the shown part of a long body in memory', async () => {
   const service = fakeService()
   service.onCall = () => new Response('€'.repeat(349_000), { status: 400 })
   const client = service.client({ retry: false })

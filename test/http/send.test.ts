@@ -67,7 +67,7 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
     },
   )
 
-  test('what fails for ever without a connection is a ConnectionError of a request that was not sent', async () => {
+  test('a permanent failure to connect is a ConnectionError of a request that was not sent', async () => {
     const service = fakeService()
     service.onCall = refused
     const error = await settled(service.client().createSubscription(create))
@@ -87,7 +87,7 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
     expect(error).toMatchObject({ cause: { code: 'CONNECTION', requestSent: true } })
   })
 
-  test('an attempt that was lost stays lost when the repeats never reach the server', async () => {
+  test('after a lost attempt the outcome stays unknown if no repeat reaches the server', async () => {
     const service = fakeService()
     service.onCall = (_call, count) => (count === 1 ? reset() : refused())
     expect(await settled(service.client().createSubscription(recreate))).toBeInstanceOf(OutcomeUnknownError)
@@ -192,7 +192,7 @@ describe('waiting between attempts', () => {
     )
   })
 
-  test('the log tells how long each attempt took', async () => {
+  test('the log has the duration of each attempt', async () => {
     const service = fakeService()
     service.onCall = async () => {
       await new Promise((resolve) => setTimeout(resolve, 30))
@@ -271,14 +271,14 @@ describe('waiting between attempts', () => {
 })
 
 describe('`retry` of a single call', () => {
-  test('false tries once, whatever the client has', async () => {
+  test('false makes one attempt, whatever the option of the client is', async () => {
     const service = fakeService()
     service.onCall = answer(503)
     await settled(service.client().unsubscribe(1, { retry: false }))
     expect(service.calls).toHaveLength(1)
   })
 
-  test('has what it names, and the rest from the client', async () => {
+  test('replaces the fields that it names; the client’s option has the others', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
     const service = fakeService()
     service.onCall = answer(503)
@@ -336,7 +336,7 @@ describe('one deadline over everything', () => {
   })
 })
 
-describe('what a server calls a request', () => {
+describe('the id that a server gives a request', () => {
   const idOf = async (headers: Record<string, string>) => {
     const service = fakeService()
     service.onCall = () => new Response('', { status: 400, headers })

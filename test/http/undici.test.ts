@@ -179,7 +179,7 @@ describe('a dispatcher', () => {
       expect(abort.mock.calls).toEqual([[new Error('the request is abandoned')]])
     })
 
-    test('a call that is aborted gives up its connection, also one that stands only later', async () => {
+    test('an aborted call gives up its connection, also a connection that is made only afterwards', async () => {
       for (const startsLate of [false, true]) {
         const abort = vi.fn()
         const controller = new AbortController()
@@ -203,7 +203,7 @@ describe('a dispatcher', () => {
     })
   })
 
-  test('whose dispatch throws: nothing was sent', async () => {
+  test('whose dispatch throws has sent nothing', async () => {
     const call = onReporting(() => {
       throw new Error('broken')
     })

@@ -74,12 +74,12 @@ const others = [
 
 const all = [...Object.keys(ending), ...others].sort()
 
-test('the project is one of CommonJS, and holds these examples', async () => {
+test('the project is a CommonJS project with these examples', async () => {
   expect(project.manifest.type).toBe('commonjs')
   expect((await readdir(project.folder)).filter((file) => file.endsWith('ts')).sort()).toEqual(all)
 })
 
-test.each(all)('%s names on its top what it imports, and how to run it', async (file) => {
+test.each(all)('%s says at its top what to install, and how to run it', async (file) => {
   const text = await project.read(file)
   const imports = [...text.matchAll(/^(?:import|\} from) (?:.* from )?'([^'.][^']*)'$/gm)]
     .map(([, name = '']) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '')
@@ -109,7 +109,7 @@ describe('examples that end by themselves', () => {
     expect(example.errors).toEqual([expect.stringContaining('recreateIfExists')])
   })
 
-  test('keep-roster-redis.mts keeps one roster in two processes, and one goes on alone', async () => {
+  test('keep-roster-redis.mts keeps one roster in two processes, and one continues alone', async () => {
     await using redis = await RedisServer.start()
     await using example = project.start('keep-roster-redis.mts', { REDIS_URL: redis.url })
     expect(await example.ended, example.errors.join('\n')).toBe(0)

@@ -238,7 +238,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
         expect(subscriptions.find(({ id }) => id === subscriptionId)?.values).toEqual(parameters)
       })
 
-      test('an unsubscribe ends; what has ended is not found', async () => {
+      test('an unsubscribe ends a subscription, which is then not found', async () => {
         const { subscriptionId } = await client.createSubscription(wanted('ivan'))
         await client.unsubscribe(subscriptionId)
         expect((await service.subscriptions()).map(({ id }) => id)).not.toContain(subscriptionId)
@@ -365,7 +365,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
 
     // The first answer of each call is what the lifecycle shows: a busy service shows nothing.
     if (isBusy) return
-    test('--lifecycle has no false tick, and ends or names what it made', async () => {
+    test('--lifecycle has no false tick, and ends or names each subscription that it made', async () => {
       const flags = ['--lifecycle', '--username', 'lena', '--callback-url', `${nowhere}/check`]
       const { steps } = await check(service, variant, ...flags)
       const isLeft = wrongRoutes !== undefined

@@ -154,7 +154,7 @@ describe('spans from the tracing channels', () => {
     expect(counts.map((name) => attribute(sweep, name))).toEqual(['coaching', 2, 2, 0, 0, 0])
   })
 
-  test('each attempt of the spool is linked to its delivery, and is no child of it', () => {
+  test('each attempt of the spool is linked to its delivery, and not its child', () => {
     const [delivery] = named('delivery')
     const attempts = named('deliver')
     expect(attempts.map((span) => attribute(span, 'attempt'))).toEqual([1, 2])

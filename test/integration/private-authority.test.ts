@@ -41,7 +41,7 @@ test('with it, a server of the authority is trusted, and without it, the error s
   await expect(other.getAccessToken()).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
 })
 
-test('it holds for what is behind a proxy, too', async () => {
+test('the same holds for a server behind a proxy', async () => {
   await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
   vi.stubEnv('HTTPS_PROXY', proxy.url)
   await using client = clientTrusting(emulator.ca)

@@ -20,7 +20,7 @@ One sentence.
 - That.
 `
 
-test('a version that stands on top, with a date and a text, can be released', () => {
+test('the topmost version, with a date and a text, can be released', () => {
   expect(problemsOf(changelog, '0.10.0')).toEqual([])
 })
 

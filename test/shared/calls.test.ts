@@ -31,7 +31,7 @@ test('a function that works is called at once, and awaited', async () => {
   expect(onFailure).not.toHaveBeenCalled()
 })
 
-test('those who wait for calls in flight are called once, when none is left', () => {
+test('functions that wait for calls in flight are called once, when no call is left', () => {
   const flights = inFlight()
   const onIdle = vi.fn()
   flights.begin()

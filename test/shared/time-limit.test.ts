@@ -14,7 +14,7 @@ test('work that settles in time settles the wait, and leaves no timer', async ()
   }
 })
 
-test('work that takes longer is given up, and its later failure is not unhandled', async () => {
+test('longer work is given up, and its later failure is no unhandled rejection', async () => {
   const work = new Promise<never>((_, reject) => setTimeout(reject, 20, new Error('too late')))
   await expect(withTimeLimit(1, work, () => new Error('late'))).rejects.toThrow('late')
   await expect(settlesWithin(10_000, work)).resolves.toBe(true)

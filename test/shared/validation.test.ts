@@ -20,7 +20,7 @@ const refuse = (schema: z.ZodType, value: unknown) => {
   return expect.fail('should have been refused')
 }
 
-test('what the schema gives out is the result', () => {
+test('the output of the schema is the result', () => {
   const schema = z.string().transform(Number)
   expect(validate(schema, '7', () => expect.fail('is valid'))).toBe(7)
 })

@@ -43,7 +43,7 @@ test('deliveries that JSON cannot hold are refused with a sentence, and the call
 describe('deliveries that can no longer be read', () => {
   const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
 
-  test('become dead letters, are reported, and hold up no other', async () => {
+  test('become dead letters, are reported, and delay no other', async () => {
     await using folder = await spoolFolder()
     const before = await openSpool({ path: folder.path, deliver: never })
     await keep(before, numbered(1))

@@ -189,7 +189,7 @@ describe('a delivery that fails', () => {
     error.mockRestore()
   })
 
-  test('is a line on console.error where there is neither `onStuck` nor a logger, which names it without its payload', async () => {
+  test('is a line on console.error without `onStuck` and a logger, which shows no payload', async () => {
     await using folder = await spoolFolder()
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     await using spool = await DeliverySpool.open({ path: folder.path, deliver: failing })

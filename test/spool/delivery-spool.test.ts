@@ -345,8 +345,8 @@ describe.concurrent('options', () => {
   })
 })
 
-describe.concurrent('room', () => {
-  test('`maxBytes` bounds what waits: more is refused, the subscription is not harmed, and room comes back', async () => {
+describe.concurrent('quota', () => {
+  test('`maxBytes` limits the waiting deliveries: more are refused with 204, and space is free again', async () => {
     await using folder = await spoolFolder()
     let finish = () => {}
     const finished = new Promise<void>((resolve) => (finish = resolve))

@@ -13,7 +13,7 @@ const fileFields = fc.record({
   bytes: count(),
 })
 
-test('a name says what it was made of', () => {
+test('a name is read back as the fields that it was made from', () => {
   fc.assert(
     fc.property(fileFields, (fields) => {
       expect(parseName(nameOf(fields))).toEqual(fields)
@@ -43,7 +43,7 @@ test('a name with one character changed is not believed', () => {
   )
 })
 
-test('what a process that died leaves is known by its exact name, and the files of others are not', () => {
+test('an unfinished file is recognized by its exact name, and a foreign file is not', () => {
   const fields = { dueAt: 0, id: 1, attempts: 0, reportedAt: 0, count: 1, bytes: 9 }
   const batch = nameOf({ kind: 'batch', ...fields })
   const letter = nameOf({ kind: 'stuck', ...fields })
@@ -90,7 +90,7 @@ const damage = fc.record({
   noise: fc.uint8Array({ minLength: 300, maxLength: 300 }),
 })
 
-test('whatever is damaged: no text is altered, each entry that is whole is read, and the damage is noticed', () => {
+test('with any damage no text is altered, each whole entry is read, and the damage is reported', () => {
   fc.assert(
     fc.property(
       fc.array(fc.jsonValue(), { minLength: 1, maxLength: 20 }),

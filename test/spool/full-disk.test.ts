@@ -39,7 +39,7 @@ const volumes = {
 }
 
 describe.each(Object.entries(volumes))('%s that is full', (_kind, mountOn) => {
-  test('costs no subscription: 204 and a report; delivery, repetition and dead letters go on; room comes back', async () => {
+  test('ends no subscription: 204 and a report; delivery, repetition and dead letters continue; space is free again', async () => {
     await using folder = await spoolFolder()
     const volume = join(folder.path, 'small')
     await mkdir(volume, { recursive: true })

@@ -56,7 +56,7 @@ describe('the folder', () => {
     expect((await refusalOf(folder.path)).message).toMatch(/belongs to another user \(12345, /)
   })
 
-  test('that holds symbolic links which lead nowhere, or in a circle, is opened', async () => {
+  test('with broken or circular symbolic links is opened', async () => {
     await using folder = await spoolFolder()
     await mkdir(folder.path, { mode: 0o700 })
     await symlink('nowhere', join(folder.path, 'dangling'))
@@ -125,7 +125,7 @@ class Holder implements AsyncDisposable {
 }
 
 describe('one process at a time has a spool open', () => {
-  test('a second open in the same process is refused with a sentence, and after a close there is room again', async () => {
+  test('a second open in the same process is refused, and succeeds after a close', async () => {
     await using folder = await spoolFolder()
     const first = await openSpool({ path: folder.path, deliver: () => {} })
     const error = await openSpool({ path: folder.path, deliver: () => {} }).catch((reason) => reason)
@@ -156,7 +156,7 @@ describe('one process at a time has a spool open', () => {
     await using _linked = await openSpool({ path: link, deliver: () => {} })
   })
 
-  test('of several that open it at the same time at most one gets it, and the next attempt succeeds', async () => {
+  test('if several processes open it at the same time, at most one succeeds, and so does the next attempt', async () => {
     await using folder = await spoolFolder()
     for (let round = 0; round < 3; round += 1) {
       const opened = await Promise.allSettled(
@@ -172,7 +172,7 @@ describe('one process at a time has a spool open', () => {
     await using _spool = await openSpool({ path: folder.path, deliver: () => {} })
   })
 
-  test('another process is refused while it lives, also while it stands still, and not when it was killed', async () => {
+  test('another process is refused while the first one lives, also while that is suspended, but not after it was killed', async () => {
     await using folder = await spoolFolder()
     {
       await using holder = new Holder(folder.path)
@@ -236,7 +236,7 @@ describe('one process at a time has a spool open', () => {
     await using _again = await openEventually(folder.path)
   })
 
-  test('leaves nothing behind: no socket of those that were refused, and none of those that died', async () => {
+  test('no socket is left of refused and of killed processes', async () => {
     await using folder = await spoolFolder()
     {
       await using holder = new Holder(folder.path)

@@ -13,7 +13,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('deliver' as const), isWorking: fc.boolean() }),
 )
 
-test('whatever is kept, delivered and restarted in whatever order: each delivery is done once, and none is lost', async () => {
+test('in any order of keeping, delivering and restarting, each delivery is done once, and none is lost', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 15 }),

@@ -191,7 +191,7 @@ describe.concurrent('keep resolves', () => {
 })
 
 describe.concurrent('a disk that is slow', () => {
-  test('neither holds up answers nor blocks the process; what waits for it is bounded', async () => {
+  test('delays no answer, does not block the process, and bounds the waiting deliveries', async () => {
     await using folder = await spoolFolder()
     let isSlow = true
     const files = filesWith({
@@ -245,7 +245,7 @@ describe.concurrent('a removal that is slow', () => {
 })
 
 describe.concurrent('a disk that fails', () => {
-  test('does not make a delivered entry count as gone, nor deliver it twice, while it cannot be removed', async () => {
+  test('while a delivered entry cannot be removed, the entry still counts, and is not delivered twice', async () => {
     await using folder = await spoolFolder()
     let failures = 0
     const files = filesWith({
@@ -263,7 +263,7 @@ describe.concurrent('a disk that fails', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
-  test('while it is read holds up nothing that can be read', async () => {
+  test('while it is read delays no readable delivery', async () => {
     await using folder = await spoolFolder()
     const before = await openSpool({ path: folder.path, deliver: never })
     await keep(before, numbered(1))
@@ -616,7 +616,7 @@ describe.concurrent('damage', () => {
     expect(damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
-  test('a file that another program removed while its deliveries are delivered holds up none of them', async () => {
+  test('a file that another program removes while its deliveries are delivered delays none of them', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(async () => {
       const names = (await readdir(folder.path)).filter((name) => name.endsWith('.batch'))

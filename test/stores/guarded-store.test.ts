@@ -4,7 +4,7 @@ import { GuardedStore, StoreFailure } from '../../src/stores/guarded-store.js'
 const values = new Map<string, string>()
 const working = { get: (key: string) => values.get(key), set: () => {}, delete: () => {} }
 
-test('what is no text counts as none', async () => {
+test('a value that is no text counts as none', async () => {
   const store = new GuardedStore({ ...working, get: () => 5 }, 100)
   await expect(store.get('key')).resolves.toBeUndefined()
 })
@@ -30,7 +30,7 @@ test('a store that throws, rejects or hangs is one kind of error with its cause'
   await expect(hanging.get('key')).rejects.toBeInstanceOf(StoreFailure)
 })
 
-test('times to live are whole milliseconds, and none stays none', async () => {
+test('times to live become whole milliseconds; a value without one keeps no limit', async () => {
   const set = vi.fn()
   const store = new GuardedStore({ ...working, set }, 100)
   await store.set('key', 'value', 0.2)

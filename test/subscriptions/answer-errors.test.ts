@@ -28,7 +28,7 @@ function answer(response: () => Response) {
 describe('409 Conflict (interface 3 and 7)', () => {
   beforeEach(() => answer(() => new Response('conflict', { status: 409 })))
 
-  test('without recreateIfExists it is a duplicate or an overlap, and the message says how to go on', async () => {
+  test('without recreateIfExists it is a duplicate or an overlap, and the message says what to do next', async () => {
     const error = await failureOf(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(SubscriptionConflictError)
     expect(error).toBeInstanceOf(ApiError)
@@ -64,7 +64,7 @@ describe('409 Conflict (interface 3 and 7)', () => {
     if (!result.created) expect(result.conflict.reason).toBe('duplicate-or-overlap')
   })
 
-  test('many usernames make no endless message, but all are in the error', async () => {
+  test('with many usernames the message is cut, but the error has all of them', async () => {
     const usernames = Array.from({ length: 500 }, (_, index) => `agent-${index}`)
     const error = await failureOf(client().createSubscription({ ...subscription, usernames }))
     expect((error as Error).message.length).toBeLessThan(600)
@@ -153,7 +153,7 @@ describe('other answers', () => {
     await expect(create).rejects.toBe('enough')
   })
 
-  test('200 with a page settles nothing for an attempt before whose answer was lost', async () => {
+  test('200 with a page does not settle the outcome of an earlier lost attempt', async () => {
     let count = 0
     answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 200 }))
     const wanted = { ...subscription, recreateIfExists: true }
@@ -172,7 +172,7 @@ describe('other answers', () => {
     },
   )
 
-  test('a 201 without an id is reported as such, also when an answer before it was lost', async () => {
+  test('a 201 without an id is reported, also after a lost answer', async () => {
     let count = 0
     answer(() => new Response('<html>', { status: ++count === 1 ? 502 : 201 }))
     const retry = { baseDelayMs: 0 }

@@ -71,7 +71,7 @@ const friendlyInput: fc.Arbitrary<CreateSubscriptionInput> = fc.record(
 )
 
 describe('the wire encoding (interface 2.2 and 4.2)', () => {
-  test('whatever is accepted decodes back to the same values; everything else is refused before it is sent', async () => {
+  test('accepted values decode back to the same values; all others are refused before they are sent', async () => {
     let accepted = 0
     await fc.assert(
       fc.asyncProperty(fc.oneof(friendlyInput, input), async (given) => {
@@ -109,7 +109,7 @@ describe('the wire encoding (interface 2.2 and 4.2)', () => {
     expect(accepted).toBeGreaterThan(500)
   })
 
-  test('what the service can take is accepted', async () => {
+  test('values that the service takes are accepted', async () => {
     await fc.assert(
       fc.asyncProperty(friendlyInput, async (given) => {
         await fakeService().client().createSubscription(given)

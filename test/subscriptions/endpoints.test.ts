@@ -40,7 +40,7 @@ describe('the request (interface 4.2)', () => {
     )
   })
 
-  test('says nothing about recreateIfExists unless asked to', async () => {
+  test('has no recreateIfExists unless the input has it', async () => {
     answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
     await client().createSubscription(subscription)
     await client().createSubscription({ ...subscription, recreateIfExists: false })
@@ -60,7 +60,7 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
     expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
   })
 
-  test('after a lost answer, not found means that the first try has worked, if the route has worked before', async () => {
+  test('after a lost answer, 404 means that the first attempt succeeded, if the route has answered 2xx before', async () => {
     for (const status of [404, 410]) {
       const service = fakeService()
       service.onCall = (_call, count) => new Response('', { status: count % 2 === 1 ? 502 : status })
@@ -110,7 +110,7 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
     expect(service.calls).toHaveLength(3)
   })
 
-  test('a 404 after the service turned the first try away is a 404', async () => {
+  test('a 404 after a first attempt that was refused is a 404', async () => {
     const service = fakeService()
     const client = service.client({ retry: { baseDelayMs: 0 } })
     service.onCall = () => new Response(null, { status: 204 })

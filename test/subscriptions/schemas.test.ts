@@ -239,7 +239,7 @@ describe('input that is refused before anything is sent', () => {
     )
   })
 
-  test('names that are much like those are not', async () => {
+  test('names that only resemble them are not', async () => {
     const parameters = { accept: 'a', authorization: 'b', 'proxy-user': 'c', tee: 'd', toString: 'e' }
     const headers = { notification_type: 'a', username: 'b', callback_url: 'c', recreateIfExists: 'd' }
     const service = fakeService()

@@ -13,7 +13,7 @@ import { describe, expectTypeOf, test } from 'vitest'
 declare const emulator: Emulator
 
 describe('the emulator', () => {
-  test('is made by startEmulator, and by nothing else', () => {
+  test('is made by startEmulator only', () => {
     expectTypeOf(startEmulator).returns.resolves.toEqualTypeOf<Emulator>()
   })
 

@@ -96,7 +96,7 @@ describe('the options of a keeper', () => {
     expectTypeOf<'ignore'>().not.toExtend<Options['existing']>()
   })
 
-  test('know what they tell, to functions that may be async', () => {
+  test('give callbacks their arguments, and callbacks may be async', () => {
     const options: Options = {
       ...required,
       onGap: async (gap) => {
@@ -150,7 +150,7 @@ describe('the store of a keeper', () => {
 describe('a keeper', () => {
   const keeper = new SubscriptionKeeper(required)
 
-  test('observes what any receiver delivers, by both doors and with schemas of the user’s own', () => {
+  test('observes what any receiver delivers, from both entry points, also with the user’s schemas', () => {
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
     new DeliveryReceiver({ secrets: { token: 'a' } }).onAny(keeper.observe)
     new DeliveryReceiver({ secrets: { token: 'a' }, payloads }).onAny(keeper.observe)
@@ -160,7 +160,7 @@ describe('a keeper', () => {
     expectTypeOf(keeper.observe).returns.toEqualTypeOf<void>()
   })
 
-  test('says what came of a pass, a rotation and a goodbye', () => {
+  test('returns the results of a sweep, a rotation and unsubscribeAll', () => {
     expectTypeOf(keeper.sweep).returns.resolves.toEqualTypeOf<SweepReport>()
     expectTypeOf(keeper.unsubscribeAll).returns.resolves.toEqualTypeOf<SweepReport>()
     expectTypeOf(keeper.rotateParameters).returns.resolves.toEqualTypeOf<RotationReport>()
@@ -175,7 +175,7 @@ describe('a keeper', () => {
     }>()
   })
 
-  test('is told how to pass: removals are allowed in a sweep only', () => {
+  test('takes options of a sweep: only a sweep may allow removals', () => {
     const onProgress = (progress: SweepProgress) => expectTypeOf(progress.done).toEqualTypeOf<number>()
     const { signal } = new AbortController()
     expectTypeOf(keeper.sweep).toBeCallableWith({ allowRemovals: true, onProgress, signal })
@@ -189,7 +189,7 @@ describe('a keeper', () => {
     expectTypeOf<Goodbye>().not.toHaveProperty('allowRemovals')
   })
 
-  test('shows how it stands, and is disposed of by `await using`', () => {
+  test('shows its status, and `await using` stops it', () => {
     expectTypeOf(keeper.status()).toEqualTypeOf<KeeperStatus>()
     expectTypeOf(keeper.subscription('alice')).toEqualTypeOf<KeptSubscription | undefined>()
     expectTypeOf(keeper.subscriptions()).toEqualTypeOf<

@@ -41,7 +41,7 @@ describe('on gives each type its payload', () => {
     })
   })
 
-  test('an unknown type does not compile, unless it is said to be any text', () => {
+  test('an unknown type does not compile, unless `.on<string>` takes any text', () => {
     // @ts-expect-error It is misspelt.
     receiver.on('lowEnergyAgentOpend', () => {})
     // @ts-expect-error It is subscribed to, and not delivered.
@@ -152,7 +152,7 @@ test('handle takes the headers of the web, of Node.js and of Lambda', () => {
   expectTypeOf(receiver.handle({ method: 'POST', body: '' })).toBeObject()
 })
 
-describe('the adapters fit where they go', () => {
+describe('the adapters fit their frameworks', () => {
   const receiver = new DeliveryReceiver({ secrets, payloads })
 
   test('servers of Node.js', () => {

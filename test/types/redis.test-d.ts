@@ -18,7 +18,7 @@ test('redisStore takes every kind of client of node-redis', () => {
   expectTypeOf<ReturnType<typeof createSentinel>>().toExtend<RedisClient>()
 })
 
-test('redisStore takes nothing else', () => {
+test('redisStore takes no other client', () => {
   expectTypeOf<string>().not.toExtend<RedisClient>()
   expectTypeOf<Map<string, string>>().not.toExtend<RedisClient>()
 })

@@ -118,7 +118,7 @@ describe('narrowing on notification.type', () => {
     expectTypeOf(index).toEqualTypeOf<number>()
   })
 
-  test('one type can be named, several, or all, with schemas of one’s own or without', () => {
+  test('one type, several or all can be named, with the user’s schemas or without', () => {
     expectTypeOf<
       Notification<'lowEnergyAgentOpened'>['payload']
     >().toEqualTypeOf<LowEnergyAgentOpenedPayload>()

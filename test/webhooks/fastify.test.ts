@@ -29,7 +29,7 @@ describe('toFastifyPlugin', () => {
     await app.close()
   })
 
-  test('comes after the onRequest hooks of the app, which may refuse', async () => {
+  test('runs after the onRequest hooks of the app, which may refuse', async () => {
     const receiver = new DeliveryReceiver({ allowUnauthenticated: true }).onAny(() => expect.unreachable())
     const app = Fastify()
     app.addHook('onRequest', async (_request, reply) => reply.code(403).send())

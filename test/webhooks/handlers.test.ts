@@ -8,7 +8,7 @@ beforeEach(() => {
 })
 afterEach(() => void vi.restoreAllMocks())
 
-describe('a handler for a type that is not documented: the log', () => {
+describe('the log about a handler for an undocumented type', () => {
   test.each([
     ['lowEnergyAgentOpend', 'lowEnergyAgentOpened'],
     ['LowEnergyAgentOpened', 'lowEnergyAgentOpened'],

@@ -67,7 +67,7 @@ describe('over node:http', () => {
     expect(server.problems()).toEqual([])
   })
 
-  test('twice is twice, also where Node.js keeps only the first or what it joins equals a secret', async () => {
+  test('a secret that is sent twice is refused, also if Node.js keeps only the first value, or joins both to the secret', async () => {
     await using joined = await serve({ secrets: { token: 'a, a', authorization: 'b' } })
     const post = async (...headers: string[]) => {
       const { socket, closed } = openSocket(joined.port)
@@ -79,7 +79,7 @@ describe('over node:http', () => {
     expect(await post('Token: a, a', 'Authorization: b', 'Authorization: c')).toBe(401)
   })
 
-  test('a stranger’s body is not waited for, and a long one not read', async () => {
+  test('the body of a refused sender is not awaited, and a long one is not read', async () => {
     await using server = await serve()
     for (const framing of ['Content-Length: 99999999', 'Transfer-Encoding: chunked']) {
       const { socket, closed } = openSocket(server.port)
@@ -88,7 +88,7 @@ describe('over node:http', () => {
     }
   })
 
-  test('a stranger’s body of up to maxBodyBytes does not cost the connection', async () => {
+  test('a refused sender with a body of up to maxBodyBytes keeps its connection', async () => {
     await using server = await serve({ maxBodyBytes: 10 })
     const { socket, received, closed } = openSocket(server.port)
     const stranger = (length: number) =>
@@ -100,7 +100,7 @@ describe('over node:http', () => {
   })
 })
 
-describe('bodies are read to maxBodyBytes, whatever the sender does', () => {
+describe('bodies of up to maxBodyBytes are read, whatever the sender does', () => {
   test('chunked, in many pieces, with characters cut in two', async () => {
     await using server = await serve()
     const { socket, status } = openSocket(server.port)
@@ -538,7 +538,7 @@ test('100 deliveries at the same time: none lost, none doubled', async () => {
   await server.receiver.drain()
 })
 
-describe('a refused sender that goes on with its body', () => {
+describe('a refused sender that continues its body', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 

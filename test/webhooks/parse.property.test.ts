@@ -161,7 +161,7 @@ describe('any body gives a delivery or an InvalidDeliveryError (docs/service.md,
     )
   })
 
-  test('a parser with the documented schema as a user’s schema gives the same verdicts', () => {
+  test('a parser with the documented schema as the user’s own gives the same verdicts', () => {
     const parser = createDeliveryParser({
       payloads: {
         lowEnergyAgentOpened: z.looseObject({

@@ -571,7 +571,7 @@ describe('a schema that cannot answer', () => {
     )
   })
 
-  test('whatever it throws, nothing but an InvalidDeliveryError comes out', () => {
+  test('whatever it throws becomes an InvalidDeliveryError', () => {
     const trap = () => {
       throw new Error('trap')
     }
@@ -601,7 +601,7 @@ describe('the message about many or long problems', () => {
     expect(error?.issues).toHaveLength(100_000)
   })
 
-  test('shows what was cut, also where lines were joined', () => {
+  test('marks what was cut, also where lines were joined', () => {
     const schema = z.object({}).transform(() => {
       throw new Error(`begins\n${' '.repeat(300)}ends`)
     })

@@ -27,7 +27,7 @@ afterEach(() => {
 /** What was written to console.error, each call as one text. */
 const written = () => vi.mocked(console.error).mock.calls.map((values) => values.map(String).join(' '))
 
-describe('without a logger and callbacks, what is lost is reported on console.error', () => {
+describe('without a logger and callbacks, losses are reported on console.error', () => {
   test('a handler that throws', async () => {
     await new DeliveryReceiver({ secrets }).onAny(fail).handle(post())
     expect(console.error).toHaveBeenCalledExactlyOnceWith('notification-subscriber: Handler failed', {

@@ -21,7 +21,7 @@ function revokedProxy() {
 
 const thenable = (then: Then) => Object.fromEntries([['then', then]])
 
-describe('only what is not from the service is refused', () => {
+describe('only requests that cannot come from the service are refused', () => {
   test('a POST with the secret is answered with 204 and reaches the handler', async () => {
     const seen: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets }).on('lowEnergyAgentOpened', (notification, context) => {

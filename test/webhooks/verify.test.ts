@@ -123,7 +123,7 @@ describe('secrets that cannot work are a ConfigurationError, in verifySecrets an
   })
 })
 
-describe('secrets that are too short to be one are logged, once for each receiver', () => {
+describe('short secrets are logged, once for each receiver', () => {
   const long = 'a-secret-of-tests'
   test.each<[Record<string, string | string[]>, boolean]>([
     [{ token: 'fifteen-letters' }, true],

@@ -36,7 +36,7 @@ function receive(options: Partial<DeliveryReceiverOptions> = {}) {
 }
 
 describe('toWebHandler', () => {
-  test('answers without a body, and leaves that of a stranger unread', async () => {
+  test('answers without a body, and does not read the body of a refused sender', async () => {
     const { handler, received } = receive()
     const response = await handler(post(delivery))
     expect([response.status, response.body]).toEqual([204, null])
@@ -178,7 +178,7 @@ describe('waitUntil', () => {
     expect(waitUntil).not.toHaveBeenCalled()
   })
 
-  test('is not needed: without it a handler that goes on after the answer is only warned of', async () => {
+  test('is optional: without it a handler that continues after the answer is only logged', async () => {
     const { logger, lines } = recordingLogger()
     const { receiver, handler } = receive({ ackTimeoutMs: 1, logger })
     const { promise, resolve } = deferred<void>()

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => browser.close())
 
 describe('the page server', () => {
-  it('lets a page of another origin neither read nor post nor frame, even one that knows the address', async () => {
+  it('lets no page of another origin read, post or frame, even if it knows the address', async () => {
     await using world = await World.start()
     await world.subscribe('alice')
     const foreign = createServer((_request, response) => {

@@ -91,7 +91,7 @@ describe('the page', () => {
     expect([...origins]).toEqual([new URL(world.pageUrl).origin])
   })
 
-  it('says before and after that no subscription wants a notification, and why a payload cannot be sent', async () => {
+  it('says before and after sending that no subscription matches, and why a payload cannot be sent', async () => {
     await using world = await World.start()
     await world.subscribe('alice')
     await using opened = await openPage(browser, world.pageUrl)
@@ -139,7 +139,7 @@ describe('the page', () => {
       .toEqual([expect.stringMatching(/create#1/)])
   })
 
-  it('tells the end of a subscription as one story: three failures with what was answered', async () => {
+  it('shows the end of a subscription with the three failures before it, and their answers', async () => {
     await using world = await World.start()
     await using opened = await openPage(browser, world.pageUrl)
     const { page } = opened
@@ -182,7 +182,7 @@ describe('the page', () => {
     expect(await groups.count()).toBe(0)
   })
 
-  it('sends a callback again in one click, to the one subscription', async () => {
+  it('sends a callback again by one click, to its subscription only', async () => {
     await using world = await World.start()
     await world.subscribe('alice')
     await world.subscribe('alice', {}, '/other')
@@ -230,7 +230,7 @@ describe('the page', () => {
     })
   })
 
-  it('revokes tokens, so that the next call is refused once and then goes on', async () => {
+  it('revokes tokens: the next call is refused once, and then succeeds', async () => {
     await using world = await World.start()
     await world.subscribe('alice')
     await using opened = await openPage(browser, world.pageUrl)
@@ -242,7 +242,7 @@ describe('the page', () => {
     expect(world.emulator.subscriptions).toHaveLength(2)
   })
 
-  it('takes a 409 to the very same subscription for no failure, one to an overlap for one, and says why', async () => {
+  it('does not show a 409 to an identical subscription as a failure, but one to an overlap, and says why', async () => {
     await using world = await World.start()
     await using opened = await openPage(browser, world.pageUrl)
     const { page } = opened
@@ -417,7 +417,7 @@ describe('the page', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  it('is live when it shows what there is, and claims nothing before', async () => {
+  it('says that it is live only when it shows every entry', async () => {
     await using world = await World.start()
     await world.subscribe('alice')
     await using opened = await openPage(browser, world.pageUrl)
@@ -463,7 +463,7 @@ describe('the page', () => {
     expect(await page.content()).not.toContain('a-secret-of-the-receiver')
   })
 
-  it('goes on by itself after the connection was lost, with what happened meanwhile', async () => {
+  it('continues by itself after a lost connection, with the entries of the meantime', async () => {
     await using world = await World.start()
     await using proxy = await CuttableProxy.listen()
     await using opened = await openPage(browser, world.pageUrl, { proxy: { server: proxy.url } })
@@ -643,7 +643,7 @@ describe('the page', () => {
     await expect.poll(() => subscriptions(page).locator('a.row').count()).toBe(1)
   })
 
-  it('stays usable while thousands of requests come in: a click opens one, and who has scrolled keeps the place', async () => {
+  it('stays usable while thousands of requests arrive: a click opens one, and a scrolled list keeps its place', async () => {
     await using world = await World.start()
     await using opened = await openPage(browser, world.pageUrl)
     const { page, problems } = opened

@@ -62,7 +62,7 @@ class Workers implements AsyncDisposable {
   }
 }
 
-test('with the spool every notification that was answered is worked on, whatever is killed', async () => {
+test('with the spool the work for every answered notification is done, whatever is killed', async () => {
   const random = Random.seeded()
   const folder = await mkdtemp(join(tmpdir(), 'chaos-'))
   await using redis = await RedisServer.start({ appendOnly: true })
@@ -154,7 +154,7 @@ test('with the spool every notification that was answered is worked on, whatever
   await rm(folder, { recursive: true, force: true })
 })
 
-test('without the spool some are lost: Redis is away, the answer goes out, the receiver is killed', async () => {
+test('without the spool some are lost: Redis is down, the callback is answered, the receiver is killed', async () => {
   await using redis = await RedisServer.start({ appendOnly: true })
   await using workers = new Workers(redis.url)
   const port = await freePort()

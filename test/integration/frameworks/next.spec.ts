@@ -64,7 +64,7 @@ describe('Next.js, with the package as it is published', () => {
     if (folder) await rm(folder, { recursive: true })
   })
 
-  test('the route of the page hands a notification to the handler, and refuses a stranger', async () => {
+  test('the route of the page calls the handler, and refuses a callback without the secret', async () => {
     await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)))
     const { emulator } = subscribed
 
@@ -80,7 +80,7 @@ describe('Next.js, with the package as it is published', () => {
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 401 }])
   })
 
-  test('with `after` as waitUntil, a handler goes on when the answer is sent', async () => {
+  test('with `after` as waitUntil, a handler continues after the answer', async () => {
     await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/after')
 
     expect(await subscribed.emulator.notify(unknownType)).toMatchObject([{ status: 204 }])

@@ -2,7 +2,6 @@
 
 import { createServer } from 'node:http'
 import express from 'express'
-import Fastify from 'fastify'
 import { InvalidDeliveryError, sampleDelivery } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runBlock } from './support/page-blocks.js'
@@ -38,15 +37,6 @@ const routes: [name: string, start: () => Promise<{ send: Send; close(): Promise
       app.use(express.json())
       const { origin, close } = await startServer(createServer(app), 'http')
       return { send: sendTo(origin), close }
-    },
-  ],
-  [
-    'Fastify',
-    async () => {
-      const app = Fastify()
-      await runBlock('Without a receiver (4)', { app, ...(await module()) })
-      const origin = await app.listen({ host: '127.0.0.1', port: 0 })
-      return { send: sendTo(origin), close: () => app.close() }
     },
   ],
   [

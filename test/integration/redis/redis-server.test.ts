@@ -21,7 +21,7 @@ async function answerTo(server: RedisServer, command: string, waitMs = 10_000): 
 }
 
 describe('the Redis that tests start', () => {
-  test('answers, stands still while it is stopped, and goes on', async () => {
+  test('answers, does nothing while it is suspended, and continues', async () => {
     await using server = await RedisServer.start()
     expect(await answerTo(server, 'PING')).toBe('+PONG\r\n')
     server.stop()

@@ -118,7 +118,7 @@ describe('a Redis that is away', () => {
     expectShortDelays(reports)
   })
 
-  test('until the end does not keep an app from ending', async () => {
+  test('does not keep an app from ending', async () => {
     await using server = await RedisServer.start()
     await using emulator = await startEmulator()
     const apps = (await Promise.all(kinds.map((kind) => startApps(1, emulator, kind, server)))).flat()

@@ -131,7 +131,7 @@ describe('npm run site', () => {
     await expect.poll(() => site.page.locator('#tsd-search-results').innerText()).toContain('The spool')
   })
 
-  it('has no violation that axe finds, requests nothing foreign or missing, and fits 360 pixels', async () => {
+  it('has no violation of axe, requests nothing foreign or missing, and fits 360 pixels', async () => {
     await using site = await openSite({ reducedMotion: 'reduce' })
     const found: string[] = []
     for (const file of samples()) {
