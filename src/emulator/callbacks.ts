@@ -1,4 +1,5 @@
 /** Sends notifications to the matching subscriptions (docs/service.md, Delivery): one POST each, no retries. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent } from 'undici'
@@ -6,7 +7,7 @@ import { TimeoutError } from '../errors.js'
 import { isSuccess } from '../shared/http.js'
 import { messageOf } from '../shared/text.js'
 import { type Activity, type RecordedCallback, type RecordedMessage, readBeginning } from './activity.js'
-import { type CallbackFault, delay, type FaultPlan } from './faults.js'
+import type { CallbackFault, FaultPlan } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import type { SubscriptionStore } from './service/subscription-store.js'
 
@@ -109,8 +110,7 @@ export class Callbacks {
     const { store } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const outcome = await this.#whenConnectionIsFree(callbackUrl, () => this.#call(callback, contentFor))
-    if (outcome.error === undefined) store.callbackSucceeded(subscriptionId)
-    else store.callbackFailed(subscriptionId)
+    store.callbackDone(subscriptionId, outcome.error === undefined)
     return { subscriptionId, callbackUrl, ...outcome, subscriptionEnded: !store.isActive(subscriptionId) }
   }
 
@@ -146,6 +146,7 @@ export class Callbacks {
     }
     const { timeoutMs } = this.#parts
     const controller = new AbortController()
+    const { signal } = controller
     const timer = setTimeout(() => {
       const message = `The callback was not answered within ${timeoutMs} ms`
       controller.abort(new TimeoutError(message, { timeoutMs, phase: 'answer' }))
@@ -159,11 +160,13 @@ export class Callbacks {
         method: 'POST',
         headers,
         body,
-        signal: controller.signal,
+        signal,
       })
       // To its end: a body that breaks off or never ends is a failure.
       const answer = { headers: flat(response.headers), ...(await readBeginning(response.body)) }
-      if (fault !== undefined && 'delayMs' in fault) await delay(fault.delayMs, controller.signal)
+      if (fault !== undefined && 'delayMs' in fault) {
+        await sleep(fault.delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+      }
       if (reset === 'after-processing') {
         throw new Error('An injected fault broke the connection before the answer arrived')
       }

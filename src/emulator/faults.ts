@@ -1,6 +1,7 @@
 /** Faults for a user's resilience tests: the next answers of an endpoint, or the next callbacks, fail. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
+import { headerName, headerValue } from '../shared/http.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
 
@@ -84,7 +85,7 @@ const faultSchemas: Record<string, z.ZodType<Fault>> = {
   status: z.strictObject({
     status: z.int().min(200).max(599),
     body: z.string().optional(),
-    headers: z.record(z.string(), z.string()).refine(canBeHeaders, 'are not HTTP headers').optional(),
+    headers: z.record(z.string(), z.string()).refine(areHeaders, 'are not HTTP headers').optional(),
   }),
   delayMs: delayed,
   reset: broken,
@@ -163,19 +164,6 @@ export class FaultPlan {
   }
 }
 
-/** Resolves after `delayMs`; rejects with the reason of `signal` when that is aborted. */
-export function delay(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, delayMs)
-    const abort = () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    }
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-  })
-}
-
 /**
  * A broken connection, for a caller of `emulator.fetch`: the same error as of a global `fetch`. The HTTPS server destroys
  * the socket, msw answers with a network error.
@@ -236,11 +224,6 @@ function schemaFor<Kind>(fault: unknown, schemas: Record<string, z.ZodType<Kind>
   return z.never(`must be one of ${kinds.slice(0, -1).join(', ')} and ${kinds.at(-1)}`)
 }
 
-function canBeHeaders(headers: Record<string, string>): boolean {
-  try {
-    new Headers(headers)
-    return true
-  } catch {
-    return false
-  }
+function areHeaders(headers: Readonly<Record<string, string>>): boolean {
+  return Object.entries(headers).every(([name, value]) => headerName.test(name) && headerValue.test(value))
 }

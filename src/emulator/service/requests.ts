@@ -1,5 +1,5 @@
 /** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
-
+import * as z from 'zod'
 import { excerpt } from '../../shared/text.js'
 import { parseJson } from '../../shared/validation.js'
 
@@ -29,6 +29,10 @@ export class Refusal extends Error {
     this.code = code
     this.headers = headers
   }
+}
+
+export function invalid(message: string): Refusal {
+  return new Refusal(400, 'invalid_request', message)
 }
 
 /** An Authorization header: for Basic the decoded credentials (RFC 7617), for Bearer the token (RFC 6750). */
@@ -63,14 +67,15 @@ export function mediaTypeOf(contentType: string | null): string | undefined {
  */
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
+  const refuse = (reason: string) => invalid(`The form cannot be read: ${reason}`)
   for (const pair of body.split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decodeFormComponent(equals === -1 ? pair : pair.slice(0, equals))
     const value = decodeFormComponent(equals === -1 ? '' : pair.slice(equals + 1))
-    if (name === undefined || value === undefined) throw badForm('it is not percent-encoded UTF-8')
-    if (name === '') throw badForm('a field has no name')
-    if (fields.has(name)) throw badForm(`the field ${excerpt(name, 100)} is given more than once`)
+    if (name === undefined || value === undefined) throw refuse('it is not percent-encoded UTF-8')
+    if (name === '') throw refuse('a field has no name')
+    if (fields.has(name)) throw refuse(`the field ${excerpt(name, 100)} is given more than once`)
     fields.set(name, value)
   }
   return fields
@@ -82,22 +87,12 @@ export function parseForm(body: string): Map<string, string> {
  * @throws `Refusal` (400) for anything except an object of texts and numbers
  */
 export function parseJsonObject(body: string): Map<string, string> {
-  const fields = new Map<string, string>()
-  const json = parseJson(body)
-  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
-  if (!isObject) throw new Refusal(400, 'invalid_request', 'The body is not a JSON object')
-  for (const [name, value] of Object.entries(json)) {
-    if (typeof value !== 'string' && typeof value !== 'number') {
-      throw new Refusal(
-        400,
-        'invalid_request',
-        `The value of ${excerpt(name, 100)} is neither text nor a number`,
-      )
-    }
-    fields.set(name, String(value))
-  }
-  return fields
+  const { success, data } = jsonFields.safeParse(parseJson(body))
+  if (!success) throw invalid('The body is not a JSON object of texts and numbers')
+  return new Map(Object.entries(data))
 }
+
+const jsonFields = z.record(z.string(), z.union([z.string(), z.number().transform(String)]))
 
 /** Decodes form encoding, in which a space is a plus sign; nothing if the text is not encoded so. */
 export function decodeFormComponent(text: string): string | undefined {
@@ -107,8 +102,4 @@ export function decodeFormComponent(text: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function badForm(reason: string): Refusal {
-  return new Refusal(400, 'invalid_request', `The form cannot be read: ${reason}`)
 }

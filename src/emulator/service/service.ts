@@ -1,9 +1,10 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { readUpTo } from '../../shared/bounded-bytes.js'
 import { endpoints, idPlace, type Routes, resolvedRoute } from '../../shared/routes.js'
 import { messageOf } from '../../shared/text.js'
-import { type Activity, beginningOf } from '../activity.js'
-import { ConnectionReset, delay, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
+import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
+import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
 import { type Answer, Refusal } from './requests.js'
 import type { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { TokenEndpoint } from './token-endpoint.js'
@@ -15,7 +16,7 @@ export const maxBodyBytes = 1024 * 1024
 interface Target {
   readonly operation: EmulatorOperation | 'unknown'
   /** The subscription that the request names. */
-  readonly subscriptionId?: number
+  readonly about?: { readonly subscriptionId: number }
   answer(headers: Headers, body: string): Promise<Answer>
 }
 
@@ -63,48 +64,42 @@ export class NotificationService {
    */
   async handle(request: Request, method = request.method): Promise<Response> {
     const url = new URL(request.url)
-    const { pathname, search } = url
-    const { headers } = request
-    const { text: body, isComplete } = await readBody(request)
-    const route = this.#targetOf(method, url)
-    const fault = this.#parts.faults.takeForRequest(route.operation)
+    const { headers, signal } = request
+    const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body ?? [])
+    const body = Buffer.from(bytes).toString('utf8')
+    const target = this.#targetOf(method, url)
+    const { operation } = target
+    const fault = this.#parts.faults.takeForRequest(operation)
+    const path = url.pathname + url.search
     const finish = this.#parts.activity.beginRequest({
-      operation: route.operation,
-      method,
-      path: pathname + search,
-      headers: Object.fromEntries(headers),
-      body,
+      ...{ operation, method, path, headers: Object.fromEntries(headers), body },
       ...(fault && { fault }),
     })
-    let { subscriptionId } = route
-    let refusal: Refusal | undefined
+    let about: Pick<RecordedRequest, 'subscriptionId' | 'refusal'> = target.about ?? {}
     const answer = async (): Promise<Sent> => {
       try {
         if (!isComplete) {
           throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
         }
-        const answered = await route.answer(headers, body)
-        subscriptionId ??= answered.subscriptionId
+        const { subscriptionId, ...answered } = await target.answer(headers, body)
+        if (subscriptionId !== undefined) about = { subscriptionId }
         return sent(answered)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        refusal = error
-        return sent(refusalAsAnswer(route.operation, error))
+        const { code, message } = error
+        about = { ...about, refusal: { code, message } }
+        return sent(refusalAsAnswer(operation, error))
       }
     }
-    const about = () => ({
-      ...(subscriptionId !== undefined && { subscriptionId }),
-      ...(refusal && { refusal: { code: refusal.code, message: refusal.message } }),
-    })
     try {
-      const { status, headers, body } = await this.#withFault(fault, request.signal, answer)
+      const { status, headers, body } = await this.#withFault(fault, signal, answer)
       // The fetch standard allows no body with some statuses.
       const response = new Response(body || null, { status, headers: { ...headers } })
       const recorded = { headers: Object.fromEntries(response.headers), ...beginningOf(body) }
-      finish({ status, answer: recorded, ...about() })
+      finish({ status, answer: recorded, ...about })
       return response
     } catch (error) {
-      finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error), ...about() })
+      finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error), ...about })
       throw error
     }
   }
@@ -134,7 +129,7 @@ export class NotificationService {
 
   async #delay(delayMs: number, requestSignal: AbortSignal): Promise<void> {
     try {
-      await delay(delayMs, AbortSignal.any([this.#parts.closing, requestSignal]))
+      await sleep(delayMs, undefined, { signal: AbortSignal.any([this.#parts.closing, requestSignal]) })
     } catch {
       requestSignal.throwIfAborted()
       throw new ConnectionReset('The emulator was closed before its answer')
@@ -152,7 +147,7 @@ export class NotificationService {
       const { endpoint, variable } = match
       return {
         operation: endpoint.operation,
-        ...(endpoint.path.includes(idPlace) && { subscriptionId: Number(variable) }),
+        ...(endpoint.path.includes(idPlace) && { about: { subscriptionId: Number(variable) } }),
         answer: (headers, body) => endpoint.answer(headers, body, variable || undefined),
       }
     }
@@ -230,9 +225,4 @@ function refusalAsAnswer(
 function sent({ status, headers, body }: Answer): Sent {
   if (body === undefined) return { status, headers, body: '' }
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
-}
-
-async function readBody(request: Request): Promise<{ text: string; isComplete: boolean }> {
-  const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body ?? [])
-  return { text: Buffer.from(bytes).toString('utf8'), isComplete }
 }

@@ -6,6 +6,7 @@ import { excerpt } from '../../shared/text.js'
 import {
   type Answer,
   formType,
+  invalid,
   mediaTypeOf,
   parseAuthorization,
   parseForm,
@@ -40,24 +41,14 @@ export class SubscriptionEndpoints {
     await this.#authorize(headers)
     requireFormat(headers, 'form')
     const result = this.#store.create(readCreateForm(body, headers, this.#rules))
-    switch (result.outcome) {
-      case 'created': {
-        const { subscriptionId } = result
-        return { status: 201, body: { subscription_id: subscriptionId }, subscriptionId }
-      }
-      case 'duplicate':
-        throw new Refusal(
-          409,
-          'duplicate_subscription',
-          `Subscription ${result.conflictsWith} is identical; recreateIfExists=true would replace it`,
-        )
-      case 'partial-overlap':
-        throw new Refusal(
-          409,
-          'partial_overlap',
-          `Subscription ${result.conflictsWith} covers some of the users and types at this callback URL`,
-        )
+    if (result.outcome === 'created') {
+      const { subscriptionId } = result
+      return { status: 201, body: { subscription_id: subscriptionId }, subscriptionId }
     }
+    const other = `Subscription ${result.conflictsWith}`
+    throw result.outcome === 'duplicate'
+      ? conflict('duplicate_subscription', `${other} is identical; recreateIfExists=true would replace it`)
+      : conflict('partial_overlap', `${other} covers some of the users and types at this callback URL`)
   }
 
   /**
@@ -98,14 +89,10 @@ export class SubscriptionEndpoints {
         : authorization?.credentials === `${username}:${password}`
     if (accepted) return
     const invalidToken = authorization?.scheme === 'bearer' ? ', error="invalid_token"' : ''
-    throw new Refusal(
-      401,
-      'unauthorized',
-      'Credentials or access token are missing, wrong, expired or revoked',
-      {
-        'www-authenticate': `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`,
-      },
-    )
+    const message = 'Credentials or access token are missing, wrong, expired or revoked'
+    throw new Refusal(401, 'unauthorized', message, {
+      'www-authenticate': `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`,
+    })
   }
 }
 
@@ -124,6 +111,10 @@ function idOf({ format, idField }: ResolvedRoute, idInPath: string | undefined, 
 
 function fieldsIn(format: ResolvedRoute['format'], body: string): Map<string, string> {
   return format === 'json' ? parseJsonObject(body) : parseForm(body)
+}
+
+function conflict(code: 'duplicate_subscription' | 'partial_overlap', message: string): Refusal {
+  return new Refusal(409, code, message)
 }
 
 function notFound(subscriptionId: number): Refusal {
@@ -201,24 +192,13 @@ function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string 
 }
 
 function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(\.\d+){3}$/.test(hostname)
-  )
+  return /^(?:(?:.+\.)?localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
 }
 
 function readBoolean(form: ReadonlyMap<string, string>, name: string): boolean {
-  switch (form.get(name)?.toLowerCase()) {
-    case undefined:
-    case 'false':
-      return false
-    case 'true':
-      return true
-    default:
-      throw invalid(`${name} must be true or false`)
-  }
+  const value = form.get(name)?.toLowerCase() ?? 'false'
+  if (value !== 'true' && value !== 'false') throw invalid(`${name} must be true or false`)
+  return value === 'true'
 }
 
 function readParameters(
@@ -226,53 +206,39 @@ function readParameters(
   headers: Headers,
   permittedHeaders: readonly string[],
 ): Record<string, string> {
-  const parameters = new Map<string, [name: string, value: string]>()
-  const add = (name: string, value: string) => {
+  const given = [...form].filter(([name]) => !subscriptionFields.has(name))
+  for (const name of new Set(permittedHeaders)) {
+    const value = headers.get(name)
+    if (value !== null) given.push([name, value])
+  }
+  const names = new Set<string>()
+  for (const [name, value] of given) {
     const problem = headerProblem(name, value)
     if (problem !== undefined) throw invalid(problem)
     // Callbacks would carry two headers of one name, and their receiver would see neither value.
-    if (parameters.has(name.toLowerCase())) throw invalid(`${excerpt(name, 100)} is given more than once`)
-    parameters.set(name.toLowerCase(), [name, value])
+    if (names.has(name.toLowerCase())) throw invalid(`${excerpt(name, 100)} is given more than once`)
+    names.add(name.toLowerCase())
   }
-  for (const [name, value] of form) if (!subscriptionFields.has(name)) add(name, value)
-  for (const name of new Set(permittedHeaders)) {
-    const value = headers.get(name)
-    if (value !== null) add(name, value)
-  }
-  return Object.fromEntries(parameters.values())
-}
-
-function invalid(message: string): Refusal {
-  return new Refusal(400, 'invalid_request', message)
+  return Object.fromEntries(given)
 }
 
 // RFC 9110 section 5.5, with the bytes above ASCII that HTTP/1.1 carries as they are.
 const headerValuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
- * Headers that say how the callback itself is sent: a second value would break its framing, its body or its route. The
- * client refuses some more names.
+ * Whether a header says how the callback itself is sent: a second value would break its framing, its body or its route.
+ * The client refuses some more names.
  */
-export const reservedHeaders: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
-/** Whether a header belongs to the callback request itself, so that no parameter can have its name. */
 export function isReservedHeader(name: string): boolean {
   return reservedHeaders.has(name.toLowerCase())
 }
 
-/** Says why a parameter cannot be sent as a header of the same name and value, or nothing if it can. */
+export const reservedHeaders: ReadonlySet<string> = new Set([
+  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+])
+
+/** Why a parameter cannot be sent as a header of the same name and value, or nothing if it can. */
 function headerProblem(name: string, value: string): string | undefined {
   if (!headerName.test(name)) return `${JSON.stringify(excerpt(name, 100))} cannot be the name of a header`
   if (isReservedHeader(name)) return `${name} belongs to the callback request itself`

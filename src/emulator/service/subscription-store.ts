@@ -54,12 +54,11 @@ const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
   readonly #active = new Map<number, Subscription>()
-  // Rule 1 as a data structure: at most one subscription for a type, a user and a callback URL.
-  readonly #index = new Map<NotificationType, Map<string, Map<string, Subscription>>>()
+  /** Rule 1 as a data structure: at most one subscription for a type with a user, and a callback URL. */
+  readonly #index = new Map<string, Map<string, Subscription>>()
   readonly #onChange: (change: SubscriptionChange) => void
   #lastId = 0
 
-  /** `onChange` is called after each change. */
   constructor(onChange: (change: SubscriptionChange) => void) {
     this.#onChange = onChange
   }
@@ -92,24 +91,15 @@ export class SubscriptionStore {
     this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
   }
 
-  /** Counts failures from 0 again. A subscription that is no longer active is left alone. */
-  callbackSucceeded(subscriptionId: number): void {
-    const subscription = this.#active.get(subscriptionId)
-    if (subscription === undefined || subscription.consecutiveFailures === 0) return
-    subscription.consecutiveFailures = 0
-    this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
-  }
-
-  /** Counts a failure; the third in a row ends the subscription (rows 5 and 6). */
-  callbackFailed(subscriptionId: number): void {
+  /** The third failure in a row ends an active subscription; a success counts from 0 again (rows 5 and 6). */
+  callbackDone(subscriptionId: number, hasSucceeded: boolean): void {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return
-    subscription.consecutiveFailures++
-    if (subscription.consecutiveFailures >= failuresThatEndASubscription) {
-      this.#end(subscription, 'three-failures')
-    } else {
-      this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
-    }
+    const failures = hasSucceeded ? 0 : subscription.consecutiveFailures + 1
+    if (failures === subscription.consecutiveFailures) return
+    subscription.consecutiveFailures = failures
+    if (failures === failuresThatEndASubscription) this.#end(subscription, 'three-failures')
+    else this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
   }
 
   isActive(subscriptionId: number): boolean {
@@ -127,7 +117,7 @@ export class SubscriptionStore {
     type: NotificationType,
     username: string,
   ): Pick<SubscriptionRecord, 'subscriptionId' | 'callbackUrl'>[] {
-    const byCallbackUrl = this.#index.get(type)?.get(username)
+    const byCallbackUrl = this.#index.get(pairOf(type, username))
     return Array.from(byCallbackUrl?.values() ?? [], ({ subscriptionId, callbackUrl }) => ({
       subscriptionId,
       callbackUrl,
@@ -143,24 +133,17 @@ export class SubscriptionStore {
    * A subscription that covers a user and a type of the request at its callback URL. The first that is found is enough:
    * if it is identical to the request, rule 1 allows no other, and if not, the request is refused anyway.
    */
-  #firstOverlap({
-    notificationTypes,
-    usernames,
-    callbackUrl,
-  }: SubscriptionRequest): Subscription | undefined {
-    for (const type of notificationTypes) {
-      for (const username of usernames) {
-        const overlapping = this.#index.get(type)?.get(username)?.get(callbackUrl)
-        if (overlapping !== undefined) return overlapping
-      }
+  #firstOverlap(request: SubscriptionRequest): Subscription | undefined {
+    for (const pair of pairsOf(request)) {
+      const overlapping = this.#index.get(pair)?.get(request.callbackUrl)
+      if (overlapping !== undefined) return overlapping
     }
     return undefined
   }
 
   #add({ notificationTypes, usernames, callbackUrl, parameters }: SubscriptionRequest): number {
-    this.#lastId++
     const subscription: Subscription = {
-      subscriptionId: this.#lastId,
+      subscriptionId: ++this.#lastId,
       notificationTypes,
       usernames,
       callbackUrl,
@@ -169,20 +152,18 @@ export class SubscriptionStore {
     }
     setParameters(subscription, parameters)
     this.#active.set(subscription.subscriptionId, subscription)
-    for (const type of notificationTypes) {
-      const byUsername = getOrInsert(this.#index, type)
-      for (const username of usernames) getOrInsert(byUsername, username).set(callbackUrl, subscription)
+    for (const pair of pairsOf(subscription)) {
+      const byCallbackUrl = this.#index.get(pair)
+      if (byCallbackUrl === undefined) this.#index.set(pair, new Map([[callbackUrl, subscription]]))
+      else byCallbackUrl.set(callbackUrl, subscription)
     }
     this.#onChange({ kind: 'created', subscription: toRecord(subscription) })
     return subscription.subscriptionId
   }
 
   #end(subscription: Subscription, reason: EndReason): void {
-    const { subscriptionId, notificationTypes, usernames, callbackUrl } = subscription
-    this.#active.delete(subscriptionId)
-    for (const type of notificationTypes) {
-      for (const username of usernames) this.#index.get(type)?.get(username)?.delete(callbackUrl)
-    }
+    this.#active.delete(subscription.subscriptionId)
+    for (const pair of pairsOf(subscription)) this.#index.get(pair)?.delete(subscription.callbackUrl)
     this.#onChange({ kind: 'ended', subscription: toRecord(subscription), reason })
   }
 }
@@ -196,9 +177,19 @@ function isDuplicate(existing: Subscription, request: SubscriptionRequest): bool
 }
 
 function areEqual(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  if (a.size !== b.size) return false
-  for (const item of a) if (!b.has(item)) return false
-  return true
+  return a.size === b.size && [...a].every((item) => b.has(item))
+}
+
+/** A type with a user, as a key: no type has a space. */
+function pairOf(type: NotificationType, username: string): string {
+  return `${type} ${username}`
+}
+
+function* pairsOf({
+  notificationTypes,
+  usernames,
+}: Pick<Subscription, 'notificationTypes' | 'usernames'>): Generator<string> {
+  for (const type of notificationTypes) for (const username of usernames) yield pairOf(type, username)
 }
 
 function setParameters(subscription: Subscription, changes: Readonly<Record<string, string>>): void {
@@ -209,23 +200,9 @@ function setParameters(subscription: Subscription, changes: Readonly<Record<stri
 
 function toRecord(subscription: Subscription): SubscriptionRecord {
   return {
-    subscriptionId: subscription.subscriptionId,
+    ...subscription,
     notificationTypes: [...subscription.notificationTypes],
     usernames: [...subscription.usernames],
-    callbackUrl: subscription.callbackUrl,
     parameters: Object.fromEntries(subscription.parameters.values()),
-    consecutiveFailures: subscription.consecutiveFailures,
   }
-}
-
-function getOrInsert<Key, InnerKey, Value>(
-  map: Map<Key, Map<InnerKey, Value>>,
-  key: Key,
-): Map<InnerKey, Value> {
-  let inner = map.get(key)
-  if (inner === undefined) {
-    inner = new Map()
-    map.set(key, inner)
-  }
-  return inner
 }

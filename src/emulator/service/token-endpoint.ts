@@ -5,6 +5,7 @@ import {
   type Answer,
   decodeFormComponent,
   formType,
+  invalid,
   mediaTypeOf,
   parseAuthorization,
   parseForm,
@@ -36,22 +37,22 @@ export class TokenEndpoint {
    */
   async issue(headers: Headers, body: string): Promise<Answer> {
     if (mediaTypeOf(headers.get('content-type')) !== formType) {
-      throw new Refusal(400, 'invalid_request', 'Content-Type must be application/x-www-form-urlencoded')
+      throw invalid(`Content-Type must be ${formType}`)
     }
     const form = parseForm(body)
     this.#authenticate(headers, form)
     const grantType = form.get('grant_type')
-    if (grantType === undefined) throw new Refusal(400, 'invalid_request', 'grant_type is missing')
+    if (grantType === undefined) throw invalid('grant_type is missing')
     if (grantType !== 'client_credentials') {
       throw new Refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
     }
     // An empty parameter counts as left out (RFC 6749 section 3.2).
     const scope = form.get('scope') || undefined
-    const { accessToken, expiresInSeconds } = await this.#tokens.issue(this.#identity.clientId, scope)
+    const access_token = await this.#tokens.issue(this.#identity.clientId, scope)
     return {
       status: 200,
       headers: { 'cache-control': 'no-store', pragma: 'no-cache' },
-      body: { access_token: accessToken, token_type: 'Bearer', expires_in: expiresInSeconds, scope },
+      body: { access_token, token_type: 'Bearer', expires_in: this.#tokens.lifetimeSeconds, scope },
     }
   }
 
@@ -59,11 +60,7 @@ export class TokenEndpoint {
     const authorization = parseAuthorization(headers.get('authorization'))
     const secretInForm = form.get('client_secret')
     if (authorization !== undefined && secretInForm !== undefined) {
-      throw new Refusal(
-        400,
-        'invalid_request',
-        'Credentials must not be in the header and in the form at once',
-      )
+      throw invalid('Credentials must not be in the header and in the form at once')
     }
     const { clientId, clientSecret } = this.#identity
     const accepted =
@@ -79,33 +76,29 @@ export class TokenEndpoint {
   #acceptsBasic(credentials: string): boolean {
     const { clientId, clientSecret, credentialsEncoding } = this.#identity
     if (credentialsEncoding === 'raw') return credentials === `${clientId}:${clientSecret}`
-    const colon = credentials.indexOf(':')
-    return (
-      colon !== -1 &&
-      decodeFormComponent(credentials.slice(0, colon)) === clientId &&
-      decodeFormComponent(credentials.slice(colon + 1)) === clientSecret
-    )
+    const [, id = '', secret = ''] = /^([^:]*):(.*)$/s.exec(credentials) ?? []
+    return decodeFormComponent(id) === clientId && decodeFormComponent(secret) === clientSecret
   }
 }
 
 /** Issues access tokens, JWTs signed with ES256, and verifies them (docs/service.md, Resources). */
 export class TokenIssuer {
   readonly #issuer: string
-  readonly #lifetimeSeconds: number
+  /** For how long a token is valid, exactly. */
+  readonly lifetimeSeconds: number
   #keys = newKeys()
 
   constructor(options: { issuer: string; lifetimeSeconds: number }) {
     this.#issuer = options.issuer
-    this.#lifetimeSeconds = options.lifetimeSeconds
+    this.lifetimeSeconds = options.lifetimeSeconds
   }
 
-  /** A token that is valid from now on for exactly `expiresInSeconds`. */
-  async issue(clientId: string, scope?: string): Promise<{ accessToken: string; expiresInSeconds: number }> {
+  async issue(clientId: string, scope?: string): Promise<string> {
     const nowMs = Date.now()
-    const expiresAtMs = nowMs + this.#lifetimeSeconds * 1000
+    const expiresAtMs = nowMs + this.lifetimeSeconds * 1000
     // `exp` counts whole seconds: the exact moment has a claim of its own, and `exp` is never earlier.
     const claims = { azp: clientId, exp_ms: expiresAtMs, scope }
-    const accessToken = await new SignJWT(claims)
+    return new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
       .setIssuer(this.#issuer)
       .setSubject(clientId)
@@ -113,7 +106,6 @@ export class TokenIssuer {
       .setIssuedAt(Math.floor(nowMs / 1000))
       .setExpirationTime(Math.ceil(expiresAtMs / 1000))
       .sign(this.#keys.privateKey)
-    return { accessToken, expiresInSeconds: this.#lifetimeSeconds }
   }
 
   /** Whether this issuer made the token, and it is neither expired nor revoked. */
@@ -132,7 +124,7 @@ export class TokenIssuer {
     }
   }
 
-  /** From now on no token that was issued before is accepted: the key that signed them is replaced. */
+  /** Accepts no token that was issued before: the key that signed them is replaced. */
   revokeAll(): void {
     this.#keys = newKeys()
   }

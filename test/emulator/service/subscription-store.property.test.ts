@@ -168,8 +168,7 @@ test('section 3: every sequence of requests and callbacks leads where a naive re
             if (!model.exists(c.id)) reached.add('late callback')
             else if (model.failures(c.id) === 2 && !c.ok) reached.add('ended by failures')
             if (model.exists(c.id)) model.callback(c.id, c.ok)
-            if (c.ok) store.callbackSucceeded(c.id)
-            else store.callbackFailed(c.id)
+            store.callbackDone(c.id, c.ok)
         }
         expect(stateOf(store)).toEqual(model.state())
         for (const type of notificationTypes) {
