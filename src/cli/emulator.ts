@@ -41,7 +41,8 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
     const state = await folder.load()
     const callbackToken = state?.callbackToken ?? randomBytes(24).toString('base64url')
     const emulator = await start(folder, {
-      ...(state && { clientSecret: state.clientSecret, password: state.password }),
+      clientSecret: state?.clientSecret,
+      password: state?.password,
       ...reusableCertificate(state),
       port: ports.port ?? state?.port ?? 0,
       host: flags.host,
@@ -55,7 +56,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
     try {
       const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
       const port = Number(new URL(baseUrl).port)
-      await folder.save({ port, clientSecret, password, callbackToken, tls, ca }, state === undefined)
+      await folder.save({ port, clientSecret, password, callbackToken, tls, ca })
       if (pageUrl !== undefined) await folder.setPageUrl(pageUrl)
       const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
       await envFile?.write(variables)
@@ -102,10 +103,9 @@ async function start(folder: StateFolder, options: EmulatorOptions): Promise<Emu
     if (!(error instanceof ConfigurationError)) throw error
     const problems = error.issues.map(({ path, message }) => {
       const option = path.join('.')
-      if (path[0] === 'tls' || path[0] === 'ca') {
-        return `${folder.stateFile} holds a certificate that cannot be used (${option} ${message}): delete the file, and a new one is made`
-      }
-      return `${flagOf[option] ?? option} ${message}`
+      return path[0] === 'tls' || path[0] === 'ca'
+        ? `${folder.stateFile} holds a certificate that cannot be used (${option} ${message}): delete the file, and a new one is made`
+        : `${flagOf[option] ?? option} ${message}`
     })
     throw new UsageError(problems.join('; '))
   }
@@ -152,20 +152,13 @@ function announce(
   const { baseUrl, authUrl, domain, clientId, clientSecret, pageUrl } = emulator
   const { NOTIFICATION_CA_FILE: caFile, CALLBACK_TOKEN: callbackToken } = variables
   const listening = { baseUrl, authUrl, domain, clientId, clientSecret, caFile, callbackToken, pageUrl }
-  terminal.event('listening', { ...listening, ...(envFile && { envFile: envFile.path }) })
-  if (envFile === undefined) {
-    terminal.line(terminal.paint('bold', 'The emulator is running. For .env:'))
-    terminal.line()
-    for (const line of envLines(variables)) terminal.line(line)
-  } else {
-    terminal.line(
-      terminal.paint('bold', `The emulator is running. ${envFile.path} has the variables for your app:`),
-    )
-    terminal.line()
-    terminal.line(`node --env-file=${envFile.path} app.mjs`)
+  terminal.event('listening', { ...listening, envFile: envFile?.path })
+  const where = envFile === undefined ? 'For .env:' : `${envFile.path} has the variables for your app:`
+  const lines = envFile === undefined ? envLines(variables) : [`node --env-file=${envFile.path} app.mjs`]
+  for (const line of [
+    ...[terminal.paint('bold', `The emulator is running. ${where}`), '', ...lines, ''],
+    ...[`Page:   ${terminal.paint('cyan', `${pageUrl}`)}`, 'Ctrl-C  ends it.', ''],
+  ]) {
+    terminal.line(line)
   }
-  terminal.line()
-  terminal.line(`Page:   ${terminal.paint('cyan', `${pageUrl}`)}`)
-  terminal.line(`Ctrl-C  ends it.`)
-  terminal.line()
 }

@@ -1,7 +1,6 @@
 /** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
 import * as z from 'zod'
 import { notificationTypes } from '../notification-types.js'
-import { readUpTo } from '../shared/bounded-bytes.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { type Command, type CommandContext, readFlags, UsageError } from './command.js'
 import { StateFolder } from './state-folder.js'
@@ -47,19 +46,14 @@ type Flags = Partial<Record<Exclude<keyof typeof flagTypes, 'json'>, string>>
 interface Notification {
   readonly type: string
   readonly username: string
-  readonly category?: string
-  readonly payload?: object
+  readonly category: string | undefined
+  readonly payload: object | undefined
 }
 
 function notificationOf({ type, user, category, payload }: Flags): Notification {
   if (!type) throw new UsageError('--type is missing: name the notification to send')
   if (!user) throw new UsageError('--user is missing: name the user that the notification is about')
-  return {
-    type,
-    username: user,
-    ...(category !== undefined && { category }),
-    ...(payload !== undefined && { payload: payloadOf(payload) }),
-  }
+  return { type, username: user, category, payload: payload === undefined ? undefined : payloadOf(payload) }
 }
 
 function payloadOf(text: string): object {
@@ -123,28 +117,23 @@ const refusalSchema = z.object({
   issues: z.array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() })).min(1),
 })
 
-/** Enough for one callback of each of 50,000 subscriptions. */
-const maxAnswerBytes = 16 * 1024 * 1024
 /** An emulator answers when its callbacks are done; each ends after at most 5 seconds. */
 const answerTimeoutMs = 60_000
-const shownIssues = 5
 
 async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
-  const { request } = await import('undici')
   const signal = AbortSignal.timeout(answerTimeoutMs)
   let status: number
   let body: unknown
   try {
-    const response = await request(new URL('api/notify', pageUrl), {
+    const response = await fetch(new URL('api/notify', pageUrl), {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: pageUrl.origin },
       body: JSON.stringify(notification),
+      redirect: 'error',
       signal,
     })
-    status = response.statusCode
-    const { bytes, isComplete } = await readUpTo(maxAnswerBytes, response.body)
-    if (!isComplete) throw new Error('the answer is too long for one of an emulator')
-    body = JSON.parse(Buffer.from(bytes).toString('utf8'))
+    status = response.status
+    body = await response.json()
   } catch (error) {
     if (signal.aborted) {
       throw new UsageError(
@@ -152,19 +141,17 @@ async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
           'If so, look there for the callbacks that were slow',
       )
     }
-    const reason = messageOf(error) || String(Object(error).code ?? 'no reason given')
+    const { cause = error } = Object(error)
+    const reason = messageOf(cause) || `${cause.code}`
     throw new UsageError(`No emulator answers at ${pageUrl.origin}: ${reason}. Is the emulator running?`)
   }
   const answer = answerSchema.safeParse(body)
   if (status === 200 && answer.success) return answer.data
   const refusal = refusalSchema.safeParse(body)
   if (refusal.success) {
-    throw new UsageError(
-      refusal.data.issues
-        .slice(0, shownIssues)
-        .map(({ path, message }) => `${flagOf(path)} ${excerpt(message, 300)}`.trimStart())
-        .join('; '),
-    )
+    const shown = refusal.data.issues.slice(0, 5)
+    const sentences = shown.map(({ path, message }) => `${flagOf(path)} ${excerpt(message, 300)}`.trimStart())
+    throw new UsageError(sentences.join('; '))
   }
   if (status === 404) {
     throw new UsageError(

@@ -45,20 +45,3 @@ export async function writePrivateFile(path: string, content: string): Promise<v
     throw new UsageError(`${path} cannot be written: ${messageOf(error).split(', ')[0]}`)
   }
 }
-
-/**
- * Writes a new file with mode 0600.
- *
- * @throws `UsageError` if the file exists, or cannot be written
- */
-export async function writeNewPrivateFile(path: string, content: string): Promise<void> {
-  try {
-    await writeFile(path, content, { mode: 0o600, flag: 'wx' })
-  } catch (error) {
-    throw new UsageError(
-      Object(error).code === 'EEXIST'
-        ? `${path} was just written by another emulator: end that one, or name another folder`
-        : `${path} cannot be written: ${messageOf(error)}`,
-    )
-  }
-}

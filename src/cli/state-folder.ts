@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { messageOf } from '../shared/text.js'
 import { UsageError } from './command.js'
-import { readPrivateFile, writeNewPrivateFile, writePrivateFile } from './private-file.js'
+import { readPrivateFile, writePrivateFile } from './private-file.js'
 
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
@@ -28,7 +28,6 @@ const runningSchema = z.object({ pageUrl: z.string() })
 export class StateFolder {
   readonly path: string
   readonly #isTemporary: boolean
-  #hasPageUrl = false
 
   private constructor(path: string, isTemporary: boolean) {
     this.path = path
@@ -95,20 +94,13 @@ export class StateFolder {
    *
    * @throws `UsageError` for a file that cannot be read, or that no emulator wrote
    */
-  async load(): Promise<EmulatorState | undefined> {
+  load(): Promise<EmulatorState | undefined> {
     return readJson(this.stateFile, stateSchema)
   }
 
-  /**
-   * @param isFirst - whether `load` found nothing
-   * @throws `UsageError` for a file that cannot be written, or that another emulator has written since
-   */
-  async save(state: EmulatorState, isFirst: boolean): Promise<void> {
-    const text = JSON.stringify(state, null, 2)
-    if (!this.#isTemporary) {
-      if (isFirst) await writeNewPrivateFile(this.stateFile, text)
-      else await writePrivateFile(this.stateFile, text)
-    }
+  /** @throws `UsageError` for a file that cannot be written */
+  async save(state: EmulatorState): Promise<void> {
+    if (!this.#isTemporary) await writePrivateFile(this.stateFile, JSON.stringify(state, null, 2))
     await writePrivateFile(this.caFile, state.ca)
   }
 
@@ -118,15 +110,12 @@ export class StateFolder {
   }
 
   async setPageUrl(pageUrl: string): Promise<void> {
-    this.#hasPageUrl = true
     await writePrivateFile(this.#runningFile, JSON.stringify({ pageUrl }))
   }
 
   /** Called when the emulator is closed: forgets its page, and removes the folder if it is temporary. */
   async release(): Promise<void> {
-    if (this.#isTemporary) await rm(this.path, { recursive: true, force: true })
-    // Without a page of its own, the file belongs to another emulator.
-    else if (this.#hasPageUrl) await rm(this.#runningFile, { force: true })
+    await rm(this.#isTemporary ? this.path : this.#runningFile, { recursive: true, force: true })
   }
 
   get #runningFile(): string {
@@ -153,8 +142,7 @@ export function reusableCertificate(
 ): Pick<EmulatorState, 'tls' | 'ca'> | undefined {
   if (state === undefined) return undefined
   const { tls, ca } = state
-  const endsAt = Math.min(endOf(tls.cert), endOf(ca))
-  return endsAt - Date.now() > weekMs ? { tls, ca } : undefined
+  return Math.min(endOf(tls.cert), endOf(ca)) - Date.now() > weekMs ? { tls, ca } : undefined
 }
 
 /** When a certificate expires; never for an unreadable one, which the emulator then refuses with the reason. */

@@ -140,7 +140,12 @@ export class Activity {
   /** Records a request with a cut body. Call the returned function with the outcome. */
   beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
     this.#counts[request.operation]++
-    const begun = { ...request, ...begunNow(request), id: ++this.#lastRequestId }
+    const begun = {
+      ...request,
+      ...beginningOf(request.body),
+      startedAt: Date.now(),
+      id: ++this.#lastRequestId,
+    }
     return this.#follow<RecordedRequest>(
       begun,
       (record) => this.#emit('request', record),
@@ -148,9 +153,14 @@ export class Activity {
     )
   }
 
-  /** Records a callback with a cut body. Call the returned function with the outcome. */
+  /** Records a callback in the same way. */
   beginCallback(callback: Begun<RecordedCallback>): (outcome: Outcome<RecordedCallback>) => void {
-    const begun = { ...callback, ...begunNow(callback), id: ++this.#lastCallbackId }
+    const begun = {
+      ...callback,
+      ...beginningOf(callback.body),
+      startedAt: Date.now(),
+      id: ++this.#lastCallbackId,
+    }
     return this.#follow<RecordedCallback>(
       begun,
       (record) => this.#emit('callback', record),
@@ -158,7 +168,6 @@ export class Activity {
     )
   }
 
-  /** Call it after each change of a subscription. */
   subscriptionChanged(change: SubscriptionChange): void {
     this.#announce(change)
     if (change.kind === 'created') this.#emit('created', change.subscription)
@@ -168,22 +177,20 @@ export class Activity {
     this.#emit('ended', subscription, reason)
   }
 
-  /** Call it after the tokens were revoked. */
   tokensRevoked(): void {
     this.#add({ kind: 'tokens-revoked', at: Date.now() })
   }
 
-  /** Call it after each change of the pending faults. */
   faultsChanged(): void {
     this.#announce({ kind: 'faults' })
   }
 
-  /** Copies of the last 1,000 requests, the newest last. */
+  /** Copies of the kept requests, the newest last. */
   get requests(): RecordedRequest[] {
     return this.history.flatMap((entry) => (entry.kind === 'request' ? [{ ...entry.record }] : []))
   }
 
-  /** Copies of the last 1,000 callbacks, the newest last. */
+  /** Copies of the kept callbacks, the newest last. */
   get callbacks(): RecordedCallback[] {
     return this.history.flatMap((entry) => (entry.kind === 'callback' ? [{ ...entry.record }] : []))
   }
@@ -197,7 +204,6 @@ export class Activity {
     return [...this.#history.values()]
   }
 
-  /** The event with this number, if it is still kept. */
   entry(number: number): HistoryEntry | undefined {
     return this.#history.get(number)
   }
@@ -263,32 +269,25 @@ export class Activity {
     for (const { call } of [...this.#listeners[name]]) {
       callSafely(
         () => call(...args),
-        (err) =>
-          log(
-            'error',
-            { event: 'emulator.listener-failed', listener: name, err },
-            'A listener of the emulator failed',
-          ),
+        (err) => {
+          const fields = { event: 'emulator.listener-failed', listener: name, err } as const
+          log('error', fields, 'A listener of the emulator failed')
+        },
       )
     }
   }
 }
 
-function begunNow({ body }: { readonly body: string }) {
-  return { ...beginningOf(body), startedAt: Date.now() }
-}
+type Body = Pick<RecordedMessage, 'body' | 'bodyLength'>
 
-/** The body of an entry: its beginning, and its whole length. */
-export function beginningOf(body: string): { body: string; bodyLength: number } {
+export function beginningOf(body: string): Body {
   // Copied, because a slice keeps the whole text in memory.
   const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
   return { body: beginning, bodyLength: body.length }
 }
 
-/** The same for a body that arrives in pieces. Reads all of it, and keeps only its beginning. */
-export async function readBeginning(
-  pieces: AsyncIterable<Uint8Array>,
-): Promise<{ body: string; bodyLength: number }> {
+/** The same for a body that arrives in pieces, of which all are read. */
+export async function readBeginning(pieces: AsyncIterable<Uint8Array>): Promise<Body> {
   const decoder = new TextDecoder()
   let body = ''
   let bodyLength = 0

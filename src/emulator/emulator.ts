@@ -314,9 +314,8 @@ export class Emulator {
     const host = {
       emulator: this,
       activity: this.#activity,
+      callbacks: this.#callbacks,
       faults: this.#faults,
-      resend: (callback: RecordedCallback) => this.#callbacks.resend(callback),
-      allowInsecureLoopback: this.clientOptions.allowInsecureLoopback,
       environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
     }
     this.#page = await startPageServer(host, port)

@@ -1,8 +1,8 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
 import * as z from 'zod'
-import { ConfigurationError, type Issue } from '../errors.js'
+import { ConfigurationError } from '../errors.js'
 import { urlProblem, withoutEndingSlashes } from '../shared/http.js'
-import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
+import { objectWith, validate } from '../shared/validation.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './faults.js'
 
@@ -42,11 +42,11 @@ export function emulatorHandlers<Handler>(
     readonly authUrl?: string | undefined
   } = {},
 ): Handler[] {
-  const problems = problemsOf(http, options)
-  if (problems.length > 0) {
-    const message = `emulatorHandlers cannot be made: ${formatIssues(problems)}.`
-    throw new ConfigurationError(message, { issues: problems })
-  }
+  validate(
+    argumentsSchema,
+    { ...options, http },
+    (issues, text) => new ConfigurationError(`emulatorHandlers cannot be made: ${text}.`, { issues }),
+  )
   const addresses = [emulator.baseUrl, options.baseUrl, options.authUrl]
     .flatMap((address) => (address === undefined ? [] : [withoutEndingSlashes(new URL(address).href)]))
     // The first handler that matches answers, and one address may begin with another.
@@ -65,21 +65,19 @@ export function emulatorHandlers<Handler>(
   )
 }
 
-const optionsSchema = z.strictObject({ baseUrl: z.unknown().optional(), authUrl: z.unknown().optional() })
-
-function problemsOf(http: unknown, options: unknown): Issue[] {
-  const { baseUrl, authUrl }: { baseUrl?: string; authUrl?: string } = Object(options)
-  const { error } = optionsSchema.safeParse(options, ownMessages)
-  const problems: Issue[] = error ? issuesOf(error) : []
-  const addressProblems: Issue[] = Object.entries({ baseUrl, authUrl }).flatMap(([name, address]) => {
-    const message = address === undefined ? undefined : urlProblem(address, true)
-    return message === undefined ? [] : [{ path: [name], message }]
+const addressSchema = z
+  .string()
+  .superRefine((address, context) => {
+    const message = urlProblem(address, true)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-  problems.push(...addressProblems)
-  if (typeof Object(http).all === 'function') return problems
-  const message = "the second argument must be msw's `http`: `import { http } from 'msw'`"
-  return [{ path: [], message }, ...problems]
-}
+  .optional()
+
+const argumentsSchema = z.strictObject({
+  http: objectWith(['all'], "an export of msw: `import { http } from 'msw'`"),
+  baseUrl: addressSchema,
+  authUrl: addressSchema,
+})
 
 function escaped(address: string): string {
   return address.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')

@@ -38,7 +38,6 @@ export interface EmulatedNotification {
   readonly ver?: string | undefined
 }
 
-/** A notification with all its fields. */
 export interface OutgoingNotification {
   readonly id: string
   readonly type: string
@@ -59,20 +58,13 @@ export function outgoingNotification(notification: EmulatedNotification): Outgoi
     notification,
     (issues, text) => new InvalidRequestError(`This notification cannot be delivered: ${text}.`, { issues }),
   )
-  const content = {
-    id: id ?? randomUUID(),
-    time: time ?? Date.now(),
-    ver: ver ?? '1.0',
-    type,
-    payload: payload ?? payloadAbout(type, username),
-  }
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
-  const notificationJson = JSON.stringify(content)
+  const notificationJson = JSON.stringify({
+    ...{ id, time, ver, type },
+    payload: payload ?? payloadAbout(type, username),
+  })
   return {
-    id: content.id,
-    type,
-    username,
-    category,
+    ...{ id, type, username, category },
     bodyFor: (subscriptionId) => `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`,
   }
 }
@@ -83,9 +75,9 @@ const notificationSchema = z
     username: z.string().min(1),
     category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }).optional(),
     payload: z.record(z.string(), z.unknown()).refine(canBeJson, 'cannot be written as JSON').optional(),
-    id: z.string().min(1).optional(),
-    time: z.int().optional(),
-    ver: z.string().min(1).optional(),
+    id: z.string().min(1).default(randomUUID),
+    time: z.int().default(Date.now),
+    ver: z.string().min(1).default('1.0'),
   })
   .transform(({ category, ...rest }, context) => {
     const known = category ?? typeThatBrings(rest.type)

@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/http.js'
-import { endpoints, type Operation, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
+import { endpoints, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
@@ -87,7 +87,6 @@ export interface EmulatorOptions {
     | undefined
 }
 
-/** Every option with its value. */
 export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
 
 // Domain and client ID become parts of header values and of a path, so they hold only what both can carry.
@@ -101,13 +100,9 @@ const certificate = z
 const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRefine((tls, context) => {
   // Node.js' message says what is wrong: no key, the key of another certificate, a key that is too short.
   const problem = problemOf(() => createSecureContext(tls))
-  if (problem !== undefined) {
-    context.addIssue({
-      code: 'custom',
-      path: ['key'],
-      message: `cannot be used for TLS with \`tls.cert\`: ${problem}`,
-    })
-  }
+  if (problem === undefined) return
+  const message = `cannot be used for TLS with \`tls.cert\`: ${problem}`
+  context.addIssue({ code: 'custom', path: ['key'], message })
 })
 
 const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
@@ -183,16 +178,14 @@ export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOption
 /** Each operation must have its own method and path. */
 function refuseAmbiguity(routes: Routes, context: z.RefinementCtx): void {
   const spelled = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
-  const create = spelled(endpoints.create)
-  const update = spelled(resolvedRoute('update', routes.update))
-  const unsubscribe = spelled(resolvedRoute('unsubscribe', routes.unsubscribe))
-  const refuse = (operation: Operation, other: string) => {
+  const taken = new Map([[spelled(endpoints.create), 'create']])
+  for (const operation of ['unsubscribe', 'update'] as const) {
+    const route = spelled(resolvedRoute(operation, routes[operation]))
+    const other = taken.get(route)
     const message = `has the method and path of ${other}: the emulator could not distinguish them`
-    context.addIssue({ code: 'custom', path: [operation], message })
+    if (other !== undefined) context.addIssue({ code: 'custom', path: [operation], message })
+    taken.set(route, operation)
   }
-  if (update === unsubscribe) refuse('update', 'unsubscribe')
-  if (update === create) refuse('update', 'create')
-  if (unsubscribe === create) refuse('unsubscribe', 'create')
 }
 
 /** An IPv6 address with a zone, such as `fe80::1%eth0`, cannot be in a URL. */
@@ -225,7 +218,7 @@ function isSignedBy(ca: string, cert: string): boolean {
     })
 }
 
-/** The message of what `use` throws, if it throws. */
+/** The message of what `use` throws. */
 function problemOf(use: () => unknown): string | undefined {
   try {
     use()

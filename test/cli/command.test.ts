@@ -15,7 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
 const url = ['--callback-url', 'https://app.example.com/n']
 const type = ['--type', 'cxScoreUpdated']
 const user = ['--user', 'alice']
-const page = ['--page-url', 'http://127.0.0.1:1/x/']
+const page = ['--page-url', 'http://127.0.0.1:2/x/']
 
 /** Each of these calls cannot work. */
 const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {

@@ -23,7 +23,7 @@ async function folderOfTest(): Promise<string> {
 test('what was saved is loaded, and readable for the owner only', async () => {
   const path = join(await folderOfTest(), 'deep/state')
   const state = stateWith()
-  await (await StateFolder.open(path)).save(state, true)
+  await (await StateFolder.open(path)).save(state)
   expect(await (await StateFolder.open(path)).load()).toEqual(state)
   expect((await stat(path)).mode & 0o777).toBe(0o700)
   expect((await readdir(path)).sort()).toEqual(['ca.pem', 'state.json'])
@@ -33,7 +33,7 @@ test('what was saved is loaded, and readable for the owner only', async () => {
 
 test('a temporary folder has the certificate only, and is gone after its release', async () => {
   const folder = await StateFolder.temporary()
-  await folder.save(stateWith(), true)
+  await folder.save(stateWith())
   expect(await readdir(folder.path)).toEqual(['ca.pem'])
   await folder.release()
   await expect(stat(folder.path)).rejects.toThrow('ENOENT')
@@ -79,19 +79,4 @@ test.each([
   ['cannot be read', { ...stateWith(), ca: 'no certificate' }, true],
 ])('a certificate that %s is used again: %3$s', (_, state, isUsed) => {
   expect(reusableCertificate(state)).toEqual(isUsed ? { tls: state.tls, ca: state.ca } : undefined)
-})
-
-test('of two emulators that start together the second saves nothing, and leaves the page of the first', async () => {
-  const path = await folderOfTest()
-  const [first, second] = [await StateFolder.open(path), await StateFolder.open(path)]
-  const state = stateWith()
-  await first.save(state, true)
-  await first.setPageUrl('http://127.0.0.1:1/x/')
-  await expect(second.save(stateWith(), true)).rejects.toThrow(UsageError)
-  await second.release()
-  expect([await second.load(), await second.pageUrl()]).toEqual([state, 'http://127.0.0.1:1/x/'])
-  expect(await readFile(second.caFile, 'utf8')).toBe(state.ca)
-  await first.save(state, false)
-  await first.release()
-  expect(await first.pageUrl()).toBeUndefined()
 })

@@ -119,7 +119,7 @@ describe('emulatorHandlers', () => {
   })
 
   test.each<[string, unknown[], string]>([
-    ['without msw’s http', [], "the second argument must be msw's `http`: `import { http } from 'msw'`"],
+    ['without msw’s http', [], "`http` must be an export of msw: `import { http } from 'msw'`"],
     [
       'with an address that is none',
       [http, { baseUrl: 'app.example.com' }],

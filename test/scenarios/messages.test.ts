@@ -395,7 +395,7 @@ test('messages about the options of the emulator, and of what it is asked for', 
       "an empty notification": "This notification cannot be delivered: \`type\`: expected string, received undefined; \`username\`: expected string, received undefined.",
       "limits": "The emulator cannot start with these options: \`clientSecret\`: expected string to have >=1 characters; \`tokenLifetimeSeconds\`: expected number to be >=0; \`port\`: expected number to be <=65535.",
       "no fault": "The fault cannot be injected: \`fault\` must be one of { status }, { delayMs }, { reset } and { malformedBody }.",
-      "no http of msw": "emulatorHandlers cannot be made: the second argument must be msw's \`http\`: \`import { http } from 'msw'\`; \`baseUrl\` must be an absolute URL, such as \`https://app.example.com/path\`.",
+      "no http of msw": "emulatorHandlers cannot be made: \`http\` must be an export of msw: \`import { http } from 'msw'\`; \`baseUrl\` must be an absolute URL, such as \`https://app.example.com/path\`.",
       "one of a few values": "The emulator cannot start with these options: \`credentialsEncoding\`: expected one of "raw"|"form-urlencoded".",
       "options of the wrong kind": "The emulator cannot start with these options: \`domain\` must be printable ASCII and not empty; \`port\`: expected number, received string; \`page\` must be true, false or { port, environment }; \`tls\`: expected object, received string.",
     }

@@ -47,7 +47,8 @@ export const checkCommand: Command = { help, run }
 
 async function run(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
   const flags = readFlags('check', args, flagTypes)
-  const env: Record<string, string | undefined> = { ...(await variablesIn(flags.dotenv)), ...environment }
+  const inFile = parseEnv((await contentOf('--dotenv', flags.dotenv)) ?? '')
+  const env: Record<string, string | undefined> = { ...inFile, ...environment }
   for (const operation of ['unsubscribe', 'update'] as const) {
     const route = flags[`${operation}-route`]
     if (route === undefined) continue
@@ -58,7 +59,8 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
     }
     env[routeVariable(operation)] = route
   }
-  const ca = await readableFile(env.NOTIFICATION_CA_FILE)
+  // A file that cannot be read is reported by the first step.
+  const ca = await readFile(env.NOTIFICATION_CA_FILE ?? '', 'utf8').catch(() => undefined)
   const callback = await callbackOf(flags, ca)
   const plan = lifecycleOf(flags, callback)
   const steps: Step[] = []
@@ -91,11 +93,10 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   if (isServiceReached) {
     terminal.line("† documented on the service's public developer pages, not in its interface document")
   }
+  const unshown = unknowns === 0 ? '' : `; ${unknowns} not shown by this check`
+  const outcome = failures > 0 ? `${failures} of ${steps.length} steps failed.` : `No step failed${unshown}.`
   terminal.line()
-  if (interruption !== undefined) terminal.line(`Interrupted by ${interruption.by}.`)
-  else if (failures > 0) terminal.line(`${failures} of ${steps.length} steps failed.`)
-  else
-    terminal.line(unknowns === 0 ? 'No step failed.' : `No step failed; ${unknowns} not shown by this check.`)
+  terminal.line(interruption === undefined ? outcome : `Interrupted by ${interruption.by}.`)
   return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
 }
 
@@ -114,21 +115,6 @@ const flagTypes = {
 } as const
 
 type Flags = ReturnType<typeof readFlags<typeof flagTypes>>
-
-async function variablesIn(file: string | undefined): Promise<Environment> {
-  const text = await contentOf('--dotenv', file)
-  return text === undefined ? {} : parseEnv(text)
-}
-
-/** Nothing for a file that cannot be read: the first step reports that. */
-async function readableFile(file: string | undefined): Promise<string | undefined> {
-  if (!file) return undefined
-  try {
-    return await readFile(file, 'utf8')
-  } catch {
-    return undefined
-  }
-}
 
 async function callbackOf(flags: Flags, ca: string | undefined): Promise<CallbackCheck | undefined> {
   const { 'callback-url': callbackUrl, secret = [], lifecycle = false } = flags

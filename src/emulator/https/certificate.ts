@@ -5,7 +5,7 @@
  * Node.js can sign, but not write, certificates. `@oslojs/asn1` does the DER encoding because it is small: full X.509
  * libraries are ten times as large as the rest of the emulator.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import {
   ASN1BitString,
@@ -59,7 +59,6 @@ export function newHolder(name: string): Holder {
   return { name, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
 }
 
-/** The private key as PEM. */
 export function keyOf({ privateKey }: Holder): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
@@ -68,7 +67,7 @@ export function keyOf({ privateKey }: Holder): string {
 export function authorityCertificate(authority: Holder): string {
   return createCertificate(authority, authority, monthFrom(Date.now() - dayMs), [
     extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
-    extension(oid.keyUsage, true, bits(keyUsage.keyCertSign | keyUsage.crlSign)),
+    extension(oid.keyUsage, true, keyUsage.keyCertSignAndCrlSign),
   ])
 }
 
@@ -81,7 +80,7 @@ export function serverCertificate(
 ): string {
   return createCertificate(signer, server, validity, [
     extension(oid.basicConstraints, true, sequence()),
-    extension(oid.keyUsage, true, bits(keyUsage.digitalSignature)),
+    extension(oid.keyUsage, true, keyUsage.digitalSignature),
     extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
     extension(oid.subjectAltName, false, sequence(...hosts.map(nameOf))),
   ])
@@ -104,11 +103,10 @@ function nameOf(host: string): ASN1Encodable {
 
 function bytesOfIpv6(address: string): Buffer {
   // The URL parser writes an IPv4 address at the end as two groups, and the longest row of zeros as `::`.
-  const [start = '', end = ''] = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
-  const [before, after] = [start, end].map((groups) => groups.split(':').filter((group) => group !== ''))
-  const zeros = new Array(8 - (before?.length ?? 0) - (after?.length ?? 0)).fill('0')
-  const groups = [...(before ?? []), ...zeros, ...(after ?? [])]
-  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
+  const sides = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
+  const [before = '', after = ''] = sides.map((side) => side.replace(/[^:]+/g, (group) => group.padStart(4, '0')))
+  const [start, end] = [before.replaceAll(':', ''), after.replaceAll(':', '')]
+  return Buffer.from(start + end.padStart(32 - start.length, '0'), 'hex')
 }
 
 /** RFC 5280 section 4.1, signed with ecdsa-with-SHA256 (RFC 5758 section 3.2). */
@@ -147,11 +145,7 @@ function createCertificate(
   const der = encodeASN1(
     sequence(tbsCertificate, algorithm, new ASN1BitString(signature, signature.length * 8)),
   )
-  const lines =
-    Buffer.from(der)
-      .toString('base64')
-      .match(/.{1,64}/g) ?? []
-  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+  return new X509Certificate(der).toString()
 }
 
 const oid = {
@@ -166,8 +160,11 @@ const oid = {
   serverAuth: '1.3.6.1.5.5.7.3.1',
 } as const
 
-/** RFC 5280 section 4.2.1.3: the named bits that fit the first byte, the most significant bit first. */
-const keyUsage = { digitalSignature: 0x80, keyCertSign: 0x04, crlSign: 0x02 } as const
+/** RFC 5280 section 4.2.1.3: DER leaves the zero bits at the end of a bit string away (X.690 section 11.2.2). */
+const keyUsage = {
+  digitalSignature: new ASN1BitString(Buffer.from([0x80]), 1),
+  keyCertSignAndCrlSign: new ASN1BitString(Buffer.from([0x06]), 7),
+}
 
 function sequence(...elements: ASN1Encodable[]): ASN1Encodable {
   return new ASN1EncodableSequence(elements)
@@ -175,13 +172,6 @@ function sequence(...elements: ASN1Encodable[]): ASN1Encodable {
 
 function objectId(dotted: string): ASN1Encodable {
   return new ASN1ObjectIdentifier(encodeObjectIdentifier(dotted))
-}
-
-/** A named bit list: DER leaves the zero bits at its end away (X.690 section 11.2.2). */
-function bits(byte: number): ASN1Encodable {
-  let length = 8
-  while (length > 0 && (byte & (1 << (8 - length))) === 0) length--
-  return new ASN1BitString(Buffer.from([byte]), length)
 }
 
 function extension(id: string, critical: boolean, value: ASN1Encodable): ASN1Encodable {

@@ -5,34 +5,28 @@ import { validate } from '../../shared/validation.js'
 import type { HistoryEntry } from '../activity.js'
 import type { CallbackResult } from '../callbacks.js'
 import type { EmulatedNotification } from '../notification.js'
-import type { SubscriptionRecord } from '../service/subscription-store.js'
-import type { PageHost } from './host.js'
 import { masked, plain } from './mask.js'
-import { entryView, serviceView } from './views.js'
+import { entryView, type PageHost, serviceView } from './views.js'
 
-/** Carries out an action and returns the answer; throws `InvalidRequestError` if that is impossible. */
+/** @throws `InvalidRequestError` if the action is impossible */
 type Action = (host: PageHost, body: unknown) => object | Promise<object>
 
 /** The most subscriptions in the answer to a notification without a match. */
 const newestShown = 20
 
-const subscriptionSchema = z.object({ subscriptionId: z.int() })
-const entrySchema = z.object({ entryId: z.int() })
-/** `add` checks the rest. */
-const faultSchema = z.looseObject({ operation: z.unknown().optional(), fault: z.unknown().optional() })
-
 const actions: Readonly<Record<string, Action>> = {
   notify,
   resend,
   fault({ faults }, body) {
-    const { operation, fault, ...options } = parse(faultSchema, body)
+    // `add` checks the values.
+    const { operation, fault, ...options } = parse(z.looseObject({}), body)
     // JSON has no `Infinity`: until the fault is lifted.
     if (options.times === null) options.times = Number.POSITIVE_INFINITY
     faults.add(operation, fault, options)
     return {}
   },
   'lift-fault'({ faults }, body) {
-    faults.lift(parse(z.object({ id: z.int() }), body).id)
+    faults.lift(idIn('id', body))
     return {}
   },
   'clear-faults': ({ faults }) => {
@@ -44,7 +38,7 @@ const actions: Readonly<Record<string, Action>> = {
     return {}
   },
   end: ({ emulator }, body) => ({
-    ended: emulator.endSubscription(parse(subscriptionSchema, body).subscriptionId),
+    ended: emulator.endSubscription(idIn('subscriptionId', body)),
   }),
   // Copies have their secrets, even while the page masks them.
   'reveal-entry': (host, body) => entryView(entryOf(host, body), plain),
@@ -59,9 +53,17 @@ export function actionNamed(name: string): Action | undefined {
 async function notify({ emulator }: PageHost, body: unknown): Promise<object> {
   // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
   const results = await emulator.notify(body as EmulatedNotification)
-  return results.length > 0
-    ? { results: results.map(resultView) }
-    : { results: [], ...subscribed(emulator.subscriptions) }
+  if (results.length > 0) return { results: results.map(resultView) }
+  const { subscriptions } = emulator
+  const subscribed = subscriptions
+    .slice(-newestShown)
+    .reverse()
+    .map(({ subscriptionId, notificationTypes, usernames }) => ({
+      subscriptionId,
+      notificationTypes,
+      usernames,
+    }))
+  return { results, subscribed, subscribedCount: subscriptions.length }
 }
 
 async function resend(host: PageHost, body: unknown): Promise<object> {
@@ -70,7 +72,7 @@ async function resend(host: PageHost, body: unknown): Promise<object> {
   if (entry.record.body.length < entry.record.bodyLength) {
     throw refused('entryId', 'Only the beginning of this body was kept, so it cannot be sent again')
   }
-  return resultView(await host.resend(entry.record))
+  return resultView(await host.callbacks.resend(entry.record))
 }
 
 function resultView({ error, callbackUrl, ...result }: CallbackResult): object {
@@ -82,28 +84,17 @@ function resultView({ error, callbackUrl, ...result }: CallbackResult): object {
 }
 
 function entryOf({ activity }: PageHost, body: unknown): HistoryEntry {
-  const entry = activity.entry(parse(entrySchema, body).entryId)
+  const entry = activity.entry(idIn('entryId', body))
   if (entry === undefined) throw refused('entryId', 'The entry is gone: only the newest are kept')
   return entry
 }
 
-/** The newest subscriptions, for the answer to a notification without a match. */
-function subscribed(subscriptions: readonly SubscriptionRecord[]): object {
-  return {
-    subscribed: subscriptions
-      .slice(-newestShown)
-      .reverse()
-      .map(({ subscriptionId, notificationTypes, usernames }) => ({
-        subscriptionId,
-        notificationTypes,
-        usernames,
-      })),
-    subscribedCount: subscriptions.length,
-  }
-}
-
 function refused(field: string, message: string): InvalidRequestError {
   return new InvalidRequestError(`${message}.`, { issues: [{ path: [field], message }] })
+}
+
+function idIn(field: string, body: unknown): number {
+  return parse(z.object({ [field]: z.int() }), body)[field] ?? 0
 }
 
 function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {

@@ -2,9 +2,16 @@
 import type { ServerResponse } from 'node:http'
 import type { Change, HistoryEntry } from '../activity.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
-import type { PageHost } from './host.js'
 import type { Mask } from './mask.js'
-import { type Batch, entryView, faultView, type Snapshot, snapshotOf, subscriptionView } from './views.js'
+import {
+  type Batch,
+  entryView,
+  faultView,
+  type PageHost,
+  type Snapshot,
+  snapshotOf,
+  subscriptionView,
+} from './views.js'
 
 /** At 100 changes a second a page gets ten messages, without visible delay. */
 const gatherMs = 100

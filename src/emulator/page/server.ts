@@ -11,10 +11,9 @@ import { listen } from '../https/https-server.js'
 import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
 import { EventStream } from './events.js'
-import type { PageHost } from './host.js'
 import { masked, plain } from './mask.js'
+import type { PageHost } from './views.js'
 
-/** A page server that is listening. */
 export interface PageServer {
   /** `http://127.0.0.1:<port>/<token>/`: every program that knows this address can use all actions of the page. */
   readonly url: string
@@ -43,11 +42,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0): Promis
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     refuseForeignRequest(request, port)
-    const target = afterToken(request.url ?? '', token)
-    if (target === undefined) {
-      throw new PageRefusal(404, 'There is nothing here: is this the address of an earlier start?')
-    }
-    const [path = '', query] = target.split('?', 2)
+    const [path = '', query] = afterToken(request.url ?? '', token).split('?', 2)
     const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
     if (action !== undefined) {
       refuseMethodBut('POST', request)
@@ -64,19 +59,14 @@ export async function startPageServer(host: PageHost, requestedPort = 0): Promis
     throw new PageRefusal(404, 'There is nothing at this path.')
   }
 
-  let closed: Promise<void> | undefined
-  async function close(): Promise<void> {
-    events.close()
-    const serverClosed = once(server, 'close')
-    server.close()
-    server.closeAllConnections()
-    await serverClosed
-  }
   return {
     url: `http://127.0.0.1:${port}/${token}/`,
-    close() {
-      closed ??= close()
-      return closed
+    async close() {
+      events.close()
+      const serverClosed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await serverClosed
     },
   }
 }
@@ -117,7 +107,6 @@ function securityHeaders(html: string): Readonly<Record<string, string>> {
     'cross-origin-resource-policy': 'same-origin',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
   }
 }
 
@@ -165,7 +154,6 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.end(body)
 }
 
-/** Why a request is refused. */
 class PageRefusal extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -206,12 +194,12 @@ function refuseForeignPost({ headers }: IncomingMessage): void {
   }
 }
 
-/** Path and query after `/<token>/`, or nothing if the token is not ours. */
-function afterToken(target: string, token: string): string | undefined {
+/** Path and query after `/<token>/`. */
+function afterToken(target: string, token: string): string {
   const expected = Buffer.from(`/${token}/`)
   const given = Buffer.from(target).subarray(0, expected.length)
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  return target.slice(expected.length)
+  if (given.length === expected.length && timingSafeEqual(given, expected)) return target.slice(given.length)
+  throw new PageRefusal(404, 'There is nothing here: is this the address of an earlier start?')
 }
 
 function ownHosts(port: number): string[] {

@@ -1,12 +1,37 @@
 /** The page's views of the emulator's records. The page imports these types. */
 import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { samplePayload } from '../../webhooks/sample.js'
-import type { HistoryEntry, RecordedCallback, RecordedMessage, RecordedRequest } from '../activity.js'
-import type { PlannedFault } from '../faults.js'
+import type {
+  Activity,
+  HistoryEntry,
+  RecordedCallback,
+  RecordedMessage,
+  RecordedRequest,
+} from '../activity.js'
+import type { CallbackResult, Callbacks } from '../callbacks.js'
+import type { FaultPlan, PlannedFault } from '../faults.js'
+import type { EmulatedNotification } from '../notification.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
 import { clientVariables, faultInWords, plannedInWords } from '../words.js'
-import type { PageHost } from './host.js'
 import type { Mask } from './mask.js'
+
+/** What the page's server uses of an emulator. */
+export interface PageHost {
+  readonly emulator: Readonly<
+    Record<'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret' | 'ca', string>
+  > & {
+    readonly clientOptions: { readonly allowInsecureLoopback: boolean }
+    readonly subscriptions: readonly SubscriptionRecord[]
+    notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]>
+    endSubscription(subscriptionId: number): boolean
+    revokeTokens(): void
+  }
+  readonly activity: Activity
+  readonly callbacks: Callbacks
+  readonly faults: FaultPlan
+  /** Environment variables that the page shows in addition to the emulator's, or instead of them. */
+  readonly environment: Readonly<Record<string, string>>
+}
 
 export type ServiceView = ReturnType<typeof serviceView>
 export type SubscriptionView = ReturnType<typeof subscriptionView>
@@ -26,7 +51,6 @@ export interface Batch {
   readonly faults?: readonly PlannedFaultView[]
 }
 
-/** A name and its value, in the order of an object. */
 export type Pair = readonly [name: string, value: string]
 
 /** Each documented type with its sample, for the form. */
@@ -34,7 +58,7 @@ const samples = notificationTypes.flatMap((category) =>
   documentedNotificationTypes[category].map((type) => ({ type, category, payload: samplePayload(type) })),
 )
 
-/** The present state, which a page gets first. */
+/** What a page gets first. */
 export function snapshotOf(host: PageHost, mask: Mask) {
   return {
     service: serviceView(host, mask),
@@ -46,12 +70,12 @@ export function snapshotOf(host: PageHost, mask: Mask) {
 }
 
 /** The addresses and credentials of this emulator, with the variables for `.env`. */
-export function serviceView({ emulator, environment, allowInsecureLoopback }: PageHost, mask: Mask) {
+export function serviceView({ emulator, environment }: PageHost, mask: Mask) {
   // The name under which a browser saves the certificate that the page offers.
   const variables = { ...clientVariables(emulator, 'emulator-ca.pem'), ...environment }
   return {
     baseUrl: emulator.baseUrl,
-    allowInsecureLoopback,
+    allowInsecureLoopback: emulator.clientOptions.allowInsecureLoopback,
     variables: pairs(variables, (name, value) => mask.variable(name, value)),
   }
 }
@@ -88,7 +112,6 @@ function callbackView(id: number, record: RecordedCallback, mask: Mask) {
   }
 }
 
-/** The common fields of requests and callbacks. */
 function message(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
   const { startedAt: at, status, error, durationMs, fault, answer, headers } = record
   return {

@@ -190,7 +190,7 @@ describe('the page', () => {
     await world.notify('alice')
     await using opened = await openPage(browser, world.pageUrl)
     const { page } = opened
-    await row(page, /500/).click()
+    await row(page, /500$/).click()
     await details(page).getByRole('button', { name: 'Resend' }).click()
     await details(page).getByText('Answered 204').waitFor()
     const failed = world.emulator.callbacks.find(({ status }) => status === 500)

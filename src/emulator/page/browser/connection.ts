@@ -29,7 +29,8 @@ export class Feed {
     secretsShown: sessionStorage.getItem(secretsKey) !== null,
     ...{ service: undefined, samples: [], subscriptions: [], entries: [], faults: [] },
   }
-  readonly #listeners = new Set<() => void>()
+  /** Called after changes, at most once for each frame that the browser paints. */
+  onChange: () => void = () => {}
   #source: EventSource
   #isScheduled = false
 
@@ -44,12 +45,6 @@ export class Feed {
     this.#set({ secretsShown })
     this.#source.close()
     this.#source = this.#connect()
-  }
-
-  /** Calls back after changes, at most once for each frame that the browser paints. */
-  listen(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
   }
 
   #connect(): EventSource {
@@ -91,7 +86,7 @@ export class Feed {
     this.#isScheduled = true
     requestAnimationFrame(() => {
       this.#isScheduled = false
-      for (const listener of this.#listeners) listener()
+      this.onChange()
     })
   }
 }
@@ -100,9 +95,9 @@ export class Feed {
 export function useFeed(feed: Feed): FeedState {
   const [state, setState] = useState(feed.state)
   useEffect(() => {
-    // An effect runs after the first paint: the snapshot may have come before there was a listener.
-    setState(feed.state)
-    return feed.listen(() => setState(feed.state))
+    feed.onChange = () => setState(feed.state)
+    // An effect runs after the first paint: the snapshot may have come before.
+    feed.onChange()
   }, [feed])
   return state
 }

@@ -34,25 +34,29 @@ export function Icon({ name }: { name: IconName }): JSX.Element {
   )
 }
 
-export interface ActionButtonProps {
-  readonly action: string
-  readonly body: object
-  /** Shown for 3 seconds when the emulator has done it; a function makes it of the answer. */
-  readonly done: string | ((answer: object) => string)
-  readonly icon?: IconName
-  readonly kind?: 'primary' | 'danger' | 'quiet' | 'small'
-  readonly children: ComponentChildren
+/** A value that is forgotten after a while. */
+function useBriefly<Value>(shownMs: number) {
+  const [value, setValue] = useState<Value>()
+  useEffect(() => {
+    if (value === undefined) return
+    const timer = setTimeout(() => setValue(undefined), shownMs)
+    return () => clearTimeout(timer)
+  }, [value, shownMs])
+  return [value, setValue] as const
 }
 
 /** Asks the emulator for something at once, and shows the outcome. */
-export function ActionButton(props: ActionButtonProps): JSX.Element {
+export function ActionButton(props: {
+  action: string
+  body: object
+  /** Shown when the emulator has done it; a function makes it of the answer. */
+  done: string | ((answer: object) => string)
+  icon?: IconName
+  kind?: 'primary' | 'danger' | 'quiet' | 'small'
+  children: ComponentChildren
+}): JSX.Element {
   const { action, body, done, icon, kind = '', children } = props
-  const [outcome, setOutcome] = useState<{ text: string; isError: boolean }>()
-  useEffect(() => {
-    if (outcome === undefined) return
-    const timer = setTimeout(() => setOutcome(undefined), 3_000)
-    return () => clearTimeout(timer)
-  }, [outcome])
+  const [outcome, setOutcome] = useBriefly<{ text: string; isError: boolean }>(3_000)
 
   async function act(): Promise<void> {
     try {
@@ -76,57 +80,49 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
   )
 }
 
-export interface CopyButtonProps {
+export function CopyButton(props: {
   /** Names what is copied, e.g. "the address". */
-  readonly what: string
+  what: string
   /** The text, or a function that fetches it. */
-  readonly text: string | (() => Promise<string>)
+  text: string | (() => Promise<string>)
   /** Shown beside the icon; without a label the button is an icon only. */
-  readonly label?: string
-}
-
-export function CopyButton({ what, text, label }: CopyButtonProps): JSX.Element {
-  const [state, setState] = useState<'ready' | 'copied' | 'failed'>('ready')
-  useEffect(() => {
-    if (state === 'ready') return
-    const timer = setTimeout(() => setState('ready'), 2_000)
-    return () => clearTimeout(timer)
-  }, [state])
+  label?: string
+}): JSX.Element {
+  const { what, text, label } = props
+  const [outcome, setOutcome] = useBriefly<'Copied' | 'Not allowed to copy'>(2_000)
 
   async function copy(): Promise<void> {
     try {
       await navigator.clipboard.writeText(typeof text === 'string' ? text : await text())
-      setState('copied')
+      setOutcome('Copied')
     } catch {
-      setState('failed')
+      setOutcome('Not allowed to copy')
     }
   }
 
-  const says = { ready: label ?? '', copied: 'Copied', failed: 'Not allowed to copy' }[state]
+  const says = outcome ?? label
   return (
     <button
       type="button"
       class={label === undefined ? 'button quiet small' : 'button'}
-      aria-label={state === 'ready' ? `Copy ${what}` : undefined}
+      aria-label={outcome === undefined ? `Copy ${what}` : undefined}
       title={`Copy ${what}`}
       onClick={copy}
     >
-      <Icon name={state === 'copied' ? 'check' : 'copy'} />
-      {says !== '' && <span role="status">{says}</span>}
+      <Icon name={outcome === 'Copied' ? 'check' : 'copy'} />
+      {says !== undefined && <span role="status">{says}</span>}
     </button>
   )
 }
 
-export interface FieldProps {
-  /** The `id` of the input inside. */
-  readonly htmlFor: string
-  readonly label: string
-  readonly hint?: string
-  readonly children: ComponentChildren
-}
-
-/** A labelled field of a form. */
-export function Field({ htmlFor, label, hint, children }: FieldProps): JSX.Element {
+/** A labelled field of a form. `htmlFor` is the `id` of the input inside. */
+export function Field(props: {
+  htmlFor: string
+  label: string
+  hint?: string | undefined
+  children: ComponentChildren
+}): JSX.Element {
+  const { htmlFor, label, hint, children } = props
   return (
     <div class="field">
       <label for={htmlFor}>{label}</label>
@@ -136,15 +132,36 @@ export function Field({ htmlFor, label, hint, children }: FieldProps): JSX.Eleme
   )
 }
 
-export interface FilterFieldProps {
-  readonly id: string
-  readonly label: string
-  readonly value: string
-  readonly onChange: (value: string) => void
+/** A field for one of several values, each with its text. The form keeps the value if there is no `onPick`. */
+export function Choice(props: {
+  id: string
+  label: string
+  value?: string
+  options: Readonly<Record<string, string>>
+  onPick?: (value: string) => void
+}): JSX.Element {
+  const { id, label, value, options, onPick } = props
+  return (
+    <Field htmlFor={id} label={label}>
+      <select id={id} name={id} value={value} onChange={({ currentTarget }) => onPick?.(currentTarget.value)}>
+        {Object.entries(options).map(([key, text]) => (
+          <option key={key} value={key}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  )
 }
 
 /** A field that narrows a list down. */
-export function FilterField({ id, label, value, onChange }: FilterFieldProps): JSX.Element {
+export function FilterField(props: {
+  id: string
+  label: string
+  value: string
+  onChange: (value: string) => void
+}): JSX.Element {
+  const { id, label, value, onChange } = props
   return (
     <span class="filter-field">
       <Icon name="search" />
@@ -162,20 +179,18 @@ export function FilterField({ id, label, value, onChange }: FilterFieldProps): J
   )
 }
 
-export interface SegmentedProps<Value extends string> {
-  readonly name: string
-  readonly legend: string
-  readonly value: Value
-  readonly options: readonly { readonly value: Value; readonly label: string }[]
-  readonly onChange: (value: Value) => void
-}
-
-/** A choice of one in a row: radio buttons that look like one control. */
-export function Segmented<Value extends string>(props: SegmentedProps<Value>): JSX.Element {
+/** A choice of one in a row: radio buttons that look like one control. `options` has the label of each value. */
+export function Segmented<Value extends string>(props: {
+  name: string
+  legend: string
+  value: Value
+  options: readonly (readonly [value: Value, label: string])[]
+  onChange: (value: Value) => void
+}): JSX.Element {
   return (
     <fieldset class="segmented">
       <legend class="visually-hidden">{props.legend}</legend>
-      {props.options.map(({ value, label }) => (
+      {props.options.map(([value, label]) => (
         <label key={value}>
           <input
             type="radio"

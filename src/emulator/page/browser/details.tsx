@@ -30,9 +30,9 @@ export interface DetailsProps {
 
 export function Details(props: DetailsProps): JSX.Element {
   const { state, place, onLeave } = props
-  const { id } = place
-  const entry = place.view === 'entry' ? state.entries.find((each) => each.id === id) : undefined
-  const subscription = place.view === 'subscription' ? subscriptionWith(state, id) : undefined
+  const isEntry = place.view === 'entry'
+  const entry = isEntry ? state.entries.find(({ id }) => id === place.id) : undefined
+  const subscription = isEntry ? undefined : subscriptionWith(state, place.id)
   return (
     <div class="details-body" key={hrefOf(place)}>
       <CloseButton onClick={onLeave} />
@@ -134,11 +134,8 @@ function Request({ entry, state }: { entry: RequestView; state: FeedState }): JS
         {subscriptionId !== undefined && <SubscriptionLink id={subscriptionId} isNew={made} />}
         <CurlButton entry={entry} state={state} />
       </div>
-      <Answer
-        answer={entry.answer}
-        title={`The emulator's answer${status === undefined ? '' : `: ${status}`}`}
-      />
-      <Message title="The request" headers={entry.headers} body={entry.body} cutFrom={entry.cutFrom} />
+      <Message title={`The emulator's answer${ofStatus(status)}`} message={entry.answer} />
+      <Message title="The request" message={entry} />
     </>
   )
 }
@@ -176,17 +173,12 @@ function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
       {!isActive && (
         <p class="muted">Subscription #{subscriptionId} has ended: nothing is sent to it any more.</p>
       )}
-      <Answer
-        answer={entry.answer}
-        title={`The receiver's answer${status === undefined ? '' : `: ${status}`}`}
+      <Message
+        title={`The receiver's answer${ofStatus(status)}`}
+        message={entry.answer}
         none={entry.fault === undefined ? 'None that is whole.' : 'None: the planned fault took its place.'}
       />
-      <Message
-        title={`The callback for ${username}`}
-        headers={entry.headers}
-        body={entry.body}
-        cutFrom={entry.cutFrom}
-      />
+      <Message title={`The callback for ${username}`} message={entry} />
       {siblings.length > 0 && (
         <Section title="Other callbacks of this notification">
           <EntryLinks entries={siblings} />
@@ -213,34 +205,29 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
         {notificationTypes.join(', ')} of {nameList(usernames, shownUsers)}
       </p>
       <p class="mono wrap">{subscription.callbackUrl}</p>
-      {end === undefined ? (
-        <p class="with-pips">
-          <Pips failures={consecutiveFailures} /> {consecutiveFailures} of 3 failures in a row
-        </p>
-      ) : (
-        <End end={end} entries={state.entries} />
-      )}
+      {end !== undefined && <End end={end} entries={state.entries} />}
       {end === undefined && (
-        <div class="buttons">
-          <button
-            type="button"
-            class="button primary"
-            onClick={() => onCompose({ ...(username && { username }), ...(category && { category }) })}
-          >
-            Send to it…
-          </button>
-          <ActionButton
-            action="fault"
-            body={{ operation: 'callback', fault: { status: 503 }, subscriptionId }}
-            done="Planned"
-            icon="bolt"
-          >
-            Fail its next callback
-          </ActionButton>
-          <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" kind="danger">
-            End it
-          </ActionButton>
-        </div>
+        <>
+          <p class="with-pips">
+            <Pips failures={consecutiveFailures} /> {consecutiveFailures} of 3 failures in a row
+          </p>
+          <div class="buttons">
+            <button type="button" class="button primary" onClick={() => onCompose({ username, category })}>
+              Send to it…
+            </button>
+            <ActionButton
+              action="fault"
+              body={{ operation: 'callback', fault: { status: 503 }, subscriptionId }}
+              done="Planned"
+              icon="bolt"
+            >
+              Fail its next callback
+            </ActionButton>
+            <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" kind="danger">
+              End it
+            </ActionButton>
+          </div>
+        </>
       )}
       <Section title="Its time line">
         <EntryLinks entries={story.slice(0, shownEntries)} />
@@ -299,37 +286,33 @@ function Trouble(props: {
   )
 }
 
-function Answer(props: { answer: AnswerView | undefined; title: string; none?: string }): JSX.Element {
-  const { answer, title, none = 'None.' } = props
-  return answer === undefined ? (
-    <Section title={title}>
-      <p class="muted">{none}</p>
-    </Section>
-  ) : (
-    <Message title={title} headers={answer.headers} body={answer.body} cutFrom={answer.cutFrom} />
-  )
+function ofStatus(status: number | undefined): string {
+  return status === undefined ? '' : `: ${status}`
 }
 
 /** Body and headers: the body says more. */
-function Message(props: {
-  title: string
-  headers: readonly Pair[]
-  body: string
-  cutFrom: number | undefined
-}): JSX.Element {
-  const { title, headers, body, cutFrom } = props
+function Message(props: { title: string; message: AnswerView | undefined; none?: string }): JSX.Element {
+  const { title, message, none = 'None.' } = props
+  if (message === undefined) {
+    return (
+      <Section title={title}>
+        <p class="muted">{none}</p>
+      </Section>
+    )
+  }
+  const { headers, body, cutFrom } = message
   const [, contentType = ''] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
   return (
     <Section title={title} aside={body === '' ? undefined : <CopyButton what="the body" text={body} />}>
-      {body === '' && <p class="muted">No body.</p>}
-      {body !== '' &&
-        (contentType.startsWith('application/x-www-form-urlencoded') ? (
-          <Pairs pairs={formFields(body)} />
-        ) : (
-          <pre class="body">
-            <JsonText text={prettyJson(body)} />
-          </pre>
-        ))}
+      {body === '' ? (
+        <p class="muted">No body.</p>
+      ) : contentType.startsWith('application/x-www-form-urlencoded') ? (
+        <Pairs pairs={formFields(body)} />
+      ) : (
+        <pre class="body">
+          <JsonText text={prettyJson(body)} />
+        </pre>
+      )}
       {cutFrom !== undefined && (
         <p class="muted">Only the beginning is kept, of {count(cutFrom, 'character')}.</p>
       )}
@@ -398,15 +381,11 @@ function CurlButton({
 }
 
 /** The notification of a callback as a draft to send again, as far as the callback says what it was. */
-function draftOf(entry: CallbackView, { samples, subscriptions, entries }: FeedState): Draft {
+function draftOf(entry: CallbackView, state: FeedState): Draft {
   const { type, username, subscriptionId, body } = entry
-  const subscription =
-    subscriptions.find((each) => each.subscriptionId === subscriptionId) ??
-    endOf(entries, subscriptionId)?.subscription
-  const category =
-    samples.find((sample) => sample.type === type)?.category ?? subscription?.notificationTypes[0]
-  const payload = payloadOf(body)
-  return { type, username, ...(category && { category }), ...(payload && { payload }) }
+  const { category = subscriptionWith(state, subscriptionId)?.notificationTypes[0] } =
+    state.samples.find((sample) => sample.type === type) ?? {}
+  return { type, username, category, payload: payloadOf(body) }
 }
 
 function payloadOf(body: string): object | undefined {

@@ -1,8 +1,8 @@
 /** Plans faults: the next answers of an endpoint, or the next callbacks, go wrong. */
-import type { JSX } from 'preact'
+import type { JSX, TargetedSubmitEvent } from 'preact'
 import { useState } from 'preact/hooks'
 import { type FeedState, post, problemOf } from './connection.js'
-import { ActionButton, CloseButton, Field, Icon, Problem } from './controls.js'
+import { ActionButton, Choice, CloseButton, Field, Icon, Problem } from './controls.js'
 
 const operations = {
   callback: 'Callbacks',
@@ -31,31 +31,27 @@ const times = {
 export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () => void }): JSX.Element {
   const [operation, setOperation] = useState('callback')
   const [picked, setKind] = useState('status')
-  const [often, setOften] = useState('1')
-  const [status, setStatus] = useState('503')
-  const [delayMs, setDelayMs] = useState('2000')
-  const [subscriptionId, setSubscriptionId] = useState('')
   const [problem, setProblem] = useState<string>()
   const { malformed, ...others } = kinds
   // A callback's body and an answer 204 cannot be cut in half.
   const possible = ['callback', 'unsubscribe'].includes(operation) ? others : { ...others, malformed }
   const kind = picked in possible ? picked : 'status'
 
-  async function plan(event: Event): Promise<void> {
+  async function plan(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault()
+    const fields = new FormData(event.currentTarget)
+    const number = (name: string) => Number(fields.get(name))
     const faults: Readonly<Record<string, object>> = {
-      status: { status: Number(status) },
+      status: { status: number('fault-status') },
       before: { reset: 'before-processing' },
       after: { reset: 'after-processing' },
-      delay: { delayMs: Number(delayMs) },
+      delay: { delayMs: number('fault-delay') },
       malformed: { malformedBody: true },
     }
-    const ofOne = operation === 'callback' && subscriptionId !== ''
+    const times = fields.get('fault-times') === 'forever' ? null : number('fault-times')
+    const subscriptionId = number('fault-subscription') || undefined
     try {
-      await post('fault', {
-        ...{ operation, fault: faults[kind], times: often === 'forever' ? null : Number(often) },
-        ...(ofOne && { subscriptionId: Number(subscriptionId) }),
-      })
+      await post('fault', { operation, fault: faults[kind], times, subscriptionId })
       setProblem(undefined)
     } catch (error) {
       setProblem(problemOf(error))
@@ -74,14 +70,7 @@ export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () =>
         onPick={setOperation}
       />
       {operation === 'callback' && (
-        <NumberField
-          id="fault-subscription"
-          label="Of subscription"
-          min={1}
-          placeholder="any"
-          value={subscriptionId}
-          onInput={setSubscriptionId}
-        />
+        <NumberField id="fault-subscription" label="Of subscription" min={1} placeholder="any" />
       )}
       <Choice id="fault-kind" label="How they fail" value={kind} options={possible} onPick={setKind} />
       {kind === 'status' && (
@@ -90,20 +79,13 @@ export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () =>
           label="Status"
           min={operation === 'callback' ? 300 : 200}
           max={599}
-          value={status}
-          onInput={setStatus}
+          defaultValue="503"
         />
       )}
       {kind === 'delay' && (
-        <NumberField
-          id="fault-delay"
-          label="Milliseconds late"
-          min={0}
-          value={delayMs}
-          onInput={setDelayMs}
-        />
+        <NumberField id="fault-delay" label="Milliseconds late" min={0} defaultValue="2000" />
       )}
-      <Choice id="fault-times" label="How often" value={often} options={times} onPick={setOften} />
+      <Choice id="fault-times" label="How often" options={times} />
       <div class="buttons">
         <button type="submit" class="button primary">
           <Icon name="bolt" />
@@ -136,50 +118,19 @@ export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () =>
   )
 }
 
-function Choice(props: {
-  id: string
-  label: string
-  value: string
-  options: Readonly<Record<string, string>>
-  onPick: (value: string) => void
-}): JSX.Element {
-  const { id, label, value, options, onPick } = props
-  return (
-    <Field htmlFor={id} label={label}>
-      <select id={id} value={value} onChange={({ currentTarget }) => onPick(currentTarget.value)}>
-        {Object.entries(options).map(([key, text]) => (
-          <option key={key} value={key}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </Field>
-  )
-}
-
-/** Required, unless a placeholder says what is meant without a number. */
 function NumberField(props: {
   id: string
   label: string
-  value: string
   min: number
   max?: number
+  defaultValue?: string
+  /** Says what is meant without a number. */
   placeholder?: string
-  onInput: (value: string) => void
 }): JSX.Element {
-  const { id, label, value, min, max, placeholder, onInput } = props
+  const { label, ...input } = props
   return (
-    <Field htmlFor={id} label={label}>
-      <input
-        id={id}
-        type="number"
-        min={min}
-        max={max}
-        required={placeholder === undefined}
-        placeholder={placeholder}
-        value={value}
-        onInput={({ currentTarget }) => onInput(currentTarget.value)}
-      />
+    <Field htmlFor={input.id} label={label}>
+      <input type="number" name={input.id} required={input.placeholder === undefined} {...input} />
     </Field>
   )
 }

@@ -1,9 +1,9 @@
 /** Sends a notification, beginning with a sample; says beforehand which subscriptions get it. */
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { SampleView, SubscriptionView } from '../views.js'
 import { type FeedState, post, problemOf } from './connection.js'
-import { CloseButton, Field, Icon, Problem } from './controls.js'
+import { Choice, CloseButton, Field, Icon, Problem } from './controls.js'
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
 import { hrefOf } from './place.js'
@@ -12,15 +12,14 @@ type Category = SampleView['category']
 
 /** What the form is filled with from elsewhere on the page. */
 export interface Draft {
-  readonly type?: string
-  readonly category?: Category
-  readonly username?: string
-  readonly payload?: object
+  readonly type?: string | undefined
+  readonly category?: Category | undefined
+  readonly username?: string | undefined
+  readonly payload?: object | undefined
 }
 
 const categories: readonly Category[] = ['behavioral', 'call-score', 'conversation-ai']
 const firstType = 'lowEnergyAgentOpened'
-const suggestedUsers = 200
 
 /** A notification that was sent: its callbacks are in the time line. */
 type Outcome = { readonly sentId: string } | { readonly problem: string }
@@ -52,12 +51,7 @@ export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () =>
     ({ notificationTypes, usernames }) =>
       notificationTypes.includes(category) && usernames.includes(username),
   )
-  const users = useMemo(
-    () => [
-      ...new Set(subscriptions.slice(0, suggestedUsers).flatMap(({ usernames }) => usernames.slice(0, 20))),
-    ],
-    [subscriptions],
-  )
+  const users = new Set(subscriptions.slice(0, 200).flatMap(({ usernames }) => usernames.slice(0, 20)))
 
   function fill(change: Draft): void {
     setFilled({ ...filled, ...change })
@@ -91,7 +85,7 @@ export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () =>
           onInput={({ currentTarget }) => fill({ username: currentTarget.value })}
         />
         <datalist id="send-users">
-          {users.map((user) => (
+          {Array.from(users, (user) => (
             <option key={user} value={user} />
           ))}
         </datalist>
@@ -130,26 +124,22 @@ export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () =>
               onInput={({ currentTarget }) => fill({ type: currentTarget.value })}
             />
           </Field>
-          <Field htmlFor="send-category" label="Counts as">
-            <select
-              id="send-category"
-              value={category}
-              onChange={({ currentTarget }) => {
-                const picked = categories.find((known) => known === currentTarget.value)
-                if (picked !== undefined) fill({ category: picked })
-              }}
-            >
-              {categories.map((known) => (
-                <option key={known}>{known}</option>
-              ))}
-            </select>
-          </Field>
+          <Choice
+            id="send-category"
+            label="Counts as"
+            value={category}
+            options={Object.fromEntries(categories.map((known) => [known, known]))}
+            onPick={(picked) => {
+              const known = categories.find((each) => each === picked)
+              if (known !== undefined) fill({ category: known })
+            }}
+          />
         </>
       )}
       <Field
         htmlFor="send-payload"
         label="Payload"
-        {...(sampleText === '{}' && { hint: 'Not documented for this type: any object will do.' })}
+        hint={sampleText === '{}' ? 'Not documented for this type: any object will do.' : undefined}
       >
         <textarea
           id="send-payload"

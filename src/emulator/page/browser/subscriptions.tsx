@@ -46,9 +46,9 @@ export function Subscriptions({ state, place }: { state: FeedState; place: Place
           value={shown}
           onChange={setShown}
           options={[
-            { value: 'active', label: label('Active', 'active') },
-            { value: 'failing', label: label('Failing', 'failing') },
-            { value: 'ended', label: label('Ended', 'ended') },
+            ['active', label('Active', 'active')],
+            ['failing', label('Failing', 'failing')],
+            ['ended', label('Ended', 'ended')],
           ]}
         />
         {(all.length > 0 || text !== '') && (

@@ -1,8 +1,8 @@
 /** What happened, the newest first: requests that came in, callbacks that went out, those of one notification together. */
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { clock, endReasons, toneOf } from '../../words.js'
-import type { CallbackView, EntryView, NoteView, RequestView } from '../views.js'
+import type { CallbackView, EntryView, RequestView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { FeedState } from './connection.js'
 import { FilterField, Icon, Segmented } from './controls.js'
@@ -58,10 +58,10 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
           value={filter.kind}
           onChange={(kind) => onFilter({ ...filter, kind })}
           options={[
-            { value: 'all', label: 'All' },
-            { value: 'request', label: 'Requests' },
-            { value: 'callback', label: 'Callbacks' },
-            { value: 'failure', label: 'Failures' },
+            ['all', 'All'],
+            ['request', 'Requests'],
+            ['callback', 'Callbacks'],
+            ['failure', 'Failures'],
           ]}
         />
         <FilterField
@@ -188,20 +188,17 @@ function grouped(entries: readonly EntryView[]): [EntryView, ...EntryView[]][] {
 
 function GroupHead({ newest, group }: { newest: CallbackView; group: readonly EntryView[] }): JSX.Element {
   const failures = group.filter(isFailure).length
+  const outcome = (
+    <span class="outcome">
+      {count(group.length, 'callback')}
+      {failures > 0 && <span class="error">{count(failures, 'failure')}</span>}
+    </span>
+  )
   return (
     <div class="entry group-head">
-      <Glyph kind="out" />
-      <span class="row-line">
-        <span class="row-title ellipsis">{newest.type}</span>
-        <span class="outcome">
-          {count(group.length, 'callback')}
-          {failures > 0 && <span class="error">{count(failures, 'failure')}</span>}
-        </span>
-      </span>
-      <span class="row-line muted">
-        <Clock at={newest.at} />
+      <TwoLines glyph="out" title={newest.type} outcome={outcome} at={newest.at}>
         <span class="ellipsis">for {newest.username}</span>
-      </span>
+      </TwoLines>
     </div>
   )
 }
@@ -218,90 +215,83 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
 }
 
 function Line({ entry }: { entry: EntryView }): JSX.Element {
-  switch (entry.kind) {
+  const { kind, at } = entry
+  const title = titleOf(entry)
+  switch (kind) {
     case 'request':
-      return <RequestLine entry={entry} />
+      return (
+        <TwoLines
+          glyph="in"
+          title={title}
+          id={entry.subscriptionId}
+          outcome={<Outcome entry={entry} />}
+          at={at}
+        >
+          <FaultMark fault={entry.fault} />
+          <span class="ellipsis">{reasonOf(entry) ?? aboutRequest(entry)}</span>
+        </TwoLines>
+      )
     case 'callback':
-      return <CallbackLine entry={entry} />
-    default:
-      return <NoteLine entry={entry} />
+      return (
+        <TwoLines
+          glyph="out"
+          title={title}
+          id={entry.subscriptionId}
+          outcome={<Outcome entry={entry} />}
+          at={at}
+        >
+          <span class="about-user ellipsis">for {entry.username}</span>
+          <FaultMark fault={entry.fault} />
+          <span class="ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
+        </TwoLines>
+      )
+    case 'ended':
+      return (
+        <TwoLines glyph="ended" title={title} at={at}>
+          <span class="ellipsis">{endReasons[entry.reason]}</span>
+        </TwoLines>
+      )
+    case 'tokens-revoked':
+      return (
+        <TwoLines glyph="key" title={title} at={at}>
+          <span class="ellipsis">every token issued until then is refused with 401</span>
+        </TwoLines>
+      )
   }
 }
 
-function RequestLine({ entry }: { entry: RequestView }): JSX.Element {
-  const { operation, subscriptionId } = entry
-  return (
-    <>
-      <Glyph kind="in" />
-      <span class="row-line">
-        <span class="visually-hidden">Request </span>
-        <span class="row-title ellipsis">{titleOf(entry)}</span>
-        {operation !== 'token' && subscriptionId !== undefined && <span class="id">#{subscriptionId}</span>}
-        <Outcome entry={entry} />
-      </span>
-      <span class="row-line muted">
-        <Clock at={entry.at} />
-        <FaultMark fault={entry.fault} />
-        <span class="ellipsis">{reasonOf(entry) ?? aboutRequest(entry)}</span>
-      </span>
-    </>
-  )
-}
+const glyphWords = { in: 'Request ', out: 'Callback ', ended: '', key: '' }
 
-function CallbackLine({ entry }: { entry: CallbackView }): JSX.Element {
-  return (
-    <>
-      <Glyph kind="out" />
-      <span class="row-line">
-        <span class="visually-hidden">Callback </span>
-        <span class="row-title ellipsis">{entry.type}</span>
-        <span class="id">#{entry.subscriptionId}</span>
-        <Outcome entry={entry} />
-      </span>
-      <span class="row-line muted">
-        <Clock at={entry.at} />
-        <span class="about-user ellipsis">for {entry.username}</span>
-        <FaultMark fault={entry.fault} />
-        <span class="ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
-      </span>
-    </>
-  )
-}
-
-function NoteLine({ entry }: { entry: NoteView }): JSX.Element {
-  const text =
-    entry.kind === 'ended' ? endReasons[entry.reason] : 'every token issued until then is refused with 401'
-  return (
-    <>
-      <Glyph kind={entry.kind === 'ended' ? 'ended' : 'key'} />
-      <span class="row-line">
-        <span class="row-title">{titleOf(entry)}</span>
-      </span>
-      <span class="row-line muted">
-        <Clock at={entry.at} />
-        <span class="ellipsis">{text}</span>
-      </span>
-    </>
-  )
-}
-
-const glyphTitles = { in: 'A request that came in', out: 'A callback that went out', ended: '', key: '' }
-
-function Glyph({ kind }: { kind: keyof typeof glyphTitles }): JSX.Element {
-  return (
-    <span class={`glyph ${kind}`} title={glyphTitles[kind]}>
-      <Icon name={kind} />
-    </span>
-  )
-}
-
-function Clock({ at }: { at: number }): JSX.Element {
+/** What it was and how it ended; below, when it began, and more about it. */
+function TwoLines(props: {
+  glyph: keyof typeof glyphWords
+  title: string
+  id?: number | undefined
+  outcome?: JSX.Element
+  at: number
+  children: ComponentChildren
+}): JSX.Element {
+  const { glyph, title, id, outcome, at, children } = props
   const [seconds = '', milliseconds = ''] = clock(at).split('.')
   return (
-    <span class="mono">
-      {seconds}
-      <span class="milliseconds">.{milliseconds}</span>
-    </span>
+    <>
+      <span class={`glyph ${glyph}`} title={glyphWords[glyph]}>
+        <Icon name={glyph} />
+      </span>
+      <span class="row-line">
+        <span class="visually-hidden">{glyphWords[glyph]}</span>
+        <span class="row-title ellipsis">{title}</span>
+        {id !== undefined && <span class="id">#{id}</span>}
+        {outcome}
+      </span>
+      <span class="row-line muted">
+        <span class="mono">
+          {seconds}
+          <span class="milliseconds">.{milliseconds}</span>
+        </span>
+        {children}
+      </span>
+    </>
   )
 }
 
