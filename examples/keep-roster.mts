@@ -34,7 +34,7 @@ await writeFile(rosterFile, agents.join('\n'))
 const keeper = new SubscriptionKeeper({
   client,
   name: 'keep-roster',
-  // For the demonstration: an app takes a store that outlives the process.
+  // For the demonstration: an app needs a store that outlives the process.
   store: new Map(),
   // Called before every sweep, and once per interval: reads the file, a database or the CRM.
   usernames: async () => (await readFile(rosterFile, 'utf8')).split('\n').filter((line) => line !== ''),
@@ -51,15 +51,15 @@ receiver.onAny(keeper.observe)
 const { created } = await keeper.sweep({ onProgress: showProgress })
 say(`${created} subscribed`)
 
-// A user joins, a user leaves: in an app a log-in calls `sweep`, or the watch reads the roster within an interval.
+// A user joins, a user leaves. An app calls `sweep` at a log-in, or the keeper reads the roster within an interval.
 await writeFile(rosterFile, [...agents.slice(1), 'newcomer'].join('\n'))
 const change = await keeper.sweep({ onProgress: showProgress })
 say(`${change.created} joined, ${change.removed} left`)
 
-// From now on each user is proven once in 15 minutes.
+// From now on each user is checked once in 15 minutes.
 keeper.start()
 
-// The service ends a subscription without a report. The watch finds the end within 15 minutes, a sweep at once.
+// The service ends a subscription without a report. The keeper finds the end within 15 minutes, a sweep at once.
 emulator.endSubscription(keeper.subscription('agent-7')?.subscriptionId ?? 0)
 await keeper.sweep()
 

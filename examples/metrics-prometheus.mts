@@ -18,15 +18,13 @@ import { Counter, Gauge, register } from 'prom-client'
 
 const { PORT: port = '3000', CALLBACK_TOKEN: token = randomBytes(24).toString('base64url') } = process.env
 
-// To copy: every log line has an `event` (docs/observability.md, Events), so that one counter holds
-// deliveries (delivery.received), refusals (callback.refused), invalid bodies (delivery.invalid),
-// restores (subscription.restored) and obtained tokens (token.obtained).
+// To copy: one counter for all log lines, by their `event` (docs/observability.md, Events).
 const events = new Counter({
   name: 'notification_subscriber_events_total',
   help: 'Log lines of notification-subscriber, by event.',
   labelNames: ['event'],
 })
-// From 0, so that `increase()` also sees the first of each: every event that an alert rule counts.
+// Every event that an alert rule counts begins at 0, so that `increase()` also sees its first line.
 const counted = [
   'callback.refused',
   'delivery.invalid',

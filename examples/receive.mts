@@ -1,5 +1,5 @@
 /**
- * Receives notifications in plain Node.js, and loses none silently.
+ * Receives notifications in plain Node.js, and reports every loss.
  *
  *     npm install notification-subscriber tsx
  *     npx tsx receive.mts

@@ -5,9 +5,9 @@
  *     npx tsx resilient-startup.mts
  *
  * To copy: `ensureSubscription`. The rest runs it on the emulator, once for each possible failure. It is enough
- * for one subscription whose users rarely change, in an app that starts often: the app does not notice an end between
- * two starts, and a change of users leaves all of them without notifications for a moment. Where that matters, use
- * `SubscriptionKeeper` (keep-roster.mts).
+ * for one subscription whose users rarely change, in an app that starts often: between two starts the app does not notice
+ * that the subscription has ended, and a change of users leaves all of them without notifications for a moment. If that
+ * matters, use `SubscriptionKeeper` (keep-roster.mts).
  */
 import {
   type CreateSubscriptionInput,
@@ -29,11 +29,11 @@ async function ensureSubscription(
   previousId?: number,
 ): Promise<number> {
   try {
-    // Broken connections and a busy service are repeated in here as often as is safe.
+    // Repeats the request after broken connections and for a busy service, as far as that is safe.
     const { subscriptionId } = await client.createSubscription(wanted)
     return subscriptionId
   } catch (error) {
-    // The subscription may exist (the answer was lost), or does for certain (from an earlier start): either way, replace it.
+    // The subscription may exist (the answer was lost), or exists from an earlier start: replace it in both cases.
     if (error instanceof OutcomeUnknownError || error instanceof SubscriptionConflictError) {
       say(error.code, error.message)
       return replaceSubscription(client, wanted, previousId)
@@ -96,7 +96,7 @@ say('Next', 'copy ensureSubscription; to keep many users subscribed: keep-roster
 function report(): void {
   const [existing, ...others] = emulator.subscriptions
   const agrees = existing?.subscriptionId === subscriptionId && others.length === 0
-  if (!agrees) throw new Error('The service has something else than the app believes')
+  if (!agrees) throw new Error('The service has other subscriptions than the app expects')
   say('settled', `subscription ${subscriptionId} for ${existing.usernames}, and no other\n`)
 }
 

@@ -1,5 +1,5 @@
 /**
- * Rotates the token of callbacks while they arrive, and none is refused.
+ * Rotates the token of callbacks while they arrive. No callback is refused.
  *
  *     npm install notification-subscriber tsx
  *     npx tsx rotate-callback-token.mts
@@ -67,9 +67,9 @@ const notification: EmulatedNotification = {
 const deliveries = new EventEmitter<{ answered: [status: number | undefined] }>()
 const statuses: (number | undefined)[] = []
 deliveries.on('answered', (status) => statuses.push(status))
-let isOver = false
+let hasEnded = false
 const sending = (async () => {
-  while (!isOver) {
+  while (!hasEnded) {
     const [callback] = await emulator.notify(notification)
     deliveries.emit('answered', callback?.status)
   }
@@ -87,7 +87,7 @@ await rotateCallbackToken({
   },
   settled: twoAnswers,
 })
-isOver = true
+hasEnded = true
 await sending
 console.log(`Notifications during the rotation: ${statuses.length} sent, ${handled} handled`)
 console.log(`Refused during the rotation: ${statuses.filter((status) => status !== 204).length}`)
@@ -102,7 +102,7 @@ console.log(
   'Next: copy rotateCallbackToken. A SubscriptionKeeper rotates all its subscriptions: keeper.rotateParameters()',
 )
 
-/** Resolves when what is in flight was answered, and the next delivery after it. */
+/** Resolves when the delivery in flight and the next one are answered. */
 async function twoAnswers(): Promise<void> {
   await once(deliveries, 'answered')
   await once(deliveries, 'answered')

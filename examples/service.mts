@@ -37,7 +37,7 @@ async function work({ notification }: Delivery): Promise<void> {
   console.log(`Notification ${notification.type}: ${JSON.stringify(notification.payload)}`)
 }
 
-// The receiver answers when the spool has a delivery on the disk, and the spool calls `work` until it succeeds.
+// The receiver answers when the delivery is on the disk. The spool calls `work` until it succeeds.
 const spool = await DeliverySpool.open({ path, deliver: work })
 const redis = redisUrl ? new Redis(redisUrl) : undefined
 redis?.on('error', ({ message }) => console.error(`Redis: ${message}`))
@@ -58,7 +58,7 @@ const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
   if (request.url === '/notifications') handleCallback(request, response)
   else if (request.url === '/healthz') {
-    // To alert on: a restart of this process solves none of these problems.
+    // For an alert, not for a restart, which solves none of these problems.
     const { counts, problems } = keeper.status()
     const isHealthy = counts.failing + counts.conflict + problems.length === 0
     const shown = problems.map(({ code, message }) => ({ code, message }))

@@ -20,7 +20,7 @@ import {
 const { CALLBACK_TOKEN: token = randomBytes(24).toString('base64url') } = process.env
 const { PORT: port = '3000', SPOOL_PATH: path = './spool' } = process.env
 
-/** The work. It may come twice for the same notification: `notification.id` is the same. */
+/** To replace: the work. It may run twice for one `notification.id`. */
 async function work({ subscriptionId, notification }: Delivery): Promise<void> {
   // If this throws, it is called again: after one second, then two, then four, up to a minute.
   console.log(`Subscription ${subscriptionId}: ${notification.type} ${notification.id} is done`)
@@ -37,7 +37,7 @@ console.log(
   `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${port}/`,
 )
 
-// What waits is left to the next start.
+// Waiting deliveries are left for the next start.
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 server.close()
 await receiver.drain()
