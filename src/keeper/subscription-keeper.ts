@@ -101,7 +101,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    this.#deliveries.observe(context?.subscriptionId, this.#queue.isWatching)
+    const { hasStoodStill, isWatching } = this.#queue
+    if (!hasStoodStill) this.#deliveries.observe(context?.subscriptionId, isWatching)
   }
 
   /**

@@ -57,6 +57,21 @@ export function now(): number {
   return performance.now()
 }
 
+/** The longest work without a pause for the process' timers and sockets. */
+export const longestWorkMs = 20
+
+/** Iterates over many items, with pauses for the process' timers and sockets. */
+export async function* withPauses<T>(items: Iterable<T>): AsyncGenerator<T> {
+  let workedSince = never
+  for (const item of items) {
+    if (now() - workedSince > longestWorkMs) {
+      await delay(0)
+      workedSince = now()
+    }
+    yield item
+  }
+}
+
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

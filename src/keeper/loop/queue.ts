@@ -10,6 +10,7 @@ import type { Reporter } from '../reporter.js'
 import {
   calmAfterEndMs,
   delay,
+  longestWorkMs,
   lookMs,
   minute,
   never,
@@ -24,12 +25,10 @@ import type { CircuitBreaker } from './outage-and-limits.js'
 import { type Counted, type OnProgress, Sweep } from './sweep.js'
 
 const tickMs = 1_000
-/** If the wall clock gains this much on the monotonic clock, the machine has slept. */
-const sleptMs = minute
+/** If no tick came for this long, the process was suspended, or the machine slept. */
+const stoodStillMs = minute
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
-/** The longest work without a pause for the process' timers and sockets. */
-const longestWorkMs = 20
 
 export interface SweepRequest extends RosterRequest {
   /** Proofs since then are enough; monotonic. */
@@ -78,8 +77,9 @@ export class Queue {
   /** The reasons to tick: the watch, and sweeps. */
   #holders = 0
   #timer: NodeJS.Timeout | undefined
-  /** The difference between the wall clock and the monotonic clock. */
-  #clockSkewMs = 0
+  /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
+  #tickedAt = 0
+  #tickedBeforeAt = 0
   #rosterReadSince = never
   #lastEndSince = never
   #blockedSince: number | undefined
@@ -92,6 +92,11 @@ export class Queue {
 
   get isWatching(): boolean {
     return this.#isWatching
+  }
+
+  /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
+  get hasStoodStill(): boolean {
+    return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
   }
 
   hasFailed(user: User): boolean {
@@ -161,7 +166,9 @@ export class Queue {
       }
       const sweep = new Sweep(this.#parts.users.all.values(), request.provenFrom, onProgress)
       this.#sweeps.add(sweep)
+      await this.#pause()
       this.markAllDue(sweep.provenFrom)
+      await this.#pause()
       this.#advance()
       await sweep.ended
       this.#sweeps.delete(sweep)
@@ -215,7 +222,7 @@ export class Queue {
 
   #hold(): void {
     if (this.#holders++ > 0) return
-    this.#clockSkewMs = Date.now() - now()
+    this.#tickedAt = Date.now()
     this.#tick()
   }
 
@@ -225,10 +232,9 @@ export class Queue {
 
   #tick(): void {
     this.#timer = setTimeout(() => this.#tick(), tickMs)
-    // The monotonic clock may stop while a machine sleeps.
-    const skewMs = Date.now() - now()
-    if (this.#isWatching && skewMs - this.#clockSkewMs > sleptMs) this.markAllDue(now())
-    this.#clockSkewMs = skewMs
+    this.#tickedBeforeAt = this.#tickedAt
+    this.#tickedAt = Date.now()
+    if (this.hasStoodStill) this.markAllDue(now())
     this.#lookAround()
     this.#advance()
   }

@@ -188,7 +188,7 @@ export class Reconciler {
   async #held({ record, user }: Visit, againMs = lookMs): Promise<Outcome> {
     const { circuit, configuration, users } = this.#parts
     const { isSuperseded } = configuration.state
-    if (user.record?.claim !== undefined && !isSuperseded) await users.write(user, record)
+    if (user.record?.claim !== undefined) await users.write(user, record)
     return {
       kind: 'held',
       againMs,
@@ -239,17 +239,20 @@ export class Reconciler {
   async #claim({ record, user }: Visit, call: Call, { names }: Facts): Promise<void> {
     const { configuration, users } = this.#parts
     let claimedSince: number
+    let claimedAt: number
     do {
+      // An older configuration must replace nothing.
+      if (call.kind === 'recreate') await configuration.look()
       claimedSince = now()
+      claimedAt = Date.now()
       await users.write(user, {
         ...record,
         ...('spec' in call && { spec: call.spec }),
         ...(call.kind !== 'unsubscribe' && { names: union(record.names, names) }),
         claim: { by: this.#by, nonce: `${this.#by}-${++this.#nonce}`, call: call.kind },
       })
-      // An older configuration must replace nothing.
-      if (call.kind === 'recreate') await configuration.look()
-    } while (now() - claimedSince > claimFreshMs)
+      // The monotonic clock may stop while the machine sleeps.
+    } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
   }
 
   /** Applies the answer to the record, and reports its findings. */

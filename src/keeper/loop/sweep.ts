@@ -14,19 +14,18 @@ export class Sweep {
   readonly ended: Promise<void>
   readonly #open: Set<User>
   readonly #total: number
-  readonly #wanted: number
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
   /** Users that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
   readonly #waiting = new Map<User, { readonly error: unknown; readonly patientUntil: number }>()
   readonly #onProgress: OnProgress
+  #wanted = 0
   #active = 0
   #end: () => void = () => {}
 
   constructor(users: Iterable<User>, provenFrom: number, onProgress: OnProgress) {
     this.#open = new Set(users)
     this.#total = this.#open.size
-    this.#wanted = [...this.#open].filter(({ isWanted }) => isWanted).length
     this.provenFrom = provenFrom
     this.#onProgress = onProgress
     this.ended = new Promise((resolve) => {
@@ -40,8 +39,9 @@ export class Sweep {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++
-    // The reconciliation had begun before the sweep.
+    // The reconciliation had begun before the sweep, or before the user was wanted again.
     if (outcome.kind === 'done' && user.isWanted && user.provenSince < this.provenFrom) return
+    if (outcome.kind === 'removed' && user.isWanted) return
     const isKept = outcome.kind === 'waiting' && user.record?.id !== undefined
     if (outcome.kind === 'removed') {
       this.#counts.removed++
@@ -78,6 +78,7 @@ export class Sweep {
   #close(user: User, isActive: boolean): void {
     this.#open.delete(user)
     this.#waiting.delete(user)
+    if (user.isWanted) this.#wanted++
     if (isActive) this.#active++
     const done = this.#total - this.#open.size
     this.#onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })

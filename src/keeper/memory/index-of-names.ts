@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import type { Parsed } from '../rules/record.js'
+import { withPauses } from '../timing.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
 
 const shardCount = 64
@@ -42,20 +43,20 @@ export class IndexOfNames {
     return { names, isUnreadable: (username) => unreadable.size > 0 && unreadable.has(shardOf(username)) }
   }
 
-  /** @throws StoreFailure @returns the names that are in the index now */
+  /** @throws StoreFailure @returns the names that could not be added */
   async add(usernames: readonly string[]): Promise<string[]> {
     const byShard = Array.from({ length: shardCount }, (): string[] => [])
-    for (const username of usernames) byShard[shardOf(username)]?.push(username)
-    const entered = byShard.map(async (added, shard) => {
+    for await (const username of withPauses(usernames)) byShard[shardOf(username)]?.push(username)
+    const enter = async (added: string[], shard: number) => {
       try {
         if (added.length > 0) await this.#change(shard, (names) => [...new Set([...names, ...added])])
-        return added
+        return []
       } catch (error) {
-        if (error instanceof KeyFailure) return []
+        if (error instanceof KeyFailure) return added
         throw error
       }
-    })
-    return (await Promise.all(entered)).flat()
+    }
+    return (await Promise.all(byShard.map(enter))).flat()
   }
 
   /** @throws StoreFailure, KeyFailure */

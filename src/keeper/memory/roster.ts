@@ -2,15 +2,13 @@
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/time-limit.js'
 import type { Problems } from '../reporter.js'
-import { delay, rosterTimeoutMs } from '../timing.js'
+import { delay, rosterTimeoutMs, withPauses } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import type { IndexOfNames } from './index-of-names.js'
 import type { User, Users } from './users.js'
 
 /** With at most this many users, a roster that lacks some is plausible. */
 const guardedFrom = 10
-/** The users to update before a pause for timers and sockets. */
-const usersAtOnce = 2_000
 
 /** The purpose of one reading of the roster. */
 export interface RosterRequest {
@@ -57,17 +55,21 @@ export class Roster {
     const { index, onChange, problems, users } = this.#parts
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const { names: recorded, isUnreadable } = await index.read()
+    await delay(0)
     const asked = wantsNone ? new Set<string>() : await this.ask()
-    const isBelieved = wantsNone || (asked !== undefined && this.#isPlausible(asked, recorded, allowRemovals))
+    const isBelieved =
+      wantsNone || (asked !== undefined && (await this.#isPlausible(asked, recorded, allowRemovals)))
     // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
     const listed = isBelieved ? asked : undefined
+    for (const names of [recorded, listed ?? []]) {
+      for await (const username of withPauses(names)) {
+        if (!users.all.has(username)) users.add(username, listed?.has(username) ?? true)
+      }
+    }
     const missing: User[] = []
-    let count = 0
-    for (const username of new Set([...recorded, ...(listed ?? []), ...users.all.keys()])) {
-      if (++count % usersAtOnce === 0) await delay(0)
-      const before = users.all.get(username)
-      const isWanted = listed?.has(username) ?? before?.isWanted ?? true
-      const user = before ?? users.add(username, isWanted)
+    for await (const user of withPauses(users.all.values())) {
+      const { username } = user
+      const isWanted = listed?.has(username) ?? user.isWanted
       if (!isWanted) problems.removeUser(username)
       if (user.isWanted !== isWanted) {
         users.setWanted(user, isWanted)
@@ -76,8 +78,8 @@ export class Roster {
       users.setIndexed(user, recorded.has(username) || isUnreadable(username))
       if (isWanted && !user.isIndexed) missing.push(user)
     }
-    const entered = new Set(await index.add(missing.map(({ username }) => username)))
-    for (const user of missing) if (entered.has(user.username)) users.setIndexed(user, true)
+    const failed = new Set(await index.add(missing.map(({ username }) => username)))
+    for await (const user of withPauses(missing)) users.setIndexed(user, !failed.has(user.username))
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
@@ -98,17 +100,26 @@ export class Roster {
     }
   }
 
-  #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>, allowRemovals: boolean): boolean {
+  async #isPlausible(
+    listed: ReadonlySet<string>,
+    recorded: ReadonlySet<string>,
+    allowRemovals: boolean,
+  ): Promise<boolean> {
     const { maxRemovedShare, problems, users } = this.#parts
-    // Users in removal were already missing at an earlier reading, and do not count again.
-    const kept = [...recorded].filter((username) => users.all.get(username)?.isWanted !== false)
-    const lackingCount = kept.filter((username) => !listed.has(username)).length
-    const isSmall = kept.length <= guardedFrom || lackingCount <= maxRemovedShare * kept.length
+    let keptCount = 0
+    let lackingCount = 0
+    for await (const username of withPauses(recorded)) {
+      // Users in removal were already missing at an earlier reading, and do not count again.
+      if (users.all.get(username)?.isWanted === false) continue
+      keptCount++
+      if (!listed.has(username)) lackingCount++
+    }
+    const isSmall = keptCount <= guardedFrom || lackingCount <= maxRemovedShare * keptCount
     if (listed.size > 0 && (allowRemovals || isSmall)) {
       problems.resolve('ROSTER', 'removals')
       return true
     }
-    const message = listed.size === 0 ? emptyMessage : lackingMessage(lackingCount, kept.length)
+    const message = listed.size === 0 ? emptyMessage : lackingMessage(lackingCount, keptCount)
     problems.begin('ROSTER', message, { about: 'removals' })
     return false
   }

@@ -57,7 +57,7 @@ export interface UsersParts {
   readonly sweepIntervalMs: number
   readonly store: KeeperStore
   readonly index: {
-    /** @returns the names that are in the index now */
+    /** @returns the names that could not be added */
     add(usernames: readonly string[]): Promise<readonly string[]>
     remove(username: string): Promise<void>
   }
@@ -141,13 +141,16 @@ export class Users {
   /** @returns the record with its new version @throws StoreFailure, KeyFailure, Collision */
   async write(user: KnownUser, record: UserRecord): Promise<UserRecord> {
     if (!user.isIndexed) {
-      const [entered] = await this.#parts.index.add([user.username])
-      if (entered === undefined) throw new KeyFailure(unlistedMessage)
+      const failed = await this.#parts.index.add([user.username])
+      if (failed.length > 0) throw new KeyFailure(unlistedMessage)
       user.isIndexed = true
     }
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
+    const wasRemoved = user.text === goneMark
     const next = { ...record, version: Math.max(record.version, version) + 1 }
     await this.#replace(user, JSON.stringify(next), next)
+    // The process that removed the user may have taken out the name just now.
+    if (wasRemoved) await this.#parts.index.add([user.username])
     if (next.conflictAt === undefined) user.conflictSince = never
     else if (next.conflictAt !== conflictAt) this.#noteConflict(user, now(), -1)
     if (next.restores > restores) {
@@ -160,10 +163,14 @@ export class Users {
 
   /** Removes record and name. @throws StoreFailure, KeyFailure, Collision */
   async remove(user: KnownUser): Promise<void> {
+    const { index, store } = this.#parts
     // The name last: if the process stops in between, another one finds the rest.
     if (user.record !== undefined) await this.#replace(user, goneMark, undefined)
-    await this.#parts.index.remove(user.username)
+    await index.remove(user.username)
     user.isIndexed = false
+    // Another process may have claimed the user meanwhile.
+    const { value } = await store.read(user.key, parseRecord)
+    if (value !== undefined) await index.add([user.username])
   }
 
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {

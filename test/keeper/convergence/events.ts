@@ -285,7 +285,7 @@ function occupy({ configuration, service }: World, usernames: readonly string[])
 }
 
 /** A sweep ends in time, and counts every user who is wanted. */
-function sweep(world: World, { process, keeper }: Node): void {
+export function sweep(world: World, { process, keeper }: Node): void {
   if (!process.isRunning) return
   let isSettled = false
   const settle = () => {

@@ -1,6 +1,6 @@
 /** Random sequences: plays one, lets everything become quiet, and checks that the keepers converge. */
 import fc from 'fast-check'
-import { type EventName, events, pool, replaceMissing, stop, themes } from './events.js'
+import { type EventName, events, pool, replaceMissing, stop, sweep, themes } from './events.js'
 import {
   areIdsLost,
   mayBeLeft,
@@ -75,8 +75,11 @@ export async function play(scenario: Scenario, reached: Set<string> = new Set())
   const settleMs = Math.max(2 * world.intervalMs, 30 * minute)
   await becomeQuiet(world, scenario.routes === 'wrong')
   await world.time.advance(settleMs / 2)
-  for (const { id } of inConflict(world)) world.service.end(id, 'operator')
-  await world.time.advance(settleMs / 2)
+  const inTheWay = inConflict(world)
+  for (const { id } of inTheWay) world.service.end(id, 'operator')
+  await world.time.advance(minute)
+  for (const node of inTheWay.length > 0 ? world.nodes : []) sweep(world, node)
+  await world.time.advance(settleMs / 2 - minute)
   refuse(world, world.violations)
   if (world.hasWrongRoutes) refuse(world, wrongWithWrongRoutes(world))
   else {
@@ -141,7 +144,7 @@ async function becomeQuiet(world: World, hasWrongRoutes: boolean): Promise<void>
   await world.time.advance(minute)
 }
 
-/** What an operator ends, as a CONFLICT asks: subscriptions that no keeper can know to be its own. */
+/** What an operator ends before `sweep()`, as a CONFLICT asks: subscriptions that no keeper can know to be its own. */
 function inConflict(world: World): ModelSubscription[] {
   const isUnknowable = world.options.keeper?.existing === 'report' || world.store.hasLost()
   const isInConflict = (username: string) =>
