@@ -1,4 +1,4 @@
-/** Stores on a Redis, opened and closed as docs/stores.md says. */
+/** Stores on a Redis, opened and closed as docs/stores.md says. None waits for its server, which may be away. */
 import KeyvRedis from '@keyv/redis'
 import { Redis } from 'ioredis'
 import Keyv from 'keyv'
@@ -9,16 +9,6 @@ import { createClient } from 'redis'
 export interface OpenStore<Store extends KeyValueStore = KeyValueStore> {
   readonly store: Store
   close(): Promise<void> | void
-}
-
-export type StoreKind = 'ioredis' | 'node-redis' | 'Keyv' | 'Map'
-
-/** Opens a store without waiting for its server, which may be away. */
-export function openStore(kind: StoreKind, url: string): OpenStore {
-  if (kind === 'ioredis') return ioredisOn(url)
-  if (kind === 'node-redis') return nodeRedisOn(url)
-  if (kind === 'Keyv') return keyvOn(url)
-  return { store: new Map<string, string>(), close() {} }
 }
 
 /** Errors of a client whose server is away are expected here; without a listener they end the process. */
