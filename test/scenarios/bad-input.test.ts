@@ -5,8 +5,6 @@ import {
   NotificationClient,
   type NotificationClientOptions,
   NotificationError,
-  parseDelivery,
-  safeParseDelivery,
   TimeoutError,
 } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
@@ -236,24 +234,6 @@ describe('the constructor', () => {
       expectNoLineBreakIn(sent)
     })
     await fc.assert(property, { numRuns: tries(300) })
-  })
-})
-
-describe('parsing', () => {
-  test('parseDelivery gives a delivery or an InvalidDeliveryError, and safeParseDelivery never throws', () => {
-    fc.assert(
-      fc.property(anything, (body) => {
-        const { success } = safeParseDelivery(any(body))
-        try {
-          parseDelivery(any(body))
-          expect(success).toBe(true)
-        } catch (error) {
-          expect(error).toMatchObject({ code: 'INVALID_DELIVERY' })
-          expect(success).toBe(false)
-        }
-      }),
-      { numRuns: tries(1_000) },
-    )
   })
 })
 
