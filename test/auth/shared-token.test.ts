@@ -1,11 +1,22 @@
 import type { KeyValueStore } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { credentials, fakeService, rejecting, subscription, tokenAnswer } from '../support/fake-service.js'
+import {
+  credentials,
+  type FakeService,
+  fakeService,
+  rejecting,
+  subscription,
+  tokenAnswer,
+} from '../support/fake-service.js'
 import { NaiveStore } from '../support/naive-store.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
+let service: FakeService
+let store: ReturnType<typeof keyValueStore>
 beforeEach(() => {
   vi.useFakeTimers()
+  service = fakeService()
+  store = keyValueStore()
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -30,7 +41,7 @@ function keyValueStore() {
   }
 }
 
-const clientWith = (service: ReturnType<typeof fakeService>, tokenCache: object, auth: object = {}) =>
+const clientWith = (tokenCache: object, auth: object = {}) =>
   service.client({ auth: { ...credentials, tokenCache: tokenCache as KeyValueStore, ...auth } })
 
 const isFailure = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.failed'
@@ -38,17 +49,13 @@ const isNotKept = ([fields]: LogLine) => 'event' in fields && fields.event === '
 
 describe('tokenCache', () => {
   test('a second process uses the token of the first', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    expect(await clientWith(service, store).getAccessToken()).toBe('token-1')
-    expect(await clientWith(service, store).getAccessToken()).toBe('token-1')
+    expect(await clientWith(store).getAccessToken()).toBe('token-1')
+    expect(await clientWith(store).getAccessToken()).toBe('token-1')
     expect(service.tokenRequests).toHaveLength(1)
   })
 
   test('an entry lives as long as its token and names no secret in its key', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     const expiresAtMs = Date.now() + 3_600_000
     expect([...store.entries]).toEqual([
       [
@@ -64,11 +71,9 @@ describe('tokenCache', () => {
   })
 
   test('an adopted token is used to its end and never past it', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     await vi.advanceTimersByTimeAsync(1_800_000)
-    const second = clientWith(service, store)
+    const second = clientWith(store)
     expect(await second.getAccessToken()).toBe('token-1')
     await vi.advanceTimersByTimeAsync(1_799_999)
     service.onToken = () => new Response('', { status: 503 })
@@ -79,10 +84,8 @@ describe('tokenCache', () => {
   })
 
   test('the other processes take over the token of a refresh', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    const first = clientWith(service, store)
-    const second = clientWith(service, store)
+    const first = clientWith(store)
+    const second = clientWith(store)
     await first.getAccessToken()
     await second.getAccessToken()
     await vi.advanceTimersByTimeAsync(3_300_000)
@@ -96,34 +99,28 @@ describe('tokenCache', () => {
   })
 
   test('other credentials, another tenant or another scope do not share', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    await clientWith(service, store).getAccessToken()
-    await clientWith(service, store, { clientId: 'other' }).getAccessToken()
-    await clientWith(service, store, { clientId: 'other a', scope: 'b' }).getAccessToken()
-    await clientWith(service, store, { clientId: 'other', scope: 'a b' }).getAccessToken()
+    await clientWith(store).getAccessToken()
+    await clientWith(store, { clientId: 'other' }).getAccessToken()
+    await clientWith(store, { clientId: 'other a', scope: 'b' }).getAccessToken()
+    await clientWith(store, { clientId: 'other', scope: 'a b' }).getAccessToken()
     expect(service.tokenRequests).toHaveLength(4)
     const otherTenant = { authUrl: 'https://auth.other.example.com' }
     service.onCall = () => tokenAnswer('token-other')
-    expect(await clientWith(service, store, otherTenant).getAccessToken()).toBe('token-other')
-    expect(await clientWith(service, store, { domain: 'other' }).getAccessToken()).toBe('token-other')
+    expect(await clientWith(store, otherTenant).getAccessToken()).toBe('token-other')
+    expect(await clientWith(store, { domain: 'other' }).getAccessToken()).toBe('token-other')
     expect(store.entries.size).toBe(6)
   })
 
   test('a token that is due for a refresh is not taken over: one that is fetched now serves every process', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     await vi.advanceTimersByTimeAsync(3_300_000)
-    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
-    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(await clientWith(store).getAccessToken()).toBe('token-2')
+    expect(await clientWith(store).getAccessToken()).toBe('token-2')
     expect(service.tokenRequests).toHaveLength(2)
   })
 
   test('a stored token that expires before the held one is not taken over', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    const client = clientWith(service, store)
+    const client = clientWith(store)
     await client.getAccessToken()
     await vi.advanceTimersByTimeAsync(3_300_000)
     const [key = ''] = store.entries.keys()
@@ -135,9 +132,7 @@ describe('tokenCache', () => {
   })
 
   test('a token that has expired on arrival is not stored', async () => {
-    const service = fakeService()
     service.onToken = () => tokenAnswer('token', 0)
-    const store = keyValueStore()
     const { lines, ...logger } = recordingLogger()
     const auth = { ...credentials, tokenCache: store }
     await service.client({ auth, logger }).getAccessToken()
@@ -148,17 +143,14 @@ describe('tokenCache', () => {
   })
 
   test('a store that keeps an entry beyond its end does not prolong the token', async () => {
-    const service = fakeService()
     const values = new Map<string, unknown>()
-    await clientWith(service, values).getAccessToken()
+    await clientWith(values).getAccessToken()
     await vi.advanceTimersByTimeAsync(3_600_000)
-    expect(await clientWith(service, values).getAccessToken()).toBe('token-2')
+    expect(await clientWith(values).getAccessToken()).toBe('token-2')
   })
 
   test('a rejected token that the store has lost already: the new one is stored', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    const client = clientWith(service, store)
+    const client = clientWith(store)
     await client.getAccessToken()
     store.entries.clear()
     service.onCall = (_call, count) =>
@@ -169,12 +161,11 @@ describe('tokenCache', () => {
   })
 
   test('a rejected token that the store cannot remove is not taken over again', async () => {
-    const service = fakeService()
     const store = { ...keyValueStore(), delete: () => false, set() {} }
     const expiresAtMs = Date.now() + 60_000
     store.get = async () => JSON.stringify({ accessToken: 'revoked', lifetimeMs: 60_000, expiresAtMs })
     service.onCall = rejecting('revoked')
-    await clientWith(service, store).createSubscription(subscription)
+    await clientWith(store).createSubscription(subscription)
     expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
       'Bearer revoked',
       'Bearer token-1',
@@ -182,21 +173,17 @@ describe('tokenCache', () => {
   })
 
   test('a rejected token is removed from the store and not used again', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     service.onCall = rejecting('token-1')
     // Its token is another process's, so one that is fetched during this call is worth a try.
-    await clientWith(service, store).createSubscription(subscription)
+    await clientWith(store).createSubscription(subscription)
     expect(service.tokenRequests).toHaveLength(2)
-    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(await clientWith(store).getAccessToken()).toBe('token-2')
   })
 
   test('a rejected token that another process has replaced already leaves the new one alone', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    const first = clientWith(service, store)
-    const second = clientWith(service, store)
+    const first = clientWith(store)
+    const second = clientWith(store)
     await first.getAccessToken()
     await second.getAccessToken()
     service.onCall = rejecting('token-1')
@@ -208,8 +195,6 @@ describe('tokenCache', () => {
   })
 
   test('a slow delete of the rejected token does not hit the new one', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
     const slow = {
       ...store,
       async delete(key: string) {
@@ -217,9 +202,9 @@ describe('tokenCache', () => {
         return store.delete(key)
       },
     }
-    await clientWith(service, slow).getAccessToken()
+    await clientWith(slow).getAccessToken()
     service.onCall = rejecting('token-1')
-    await clientWith(service, slow).createSubscription(subscription)
+    await clientWith(slow).createSubscription(subscription)
     await vi.advanceTimersByTimeAsync(100)
     expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
   })
@@ -227,9 +212,8 @@ describe('tokenCache', () => {
   test.each(['', 'two words', 'a\r\nb'])(
     'a stored token that could not be a header value is not used: %j',
     async (bad) => {
-      const service = fakeService()
       const value = JSON.stringify({ accessToken: bad, lifetimeMs: 60_000, expiresAtMs: Date.now() + 30_000 })
-      const client = clientWith(service, { get: () => value, set() {}, delete() {} })
+      const client = clientWith({ get: () => value, set() {}, delete() {} })
       expect(await client.getAccessToken()).toBe('token-1')
     },
   )
@@ -244,7 +228,6 @@ describe('tokenCache', () => {
     ['holds no JSON', { get: async () => 'rubbish', set() {}, delete() {} }],
     ['holds an object', { get: () => ({}), set() {}, delete() {} }],
   ])('a store that %s is as good as none', async (_name, store) => {
-    const service = fakeService()
     const lines: string[] = []
     const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message)
     const client = service.client({
@@ -263,7 +246,6 @@ describe('tokenCache', () => {
   ])(
     'a failure of the store is logged; of %s that it throws, only what it is',
     async (_name, thrown, reason) => {
-      const service = fakeService()
       const fails = async () => {
         throw thrown
       }
@@ -284,10 +266,9 @@ describe('tokenCache', () => {
   )
 
   test('a store that failed counts as empty for 30 seconds, and is then asked again', async () => {
-    const service = fakeService()
     service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 20)
     const get = vi.fn(() => new Promise<undefined>(() => {}))
-    const client = clientWith(service, { get, set() {}, delete() {} })
+    const client = clientWith({ get, set() {}, delete() {} })
     const first = client.getAccessToken()
     await vi.advanceTimersByTimeAsync(999)
     expect(service.tokenRequests).toHaveLength(0)
@@ -304,26 +285,22 @@ describe('tokenCache', () => {
   })
 
   test('an entry from a process whose clock is ahead is not trusted', async () => {
-    const service = fakeService()
-    const store = keyValueStore()
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     vi.setSystemTime(Date.now() - 86_400_000)
-    expect(await clientWith(service, store).getAccessToken()).toBe('token-2')
+    expect(await clientWith(store).getAccessToken()).toBe('token-2')
   })
 })
 
 describe('what a store is given', () => {
   test('is a time to live in whole milliseconds, because Redis refuses any other', async () => {
-    const store = keyValueStore()
     const set = vi.spyOn(store, 'set')
-    const service = fakeService()
     service.onToken = async () => {
       // A monotonic clock has fractions.
       const now = performance.now()
       vi.spyOn(performance, 'now').mockReturnValue(now + 0.3)
       return tokenAnswer('token')
     }
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     await vi.advanceTimersByTimeAsync(0)
     expect(set.mock.calls.map(([, , ttlMs]) => ttlMs)).toEqual([3_600_000])
     vi.restoreAllMocks()
@@ -334,7 +311,6 @@ describe('what a store is given', () => {
     ['gives back as something else', (value: unknown) => ({ value })],
     ['gives back cut', (value: unknown) => String(value).slice(0, 20)],
   ])('and %s is a warning, one for as long as that lasts', async (_how, givenBack) => {
-    const service = fakeService()
     service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 60)
     const kept = new Map<string, string>()
     let isKept = false
@@ -360,7 +336,6 @@ describe('what a store is given', () => {
   })
 
   test('and keeps until the token expires is no warning', async () => {
-    const service = fakeService()
     service.onToken = () => tokenAnswer('brief', 1)
     const naive = new NaiveStore()
     const store: KeyValueStore = {
@@ -385,12 +360,11 @@ test.each([
 ])(
   'a token of a minute from a machine whose clock is %i ms ahead: the next process uses %s',
   async (aheadMs, expected) => {
-    const service = fakeService()
     service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 60)
     const store = new Map<string, string>()
-    await clientWith(service, store).getAccessToken()
+    await clientWith(store).getAccessToken()
     await vi.advanceTimersByTimeAsync(0)
     vi.setSystemTime(Date.now() - aheadMs)
-    expect(await clientWith(service, store).getAccessToken()).toBe(expected)
+    expect(await clientWith(store).getAccessToken()).toBe(expected)
   },
 )

@@ -1,12 +1,16 @@
 import { inspect } from 'node:util'
 import { ResponseValidationError, TokenRequestError } from 'notification-subscriber'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
-import { credentials, fakeService, tokenUrl } from '../support/fake-service.js'
+import { credentials, type FakeService, fakeService, tokenUrl } from '../support/fake-service.js'
+
+let service: FakeService
+beforeEach(() => {
+  service = fakeService()
+})
 
 describe('the request (interface 4.1)', () => {
   test('is a form POST with Basic credentials, raw by default', async () => {
-    const service = fakeService()
     const auth = { ...credentials, clientId: 'id', clientSecret: 's3cr:et/+%ü' }
     await service.client({ auth }).getAccessToken()
     const [request] = service.tokenRequests
@@ -21,7 +25,6 @@ describe('the request (interface 4.1)', () => {
   })
 
   test('form-urlencoded credentials are encoded before base64 (RFC 6749 section 2.3.1)', async () => {
-    const service = fakeService()
     const auth = {
       ...credentials,
       clientId: 'i:d',
@@ -34,7 +37,6 @@ describe('the request (interface 4.1)', () => {
   })
 
   test('a scope is sent, and the domain is encoded in the path', async () => {
-    const service = fakeService()
     const urls: string[] = []
     const auth = {
       ...credentials,
@@ -61,7 +63,6 @@ describe('the answer (interface 2.1)', () => {
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
     'token_type is accepted in any case: %s',
     async (token_type) => {
-      const service = fakeService()
       service.onToken = () =>
         Response.json({ access_token: 'a.b.c', token_type, expires_in: 60, extra: true })
       expect(await service.client().getAccessToken()).toBe('a.b.c')
@@ -82,7 +83,6 @@ describe('the answer (interface 2.1)', () => {
     ['half a second', { access_token: 'a', token_type: 'Bearer', expires_in: 0.5 }, 'expires_in'],
     ['a lifetime as text', { access_token: 'a', token_type: 'Bearer', expires_in: '60' }, 'expires_in'],
   ])('%s is refused', async (_name, body, field) => {
-    const service = fakeService()
     service.onToken = () => Response.json(body)
     const error = await failureOf(service.client().getAccessToken())
     expect(error).toBeInstanceOf(ResponseValidationError)
@@ -95,7 +95,6 @@ describe('the answer (interface 2.1)', () => {
     ['nothing', ''],
     ['broken JSON with half a token', '{"access_token":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln'],
   ])('a 200 with %s is refused, and shows no token', async (_name, body) => {
-    const service = fakeService()
     service.onToken = () => new Response(body)
     const error = await failureOf(service.client().getAccessToken())
     expect(error).toBeInstanceOf(ResponseValidationError)
@@ -124,7 +123,6 @@ describe('the answer (interface 2.1)', () => {
       '[redacted: it repeats a secret of the request]',
     ],
   ])('a body that is no token is shown without what looks like one: %s', async (body, shown) => {
-    const service = fakeService()
     service.onToken = () => new Response(body)
     const error = await failureOf(service.client().getAccessToken())
     expect(error).toMatchObject({ body: shown, issues: [{ path: [], message: 'is not JSON' }] })
@@ -137,7 +135,6 @@ describe('the answer (interface 2.1)', () => {
 
 describe('an error answer (RFC 6749 section 5.2)', () => {
   test('carries status, error and error_description, and says what to check', async () => {
-    const service = fakeService()
     service.onToken = () =>
       Response.json(
         { error: 'invalid_client', error_description: 'Invalid client credentials' },
@@ -156,7 +153,6 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   })
 
   test('a server that echoes the secret back does not get it into the error', async () => {
-    const service = fakeService()
     const basic = Buffer.from(`${credentials.clientId}:${credentials.clientSecret}`).toString('base64')
     service.onToken = () =>
       Response.json(
@@ -174,7 +170,6 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   })
 
   test('invalid_scope sends the reader to the scope', async () => {
-    const service = fakeService()
     service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
     const error = await failureOf(service.client().getAccessToken())
     expect((error as Error).message).toBe(
@@ -187,7 +182,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   test('each status says what to check or to do', async () => {
     const messages = []
     for (const status of [201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503]) {
-      const service = fakeService()
+      service = fakeService()
       service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
       const error = await failureOf(service.client({ retry: false }).getAccessToken())
       expect(error).toBeInstanceOf(TokenRequestError)
@@ -217,14 +212,12 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     [{ error: 'invalid_client', error_description: 'Who are you?' }, ' (invalid_client: Who are you?). '],
     [{ error: 7, error_description: ['Who'] }, ' answered 400. '],
   ])("the server's words are part of the message: %j", async (body, words) => {
-    const service = fakeService()
     service.onToken = () => Response.json(body, { status: 400 })
     const error = await failureOf(service.client().getAccessToken())
     expect((error as Error).message).toContain(`${words}Check`)
   })
 
   test('Retry-After is read', async () => {
-    const service = fakeService()
     service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })
     const error = await failureOf(service.client({ retry: false }).getAccessToken())
     expect(error).toMatchObject({ retryAfterMs: 7_000 })

@@ -1,7 +1,7 @@
 /** The tracing channels of calls and token requests (docs/observability.md, Traces). */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { fakeService, subscription } from '../support/fake-service.js'
+import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { expectNoSecretIn } from '../support/secrets.js'
 
 interface Published {
@@ -25,7 +25,9 @@ function listenTo(name: 'call' | 'token') {
   subscribed.push({ end: () => channel.unsubscribe(handlers) })
 }
 
+let service: FakeService
 beforeEach(() => {
+  service = fakeService()
   ended = []
   listenTo('call')
   listenTo('token')
@@ -37,7 +39,6 @@ afterEach(() => {
 const contexts = (name: string) => ended.filter((each) => each.name === name).map(({ context }) => context)
 
 test('a create: its method, its requests after the token, and the last status; no result', async () => {
-  const service = fakeService()
   service.onCall = (_call, count) =>
     count < 3 ? new Response('', { status: 503 }) : Response.json({ subscription_id: 1 }, { status: 201 })
   await service.client({ retry: { baseDelayMs: 0 } }).createSubscription(subscription)
@@ -46,7 +47,6 @@ test('a create: its method, its requests after the token, and the last status; n
 })
 
 test('the repeat after a 401 counts as a request', async () => {
-  const service = fakeService()
   service.onCall = (_call, count) => new Response(null, { status: count === 1 ? 401 : 204 })
   const client = service.client()
   await client.getAccessToken()
@@ -65,7 +65,6 @@ test('refused input: no request, and the error', async () => {
 })
 
 test('a call that got no answer has no status', async () => {
-  const service = fakeService()
   service.onCall = () => {
     throw new TypeError('fetch failed')
   }
@@ -79,7 +78,6 @@ test('a call that got no answer has no status', async () => {
 })
 
 test('a refused token: the status of the token endpoint, and the error, in both channels', async () => {
-  const service = fakeService()
   service.onToken = () => Response.json({ error: 'invalid_client' }, { status: 401 })
   await service
     .client()

@@ -6,7 +6,7 @@ import { createLoopbackCertificate } from '../../src/emulator/https/certificate.
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { failureOf, refused } from '../support/failure.js'
-import { baseUrl, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
+import { baseUrl, type FakeService, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
 import { ScriptedServer } from '../support/scripted-server.js'
 import { auth } from '../support/secrets.js'
 
@@ -14,6 +14,10 @@ const { tls } = createLoopbackCertificate()
 
 beforeAll(() => void vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0'))
 afterAll(() => void vi.unstubAllEnvs())
+let service: FakeService
+beforeEach(() => {
+  service = fakeService()
+})
 afterEach(() => void vi.useRealTimers())
 
 const timeoutMs = 300
@@ -108,7 +112,6 @@ describe('the phase `token`', () => {
   beforeEach(() => void vi.useFakeTimers())
 
   test('is that of a token endpoint that does not answer, which the message names', async () => {
-    const service = fakeService()
     service.onToken = () => new Promise(() => {})
     const error = await timeoutInFakeTime(service.client({ timeoutMs }).unsubscribe(1))
     expect(error.phase).toBe('token')
@@ -121,7 +124,6 @@ describe('the phase `token`', () => {
   })
 
   test('has the last failed attempt at the token endpoint as its cause', async () => {
-    const service = fakeService()
     service.onToken = (_call, count) =>
       count === 1 ? Response.json({ error: 'slow_down' }, { status: 503 }) : new Promise(() => {})
     const client = service.client({ timeoutMs, retry: { baseDelayMs: 0 } })
@@ -146,7 +148,6 @@ describe('the phase `token`', () => {
   })
 
   test('comes back when a rejected token has to be replaced', async () => {
-    const service = fakeService()
     const answerToken = service.onToken
     service.onToken = (call, count) => (count === 1 ? answerToken(call, count) : new Promise(() => {}))
     service.onCall = () => new Response('', { status: 401 })
@@ -161,7 +162,6 @@ describe('the phase `answer`', () => {
   beforeEach(() => void vi.useFakeTimers())
 
   test('is that of a request that was sent and not answered', async () => {
-    const service = fakeService()
     service.onCall = () => new Promise(() => {})
     const error = await timeoutInFakeTime(service.client({ timeoutMs }).unsubscribe(7))
     expect(error.phase).toBe('answer')
@@ -178,7 +178,7 @@ describe('the phase `answer`', () => {
       [() => new Response('later', { status: 503 }), { code: 'API', status: 503, body: 'later' }],
       [refused, { code: 'CONNECTION', requestSent: false }],
     ] as const) {
-      const service = fakeService()
+      service = fakeService()
       service.onCall = (_call, count) => (count === 1 ? first() : new Promise(() => {}))
       const client = service.client({ timeoutMs, retry: { baseDelayMs: 0 } })
       const error = await timeoutInFakeTime(client.unsubscribe(7))
@@ -190,7 +190,6 @@ describe('the phase `answer`', () => {
   })
 
   test('is that of a create inside an OutcomeUnknownError', async () => {
-    const service = fakeService()
     service.onCall = () => new Promise(() => {})
     const call = service.client({ timeoutMs }).createSubscription(subscription)
     const [error] = await Promise.all([failureOf(call), vi.advanceTimersByTimeAsync(timeoutMs)])
@@ -201,7 +200,6 @@ describe('the phase `answer`', () => {
 test('the phase `backoff` is that of the wait before another attempt', async () => {
   // The monotonic clock stays real: for it no time passes, so that the wait seems to fit into the time that is left.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const service = fakeService()
   service.onCall = async () => {
     await vi.advanceTimersByTimeAsync(900)
     return new Response('', { status: 503, headers: { 'retry-after': '1' } })

@@ -1,11 +1,13 @@
 import { ConnectionError, OutcomeUnknownError, type RetryOptions } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { failedFetch, networkError, refused } from '../support/failure.js'
-import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
+let service: FakeService
 beforeEach(() => {
   vi.useFakeTimers()
+  service = fakeService()
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -60,7 +62,6 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
   ])(
     '%s with recreateIfExists %o: the server sees it as often as is safe',
     async (_name, input, respond, times) => {
-      const service = fakeService()
       service.onCall = respond
       await settled(service.client().createSubscription(input))
       expect(service.calls).toHaveLength(times)
@@ -68,7 +69,6 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
   )
 
   test('a permanent failure to connect is a ConnectionError of a request that was not sent', async () => {
-    const service = fakeService()
     service.onCall = refused
     const error = await settled(service.client().createSubscription(create))
     expect(error).toBeInstanceOf(ConnectionError)
@@ -80,7 +80,6 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
     ['create', create],
     ['recreate', recreate],
   ])('%s whose answers were all lost is an OutcomeUnknownError', async (_name, input) => {
-    const service = fakeService()
     service.onCall = reset
     const error = await settled(service.client().createSubscription(input))
     expect(error).toBeInstanceOf(OutcomeUnknownError)
@@ -88,20 +87,17 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
   })
 
   test('after a lost attempt the outcome stays unknown if no repeat reaches the server', async () => {
-    const service = fakeService()
     service.onCall = (_call, count) => (count === 1 ? reset() : refused())
     expect(await settled(service.client().createSubscription(recreate))).toBeInstanceOf(OutcomeUnknownError)
   })
 
   test('a repeat that succeeds is a success', async () => {
-    const service = fakeService()
     service.onCall = (_call, count) =>
       count < 3 ? reset() : Response.json({ subscription_id: 5 }, { status: 201 })
     expect(await settled(service.client().createSubscription(recreate))).toEqual({ subscriptionId: 5 })
   })
 
   test('a partial overlap that a repeat finds is reported as one', async () => {
-    const service = fakeService()
     service.onCall = (_call, count) => (count === 1 ? reset() : new Response('', { status: 409 }))
     expect(await settled(service.client().createSubscription(recreate))).toMatchObject({
       reason: 'partial-overlap',
@@ -113,7 +109,6 @@ describe('token requests, unsubscribe and update (safe to repeat)', () => {
   test.each([refused, reset, answer(500), answer(502), answer(503), answer(504), answer(429)])(
     '%o is repeated',
     async (respond) => {
-      const service = fakeService()
       const ok = service.onToken
       service.onToken = (call, count) => (count < 3 ? respond() : ok(call, count))
       expect(await settled(service.client().getAccessToken())).toBe('token-3')
@@ -121,7 +116,6 @@ describe('token requests, unsubscribe and update (safe to repeat)', () => {
   )
 
   test.each([refused, reset, answer(500), answer(503)])('%o to an update is repeated', async (respond) => {
-    const service = fakeService()
     service.onCall = (_call, count) => (count < 3 ? respond() : new Response(null, { status: 200 }))
     await settled(service.client().updateSubscriptionParameters(1, { parameters: { token: 'x' } }))
     expect(service.calls).toHaveLength(3)
@@ -130,7 +124,6 @@ describe('token requests, unsubscribe and update (safe to repeat)', () => {
 
 describe('waiting between attempts', () => {
   test('Retry-After in seconds is waited out', async () => {
-    const service = fakeService()
     const times: number[] = []
     service.onCall = (_call, count) => {
       times.push(performance.now())
@@ -144,7 +137,6 @@ describe('waiting between attempts', () => {
   })
 
   test('Retry-After as a date is waited out', async () => {
-    const service = fakeService()
     const from = performance.now()
     let repeatedAt = 0
     service.onCall = (_call, count) => {
@@ -161,7 +153,7 @@ describe('waiting between attempts', () => {
   test('backoff has full jitter and stays within the bounds that were set', async () => {
     const waits: number[] = []
     for (let round = 0; round < 30; round++) {
-      const service = fakeService()
+      service = fakeService()
       const times: number[] = []
       service.onCall = () => {
         times.push(performance.now())
@@ -179,7 +171,6 @@ describe('waiting between attempts', () => {
 
   test('the bound doubles from the first wait to the longest', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
-    const service = fakeService()
     service.onCall = answer(503)
     const { lines, ...logger } = recordingLogger()
     const retry = { maxAttempts: 5, baseDelayMs: 200, maxDelayMs: 1_000 }
@@ -193,7 +184,6 @@ describe('waiting between attempts', () => {
   })
 
   test('the log has the duration of each attempt', async () => {
-    const service = fakeService()
     service.onCall = async () => {
       await new Promise((resolve) => setTimeout(resolve, 30))
       return new Response('', { status: 503 })
@@ -218,7 +208,6 @@ describe('waiting between attempts', () => {
   test('the defaults: 3 attempts, 250 ms at most before the second, 8 s at most before any', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(1)
     const waits = async (retry?: RetryOptions) => {
-      const service = fakeService()
       service.onCall = answer(503)
       const { lines, ...logger } = recordingLogger()
       await settled(service.client({ retry, logger }).createSubscription(create))
@@ -254,7 +243,6 @@ describe('waiting between attempts', () => {
     ['2026-11-21T12:00:05Z', undefined],
   ])('Retry-After: %j is %o ms', async (value, retryAfterMs) => {
     vi.setSystemTime('2026-11-21T12:00:00Z')
-    const service = fakeService()
     const headers = { get: (name: string) => (name === 'retry-after' ? value : null) }
     const fetch = async () => ({ status: 429, headers, text: async () => '' })
     const auth = { getAccessToken: () => 'token' }
@@ -263,7 +251,6 @@ describe('waiting between attempts', () => {
   })
 
   test('retry: false tries once', async () => {
-    const service = fakeService()
     service.onCall = answer(503)
     await settled(service.client({ retry: false }).createSubscription(create))
     expect(service.calls).toHaveLength(1)
@@ -272,7 +259,6 @@ describe('waiting between attempts', () => {
 
 describe('`retry` of a single call', () => {
   test('false makes one attempt, whatever the option of the client is', async () => {
-    const service = fakeService()
     service.onCall = answer(503)
     await settled(service.client().unsubscribe(1, { retry: false }))
     expect(service.calls).toHaveLength(1)
@@ -280,7 +266,6 @@ describe('`retry` of a single call', () => {
 
   test('replaces the fields that it names; the client’s option has the others', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
-    const service = fakeService()
     service.onCall = answer(503)
     const { lines, ...logger } = recordingLogger()
     const client = service.client({ retry: { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 300 }, logger })
@@ -293,7 +278,6 @@ describe('`retry` of a single call', () => {
   })
 
   test('that cannot work is refused before anything is sent', async () => {
-    const service = fakeService()
     const retry = { maxAttempts: 0 }
     await expect(service.client().unsubscribe(1, { retry })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
@@ -308,7 +292,6 @@ describe('`retry` of a single call', () => {
 
 describe('one deadline over everything', () => {
   test('a server that asks to wait longer than the time that is left is not waited for', async () => {
-    const service = fakeService()
     service.onCall = answer(503, { 'retry-after': '120' })
     const from = performance.now()
     const error = await settled(service.client({ timeoutMs: 5_000 }).createSubscription(create))
@@ -317,7 +300,6 @@ describe('one deadline over everything', () => {
   })
 
   test("a caller's abort stops a wait between attempts, with the caller's reason", async () => {
-    const service = fakeService()
     service.onCall = answer(503, { 'retry-after': '10' })
     const abort = new AbortController()
     const outcome = service.client().createSubscription(create, { signal: abort.signal })
@@ -338,7 +320,6 @@ describe('one deadline over everything', () => {
 
 describe('the id that a server gives a request', () => {
   const idOf = async (headers: Record<string, string>) => {
-    const service = fakeService()
     service.onCall = () => new Response('', { status: 400, headers })
     const { lines, ...logger } = recordingLogger()
     const error = await settled(service.client({ logger }).unsubscribe(1))
@@ -372,7 +353,6 @@ describe('the id that a server gives a request', () => {
   })
 
   test('is in no log line if it is the token that the same answer issues', async () => {
-    const service = fakeService()
     const { lines, ...logger } = recordingLogger()
     const access_token = 'opaque/t0ken+value'
     service.onToken = () =>
@@ -386,7 +366,6 @@ describe('the id that a server gives a request', () => {
   })
 
   test('is in the errors of the token endpoint and of an unusable answer, too', async () => {
-    const service = fakeService()
     const headers = { 'x-request-id': 'abc' }
     service.onCall = () => new Response('{}', { status: 201, headers })
     const unusable = await settled(service.client().createSubscription(create))

@@ -2,24 +2,17 @@ import { SubscriptionNotFoundError } from 'notification-subscriber'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
-import { baseUrl, type FakeService, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 
 let service: FakeService
 beforeEach(() => {
   service = fakeService()
-  service.onToken = () => tokenAnswer('header.payload.sig')
 })
-
-const client = (options: object = {}) => service.client({ retry: false, ...options })
-
-function answer(response: () => Response) {
-  service.onCall = response
-}
 
 describe('the request (interface 4.2)', () => {
   test('is a form POST with a Bearer token, lists joined by commas, parameters in the form and headers as headers', async () => {
-    answer(() => Response.json({ subscription_id: 123 }, { status: 201 }))
-    const created = await client().createSubscription({
+    service.onCall = () => Response.json({ subscription_id: 123 }, { status: 201 })
+    const created = await service.client().createSubscription({
       notificationTypes: ['behavioral', 'call-score'],
       usernames: ['alice', 'bob'],
       callbackUrl: 'https://app.example.com/notifications?a=b&c=d',
@@ -30,7 +23,7 @@ describe('the request (interface 4.2)', () => {
     expect(created).toEqual({ subscriptionId: 123 })
     const [request] = service.calls
     expect(request?.method).toBe('POST')
-    expect(request?.headers.get('authorization')).toBe('Bearer header.payload.sig')
+    expect(request?.headers.get('authorization')).toBe('Bearer token-1')
     expect(request?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
     expect(request?.headers.get('userdata')).toBe('myData')
     expect(request?.body).toBe(
@@ -41,9 +34,9 @@ describe('the request (interface 4.2)', () => {
   })
 
   test('has no recreateIfExists unless the input has it', async () => {
-    answer(() => Response.json({ subscription_id: 1 }, { status: 201 }))
-    await client().createSubscription(subscription)
-    await client().createSubscription({ ...subscription, recreateIfExists: false })
+    const client = service.client()
+    await client.createSubscription(subscription)
+    await client.createSubscription({ ...subscription, recreateIfExists: false })
     expect(service.calls[0]?.body).not.toContain('recreateIfExists')
     expect(service.calls[1]?.body).toContain('recreateIfExists=false')
   })
@@ -51,7 +44,6 @@ describe('the request (interface 4.2)', () => {
 
 describe('unsubscribe (interface 4.3; method and path from the public developer pages)', () => {
   test('is a DELETE without a body', async () => {
-    const service = fakeService()
     service.onCall = () => new Response(null, { status: 204 })
     expect(await service.client().unsubscribe(42)).toBeUndefined()
     expect(service.calls).toMatchObject([
@@ -62,7 +54,7 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
 
   test('after a lost answer, 404 means that the first attempt succeeded, if the route has answered 2xx before', async () => {
     for (const status of [404, 410]) {
-      const service = fakeService()
+      service = fakeService()
       service.onCall = (_call, count) => new Response('', { status: count % 2 === 1 ? 502 : status })
       const client = service.client({ retry: { baseDelayMs: 0 } })
       const error = await failureOf(client.unsubscribe(42))
@@ -81,7 +73,6 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
   })
 
   test('a route that another call proves meanwhile is proven', async () => {
-    const service = fakeService()
     const late = deferred<Response>()
     service.onCall = (_call, count) => (count === 1 ? late.promise : new Response(null, { status: 204 }))
     const client = service.client()
@@ -97,7 +88,6 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
     ['unsubscribe', 400, 'API'],
     ['update', 404, 'SUBSCRIPTION_NOT_FOUND'],
   ])('%s on a route that has worked, after a lost answer, fails with %i', async (operation, status, code) => {
-    const service = fakeService()
     const client = service.client({ retry: { baseDelayMs: 0 } })
     const call = () =>
       operation === 'update'
@@ -111,7 +101,6 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
   })
 
   test('a 404 after a first attempt that was refused is a 404', async () => {
-    const service = fakeService()
     const client = service.client({ retry: { baseDelayMs: 0 } })
     service.onCall = () => new Response(null, { status: 204 })
     await client.unsubscribe(41)
@@ -123,7 +112,7 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
 describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
   test('is a PUT with the parameters as a form and the headers as headers; any 2xx is a success', async () => {
     for (const status of [200, 202, 204]) {
-      const service = fakeService()
+      service = fakeService()
       service.onCall = () => new Response(null, { status })
       await service
         .client()

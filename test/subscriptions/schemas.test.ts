@@ -1,8 +1,13 @@
 import { createSubscriptionInputSchema, InvalidRequestError } from 'notification-subscriber'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { failureOf } from '../support/failure.js'
-import { fakeService, subscription } from '../support/fake-service.js'
+import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
+
+let service: FakeService
+beforeEach(() => {
+  service = fakeService()
+})
 
 describe('input that is refused before anything is sent', () => {
   const refused: Record<string, object> = {
@@ -85,7 +90,7 @@ describe('input that is refused before anything is sent', () => {
   test('each problem is reported with its place and its reason', async () => {
     const problems: Record<string, string> = {}
     for (const [name, change] of Object.entries(refused)) {
-      const service = fakeService()
+      service = fakeService()
       const error = await failureOf(service.client().createSubscription({ ...subscription, ...change }))
       expect(error).toBeInstanceOf(InvalidRequestError)
       const { issues, message } = error as InvalidRequestError
@@ -192,7 +197,6 @@ describe('input that is refused before anything is sent', () => {
     'https://xn--bcher-kva.example/%C3%A9',
     'https://app_1.example.com/~a/(b)',
   ])('a callback URL goes out alike as text and as a URL: %s', async (callbackUrl) => {
-    const service = fakeService()
     const client = service.client()
     await client.createSubscription({ ...subscription, callbackUrl })
     await client.createSubscription({ ...subscription, callbackUrl: new URL(callbackUrl) })
@@ -242,7 +246,6 @@ describe('input that is refused before anything is sent', () => {
   test('names that only resemble them are not', async () => {
     const parameters = { accept: 'a', authorization: 'b', 'proxy-user': 'c', tee: 'd', toString: 'e' }
     const headers = { notification_type: 'a', username: 'b', callback_url: 'c', recreateIfExists: 'd' }
-    const service = fakeService()
     await service.client().createSubscription({ ...subscription, parameters, headers })
     expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
     expect(service.calls[0]?.headers.get('username')).toBe('b')
@@ -259,7 +262,6 @@ describe('input that is refused before anything is sent', () => {
   })
 
   test.each([undefined, null, 42, 'text', [], () => {}])('no object at all: %s', async (given) => {
-    const service = fakeService()
     const client = service.client()
     await expect(client.createSubscription(given as never)).rejects.toBeInstanceOf(InvalidRequestError)
     await expect(client.tryCreateSubscription(given as never)).rejects.toBeInstanceOf(InvalidRequestError)
@@ -272,7 +274,6 @@ describe('input that is refused before anything is sent', () => {
   test.each([undefined, null, '12', 1.5, Number.NaN, 2 ** 53])(
     'a subscription id that is none: %s',
     async (id) => {
-      const service = fakeService()
       const error = await failureOf(service.client().unsubscribe(id as never))
       expect(error).toBeInstanceOf(InvalidRequestError)
       expect((error as Error).message).toMatch(/^unsubscribe sent nothing: .+\.$/)
@@ -290,7 +291,6 @@ describe('input that is refused before anything is sent', () => {
     { timeout: 5 },
     7,
   ])('call options that cannot work: %j', async (options) => {
-    const service = fakeService()
     const client = service.client()
     await expect(client.createSubscription(subscription, options as never)).rejects.toBeInstanceOf(
       InvalidRequestError,
@@ -323,7 +323,7 @@ describe('too many parameters and headers, which come back as headers of every c
     ['a byte more than 8 KiB, in both kinds', { parameters: size(8 * 1024), headers: { h: '' } }, false],
   ])('%s', async (_name, values, isAccepted) => {
     for (const method of ['create', 'update'] as const) {
-      const service = fakeService()
+      service = fakeService()
       service.onCall = () => Response.json({ subscription_id: 1 }, { status: 201 })
       const client = service.client()
       const call =
