@@ -11,18 +11,9 @@ const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: u
 
 /** Under the names that users import. */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
-  'notification-subscriber': [
-    'zod',
-    'undici',
-    'stripe',
-    'openai',
-    '@octokit/webhooks',
-    '@twurple/eventsub-http',
-  ],
-  'notification-subscriber/webhooks': ['zod'],
+  'notification-subscriber': ['stripe', 'openai', '@octokit/webhooks', '@twurple/eventsub-http'],
+  'notification-subscriber/webhooks': ['@octokit/webhooks'],
 }
-/** Resolved from here: what the package itself uses, and the package. */
-const ofThePackage = new Set(['zod', 'undici', ...Object.keys(entryPoints)])
 
 export async function importRows({ rounds }: Settings): Promise<Row[]> {
   const names = [...new Set(Object.entries(entryPoints).flatMap(([name, peers]) => [name, ...peers]))]
@@ -38,7 +29,7 @@ async function importMillis(name: string): Promise<number> {
     await import('${name}')
     process.stdout.write(String(performance.now() - startedAt))`
   const { stdout } = await execute(process.execPath, ['--input-type=module', '--eval', program], {
-    cwd: ofThePackage.has(name) ? packageFolder : benchFolder,
+    cwd: name in entryPoints ? packageFolder : benchFolder,
     // Whatever makes this process run TypeScript has no place there.
     env: { PATH: process.env.PATH },
   })

@@ -129,7 +129,7 @@ export function asText(rows: readonly Row[]): string {
 
 export function asMarkdown(rows: readonly Row[]): string {
   return tablesOf(rows, ([titles = [], ...lines]) =>
-    [titles, titles.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
+    [titles, titles.map(() => '---'), ...lines].map((cells) => `|${cells.join('|')}|`).join('\n'),
   )
 }
 

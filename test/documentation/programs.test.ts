@@ -41,7 +41,6 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
       'docs/emulator.md: A test that receives',
       'docs/emulator.md: With msw',
       'docs/keeper.md: A program',
-      'docs/observability.md: Observability',
       'docs/receiver.md: Payloads of other types',
       'src/emulator/emulator.ts: startEmulator',
       'src/webhooks/schemas.ts: deliverySchema',
@@ -91,11 +90,6 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     const [refused] = await emulator.notify(notification)
     expect([accepted?.status, refused?.status]).toEqual([204, 401])
     expect(await server.stop()).toBe('carol on call call-1\n')
-  })
-
-  test('Observability counts events', async () => {
-    const { stdout } = await folder.run('docs/observability.md: Observability')
-    expect(stdout).toBe("Map(2) { 'request.answered' => 1, 'token.obtained' => 1 }\n")
   })
 
   test('Payloads of other types prints a typed payload and the answer', async () => {
