@@ -270,8 +270,11 @@ export class Activity {
       callSafely(
         () => call(...args),
         (err) => {
-          const fields = { event: 'emulator.listener-failed', listener: name, err } as const
-          log('error', fields, 'A listener of the emulator failed')
+          log(
+            'error',
+            { event: 'emulator.listener-failed', listener: name, err },
+            'A listener of the emulator failed',
+          )
         },
       )
     }
