@@ -64,7 +64,7 @@ export interface SubscriptionKeeperOptions {
   /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined
   /**
-   * Gets a line for what the keeper does, never a secret; `false` silences the keeper. Default: gaps and problems alone
+   * Gets a line for what the keeper does, never a secret; `false` logs nothing. Default: gaps and problems alone
    * go to `console.error`, see `onGap` and `onProblem`.
    */
   readonly logger?: Logger | false | undefined
@@ -168,7 +168,7 @@ export interface SweepProgress {
 
 /** What a caller may set on a sweep. */
 export interface SweepOptions {
-  /** Ends the caller's wait, which then rejects with the signal's own reason; the sweep goes on. Default: none. */
+  /** Ends the caller's wait, which then rejects with the signal's own reason; the sweep continues. Default: none. */
   readonly signal?: AbortSignal | undefined
   /** Called after every user. Default: none. */
   readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined

@@ -74,8 +74,8 @@ export class Deliveries {
 
 function strayMessage(id: number): string {
   return (
-    `Deliveries arrive of subscription ${id}, which this keeper does not know. The keeper may have made it all the same, ` +
-    'and lost the answer, or what was in its store. If no other program needs the subscription, call ' +
+    `Deliveries arrive of subscription ${id}, which this keeper does not know. The keeper may have created it, and lost ` +
+    'the answer or the data of its store. If no other program needs the subscription, call ' +
     `\`client.unsubscribe(${id})\` and then \`sweep()\`, which subscribes its user again if the roster has that user. ` +
     'If several keepers share this receiver, set `reportStrays: false`.'
   )

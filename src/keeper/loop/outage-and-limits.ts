@@ -178,7 +178,7 @@ const outageMessages: Readonly<Record<OutageKind, string>> = {
   SERVICE:
     'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
   REFUSED:
-    'The service refused the last requests of all users that were tried. One call at a time goes on testing.',
+    'The service refused the last requests of all users that were tried. One call at a time tests it again.',
 }
 
 function routesMessage(routes: readonly RouteName[], error: unknown): string {

@@ -54,7 +54,7 @@ export interface QueueParts {
   readonly circuit: CircuitBreaker
   readonly deliveries: Deliveries
   readonly reporter: Reporter
-  /** Brings one user nearer to what is wanted. Never rejects. */
+  /** Reconciles one user. Never rejects. */
   readonly reconcile: (user: User, provenFrom: number) => Promise<Reconciled>
 }
 
@@ -206,7 +206,7 @@ export class Queue {
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
 
-  /** Ends sweeps that no longer get on. */
+  /** Ends sweeps that make no progress. */
   #review(): void {
     const { circuit, configuration, store } = this.#parts
     const isBlocked = store.isFailing || circuit.outage !== undefined

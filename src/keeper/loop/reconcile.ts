@@ -205,7 +205,7 @@ export class Reconciler {
     return { kind: 'removed', againMs: 0 }
   }
 
-  /** Limiter, claim, call, settle. @returns how the reconciliation ends, or `undefined` if it goes on */
+  /** Limiter, claim, call, settle. @returns how the reconciliation ends, or `undefined` if it continues */
   async #call(visit: Visit, call: Call, facts: Facts): Promise<Outcome | undefined> {
     const { circuit, client, configuration, limiter, routes, users } = this.#parts
     const { user } = visit
@@ -225,7 +225,7 @@ export class Reconciler {
       const result = await sendCall(client, call, username, values)
       if (result.kind === 'refused' || result.kind === 'lost') circuit.failed(username, result.failure)
       else circuit.succeeded()
-      // The claim stands: nothing may be sent for this user until the call can no longer take effect.
+      // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
       this.#settle(visit, call, result, facts, sent)
       visit.record = await users.write(user, visit.record)
@@ -300,7 +300,7 @@ export class Reconciler {
       reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
   }
 
-  /** @returns nothing if the reconciliation can go on */
+  /** @returns nothing if the reconciliation can continue */
   #failureOf(username: string, { kind }: Call, result: CallResult): Outcome | undefined {
     const { reporter, sweepIntervalMs } = this.#parts
     if (result.kind === 'answered' && result.answer.kind === 'unreadable' && kind === 'recreate') {

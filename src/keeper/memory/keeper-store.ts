@@ -94,7 +94,7 @@ export class KeeperStore {
       if (await attempt()) return
       await delay(Math.random() * round * roundPauseMs)
     }
-    throw this.failKey(key, new Error('The value was another one at every attempt.'))
+    throw this.failKey(key, new Error('Another process changed the value at every attempt.'))
   }
 
   /** Reports that a key cannot be read or written, until an operation on the key succeeds. */
@@ -172,4 +172,4 @@ const refusalMessage = (returned: string) =>
   'one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
 export const lossMessage =
   'The store has lost what was in it, or an older copy took its place: what this process knows is written again. ' +
-  'Look whether the store evicts keys, and whether its replicas and backups are what they should be.'
+  'Check whether the store evicts keys, and whether a replica or a backup with old data took over.'

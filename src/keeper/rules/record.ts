@@ -45,7 +45,7 @@ const recordSchema = z.object({
   restores: countSchema,
   /** All restores. */
   restoredCount: countSchema,
-  /** While the claim stands, no process sends anything for this user. */
+  /** While there is a claim, no process sends anything for this user. */
   claim: z
     .object({
       /** The process that wrote the claim. */
