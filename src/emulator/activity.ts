@@ -102,7 +102,7 @@ type HistoryEvent =
   | {
       readonly kind: 'ended'
       readonly at: number
-      /** As it was last. */
+      /** Its last record. */
       readonly subscription: SubscriptionRecord
       readonly reason: EndReason
     }

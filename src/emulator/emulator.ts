@@ -218,8 +218,8 @@ export class Emulator {
 
   /**
    * Calls the listener for each such event from now on, until the returned function is called: right after the event
-   * and before the answer goes out; for `request` and `callback` when they have ended. What a listener throws or
-   * rejects with is written to `console.error` and changes nothing.
+   * and before the answer is sent; for `request` and `callback` when they have ended. Errors of a listener are logged
+   * to `console.error`, and change nothing.
    *
    * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
    *

@@ -10,7 +10,7 @@ export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
 
 /** What happens to a request instead of the normal answer. */
 export type Fault =
-  /** The request is not processed, and this answer goes out. */
+  /** The request is not processed, and this answer is sent. */
   | {
       /** HTTP status of the answer, 200 to 599. */
       readonly status: number
@@ -51,8 +51,8 @@ export type CallbackFault =
       readonly reset: 'before-processing' | 'after-processing'
     }
   /**
-   * The receiver gets the callback at once, and its answer comes later: one that comes after `callbackTimeoutMs` is a
-   * failure.
+   * The receiver gets the callback at once, and its answer arrives later: after `callbackTimeoutMs` the callback has
+   * failed.
    */
   | {
       /** How much later the answer comes, in milliseconds. */

@@ -5,7 +5,14 @@
  * Node.js can sign, but not write, certificates. `@oslojs/asn1` does the DER encoding because it is small: full X.509
  * libraries are ten times as large as the rest of the emulator.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import {
+  createHash,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
 import { isIP } from 'node:net'
 import {
   ASN1BitString,
@@ -104,7 +111,9 @@ function nameOf(host: string): ASN1Encodable {
 function bytesOfIpv6(address: string): Buffer {
   // The URL parser writes an IPv4 address at the end as two groups, and the longest row of zeros as `::`.
   const sides = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
-  const [before = '', after = ''] = sides.map((side) => side.replace(/[^:]+/g, (group) => group.padStart(4, '0')))
+  const [before = '', after = ''] = sides.map((side) =>
+    side.replace(/[^:]+/g, (group) => group.padStart(4, '0')),
+  )
   const [start, end] = [before.replaceAll(':', ''), after.replaceAll(':', '')]
   return Buffer.from(start + end.padStart(32 - start.length, '0'), 'hex')
 }
@@ -160,7 +169,7 @@ const oid = {
   serverAuth: '1.3.6.1.5.5.7.3.1',
 } as const
 
-/** RFC 5280 section 4.2.1.3: DER leaves the zero bits at the end of a bit string away (X.690 section 11.2.2). */
+/** RFC 5280 section 4.2.1.3: DER omits the zero bits at the end of a bit string (X.690 section 11.2.2). */
 const keyUsage = {
   digitalSignature: new ASN1BitString(Buffer.from([0x80]), 1),
   keyCertSignAndCrlSign: new ASN1BitString(Buffer.from([0x06]), 7),

@@ -167,7 +167,7 @@ class PageRefusal extends Error {
 
 /**
  * Refuses a Host that is not this server's: with a name that points here, an attacker's page would be of the same
- * origin. Refuses what a browser says comes from another site, but for a link that leads here.
+ * origin. Refuses what a browser marks as from another site, except a link to this page.
  */
 function refuseForeignRequest({ headers, method }: IncomingMessage, port: number): void {
   const host = headers.host ?? ''

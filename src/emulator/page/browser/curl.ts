@@ -16,7 +16,7 @@ export function curlOf(entry: RequestView | CallbackView, { baseUrl, variables }
     ...(isOurs && url.protocol === 'https:' && caFile !== undefined ? [`--cacert ${quoted(caFile)}`] : []),
     ...entry.headers
       .filter(([name]) => !ownHeaders.includes(name.toLowerCase()))
-      // curl leaves a header away that has no value, unless it ends with a semicolon.
+      // curl omits a header without a value, unless it ends with a semicolon.
       .map(([name, value]) => `--header ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`),
     ...(entry.body === '' ? [] : [`--data-raw ${quoted(entry.body)}`]),
   ]

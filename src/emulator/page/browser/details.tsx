@@ -176,7 +176,7 @@ function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
       <Message
         title={`The receiver's answer${ofStatus(status)}`}
         message={entry.answer}
-        none={entry.fault === undefined ? 'None that is whole.' : 'None: the planned fault took its place.'}
+        none={entry.fault === undefined ? 'No complete answer.' : 'None, because of the planned fault.'}
       />
       <Message title={`The callback for ${username}`} message={entry} />
       {siblings.length > 0 && (

@@ -22,7 +22,7 @@ export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.E
   )
 }
 
-/** The planned fault that a message met. */
+/** The planned fault of a message. */
 export function FaultMark({ fault }: { fault: string | undefined }): JSX.Element | undefined {
   if (fault === undefined) return undefined
   return (

@@ -124,7 +124,7 @@ function NumberField(props: {
   min: number
   max?: number
   defaultValue?: string
-  /** Says what is meant without a number. */
+  /** Says what an empty field means. */
   placeholder?: string
 }): JSX.Element {
   const { label, ...input } = props

@@ -7,7 +7,7 @@ export function dateAndTime(at: number): string {
   return `${new Date(at).toLocaleDateString('sv')} ${clock(at)}`
 }
 
-/** An address without its scheme: there is hardly another than https. */
+/** An address without its scheme, which is nearly always https. */
 export function shortUrl(url: string): string {
   return url.replace(/^https:\/\//, '')
 }

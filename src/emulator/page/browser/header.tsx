@@ -16,10 +16,10 @@ const words: Readonly<Record<ConnectionState, string>> = {
 
 const notices: Readonly<Partial<Record<ConnectionState, string>>> = {
   lost:
-    'The emulator does not answer. This page shows what it knew last, and goes on when the connection is back. ' +
+    'The emulator does not answer. This page shows the last known state, and continues when the connection is back. ' +
     'If you restarted the emulator, open the new address that it printed.',
   ended:
-    'This emulator has ended. This page shows what it knew last. ' +
+    'This emulator has ended. This page shows the last known state. ' +
     'After a restart the page has a new address, often on another port: open the address that the emulator printed.',
 }
 

@@ -33,7 +33,7 @@ export class Row extends Component<RowProps> {
         tabIndex={isTabStop ? 0 : -1}
         aria-current={isSelected ? 'true' : undefined}
         onClick={(event) => {
-          // 0 for a click by the keyboard, whose user goes on in the details.
+          // 0 for a click by the keyboard, whose user continues in the details.
           if (event.detail !== 0) return
           event.preventDefault()
           goTo(place, 'details-heading')

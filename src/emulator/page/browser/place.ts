@@ -9,7 +9,7 @@ export function hrefOf(place: Place): string {
   return 'id' in place ? `#${place.view}-${place.id}` : `#${place.view}`
 }
 
-/** Where the page is. Used once, by the component that renders all: then what has to get the focus is there. */
+/** Where the page is. Used once, by the component that renders all: then the element to focus exists. */
 export function usePlace(): Place {
   const [place, setPlace] = useState(placeNow)
   useEffect(() => {

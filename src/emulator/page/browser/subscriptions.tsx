@@ -13,10 +13,10 @@ import { filterSubscriptions } from './search.js'
 
 type Shown = 'active' | 'failing' | 'ended'
 
-/** What ended has its end with it. */
+/** An ended subscription has the event of its end. */
 type Listed = SubscriptionView & { readonly end?: Extract<NoteView, { kind: 'ended' }> }
 
-/** The filter finds the others. */
+/** More rows would be slow; the filter finds the others. */
 const shownRows = 1_000
 
 export function Subscriptions({ state, place }: { state: FeedState; place: Place }): JSX.Element {

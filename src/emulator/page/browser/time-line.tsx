@@ -295,7 +295,7 @@ function TwoLines(props: {
   )
 }
 
-/** Why it failed, where the status says nothing of it. */
+/** Why it failed, if the status does not say so. */
 function reasonOf(entry: RequestView | CallbackView): string | undefined {
   if (toneOf(entry) !== 'bad') return undefined
   return entry.kind === 'request'
