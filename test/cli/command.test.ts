@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { checkCommand } from '../../src/cli/check/check.js'
 import type { Command } from '../../src/cli/command.js'
 import { emulatorCommand } from '../../src/cli/emulator.js'
 import { notifyCommand } from '../../src/cli/notify.js'
-import { call, temporaryFolder } from './support.js'
+import { call, folderOfTest } from './support.js'
 
 const commands: Readonly<Record<string, Command>> = {
   emulator: emulatorCommand,
@@ -69,12 +69,11 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
 }
 
 test('a call that cannot work is one sentence and exit code 2', async () => {
-  const folder = await temporaryFolder()
-  onTestFinished(() => folder[Symbol.asyncDispose]())
+  const folder = await folderOfTest()
   const sentences: string[] = []
   for (const [name, command] of Object.entries(commands)) {
     const calls = [...(mistakes[name] ?? [])]
-    if (name === 'notify') calls.push([...type, ...user, '--state', folder.path])
+    if (name === 'notify') calls.push([...type, ...user, '--state', folder])
     for (const args of calls) {
       const { code, stdout, stderr } = await call(command, args)
       expect([code, stdout]).toEqual([2, ''])
@@ -82,10 +81,7 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
       sentences.push(`${name} ${args.join(' ')}\n  ${stderr}\n`)
     }
   }
-  const text = sentences
-    .join('\n')
-    .replaceAll(folder.path, '<folder>')
-    .replaceAll(join(process.cwd(), '/'), '')
+  const text = sentences.join('\n').replaceAll(folder, '<folder>').replaceAll(join(process.cwd(), '/'), '')
   // Read this file as a whole after a change.
   await expect(text).toMatchFileSnapshot('mistakes.txt')
 })

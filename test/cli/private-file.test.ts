@@ -1,16 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/command.js'
 import { readPrivateFile, writePrivateFile } from '../../src/cli/private-file.js'
-import { temporaryFolder } from './support.js'
-
-async function folderOfTest(): Promise<string> {
-  const folder = await temporaryFolder()
-  onTestFinished(() => folder[Symbol.asyncDispose]())
-  return folder.path
-}
+import { folderOfTest } from './support.js'
 
 test('a written file can be read by its owner only, replaces an older one, and leaves nothing else', async () => {
   const folder = await folderOfTest()

@@ -1,28 +1,18 @@
-import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/command.js'
-import { type EmulatorState, reusableCertificate, StateFolder } from '../../src/cli/state-folder.js'
+import { type EmulatorState, StateFolder } from '../../src/cli/state-folder.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { createCertificate } from '../support/certificates.js'
-import { temporaryFolder } from './support.js'
+import { folderOfTest } from './support.js'
 
-const dayMs = 24 * 60 * 60 * 1000
-
-function stateWith(certificate = createLoopbackCertificate()): EmulatorState {
-  return { port: 1, clientSecret: 'a', password: 'b', callbackToken: 'c', ...certificate }
-}
-
-async function folderOfTest(): Promise<string> {
-  const folder = await temporaryFolder()
-  onTestFinished(() => folder[Symbol.asyncDispose]())
-  return folder.path
+function newState(): EmulatorState {
+  return { port: 1, clientSecret: 'a', password: 'b', callbackToken: 'c', ...createLoopbackCertificate() }
 }
 
 test('what was saved is loaded, and readable for the owner only', async () => {
   const path = join(await folderOfTest(), 'deep/state')
-  const state = stateWith()
+  const state = newState()
   await (await StateFolder.open(path)).save(state)
   expect(await (await StateFolder.open(path)).load()).toEqual(state)
   expect((await stat(path)).mode & 0o777).toBe(0o700)
@@ -33,7 +23,7 @@ test('what was saved is loaded, and readable for the owner only', async () => {
 
 test('a temporary folder has the certificate only, and is gone after its release', async () => {
   const folder = await StateFolder.temporary()
-  await folder.save(stateWith())
+  await folder.save(newState())
   expect(await readdir(folder.path)).toEqual(['ca.pem'])
   await folder.release()
   await expect(stat(folder.path)).rejects.toThrow('ENOENT')
@@ -61,8 +51,7 @@ test.each([0o755, 0o750, 0o701])(
 test.each<[string, (file: string) => unknown]>([
   ['no JSON', (file) => writeFile(file, 'no JSON')],
   ['something else', (file) => writeFile(file, '{}')],
-  ['no port', (file) => writeFile(file, JSON.stringify({ ...stateWith(), port: 70_000 }))],
-  ['a FIFO', (file) => execFileSync('mkfifo', [file])],
+  ['no port', (file) => writeFile(file, JSON.stringify({ ...newState(), port: 70_000 }))],
   ['a folder', (file) => mkdir(file)],
 ])('a state.json that is %s is refused at once, with its path', async (_, make) => {
   const path = await folderOfTest()
@@ -70,13 +59,4 @@ test.each<[string, (file: string) => unknown]>([
   const folder = await StateFolder.open(path)
   await expect(folder.load()).rejects.toThrow(UsageError)
   await expect(folder.load()).rejects.toThrow(join(path, 'state.json'))
-})
-
-test.each([
-  ['ends in 6 days', stateWith(createCertificate({ validUntil: Date.now() + 6 * dayMs })), false],
-  ['ends in 8 days', stateWith(createCertificate({ validUntil: Date.now() + 8 * dayMs })), true],
-  // The emulator says what is wrong with it.
-  ['cannot be read', { ...stateWith(), ca: 'no certificate' }, true],
-])('a certificate that %s is used again: %3$s', (_, state, isUsed) => {
-  expect(reusableCertificate(state)).toEqual(isUsed ? { tls: state.tls, ca: state.ca } : undefined)
 })

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { vi } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { writePage } from '../../scripts/build-page.js'
 import { type Command, UsageError } from '../../src/cli/command.js'
 import { Terminal } from '../../src/cli/terminal.js'
@@ -185,6 +185,13 @@ export async function startEmulatorCommand(...flags: string[]): Promise<RunningE
       await running.finished
     },
   }
+}
+
+/** A new folder, which is removed after the test. */
+export async function folderOfTest(): Promise<string> {
+  const folder = await temporaryFolder()
+  onTestFinished(() => folder[Symbol.asyncDispose]())
+  return folder.path
 }
 
 /** A new folder, which is removed where it goes out of scope. */

@@ -9,10 +9,10 @@ import {
   create,
   created,
   createdDirectly,
-  form,
   lowEnergy,
   Receiver,
   send,
+  unsubscribe,
 } from './support.js'
 
 let emulator: Emulator
@@ -106,9 +106,7 @@ describe('emulator.on', () => {
     })
     const first = await created(emulator)
     const second = await created(emulator, { recreate: 'true' })
-    await send(emulator, 'DELETE', `/api/subscriptions/${second}`, {
-      headers: { authorization: apiAuthorization(emulator), 'content-type': form },
-    })
+    await unsubscribe(emulator, second)
     const third = await created(emulator)
     emulator.injectFault('callback', { status: 500 }, { times: 3 })
     for (let i = 0; i < 3; i++) await emulator.notify(lowEnergy)
@@ -213,12 +211,8 @@ describe('answers', () => {
     await expect(created(emulator)).rejects.toThrow()
     emulator.injectFault('create', { malformedBody: true })
     await create(emulator, { users: 'bob' })
-    await send(emulator, 'DELETE', '/api/subscriptions/2', {
-      headers: { authorization: apiAuthorization(emulator) },
-    })
-    await send(emulator, 'DELETE', '/api/subscriptions/9', {
-      headers: { authorization: apiAuthorization(emulator) },
-    })
+    await unsubscribe(emulator, 2)
+    await unsubscribe(emulator, 9)
     expect(emulator.requests.map(({ subscriptionId, answer }) => [subscriptionId, answer?.body])).toEqual([
       [1, undefined],
       [2, '{"subscrip'],

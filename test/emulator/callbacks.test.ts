@@ -2,7 +2,7 @@ import { type EmulatedNotification, startEmulator } from 'notification-subscribe
 import { describe, expect, test } from 'vitest'
 import { TimeoutError } from '../../src/errors.js'
 import { refusingPort } from '../support/listen.js'
-import { apiAuthorization, created, form, lowEnergy, type Reaction, Receiver, send } from './support.js'
+import { created, lowEnergy, type Reaction, Receiver, unsubscribe, update } from './support.js'
 
 describe('section 4.2 and 2.3: the callback', () => {
   test('is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
@@ -39,10 +39,7 @@ describe('section 4.2 and 2.3: the callback', () => {
     await using receiver = await Receiver.start(emulator)
     const id = await created(emulator, { url: receiver.url, fields: { token: 'old', other: 'kept' } })
     await emulator.notify(lowEnergy)
-    await send(emulator, 'PUT', `/api/subscriptions/${id}`, {
-      headers: { authorization: apiAuthorization(emulator), 'content-type': form },
-      body: 'token=new',
-    })
+    await update(emulator, id, 'token=new')
     await emulator.notify(lowEnergy)
     expect(receiver.callbacks.map(({ headers }) => [headers.token, headers.other])).toEqual([
       ['old', 'kept'],
@@ -231,10 +228,7 @@ describe('section 3: failed callbacks', () => {
     await using receiver = await Receiver.start(emulator)
     const id = await created(emulator, { url: receiver.url })
     receiver.reactions.push(status)
-    receiver.onCallback = () =>
-      send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
-        headers: { authorization: apiAuthorization(emulator) },
-      })
+    receiver.onCallback = () => unsubscribe(emulator, id)
     expect(await emulator.notify(lowEnergy)).toMatchObject([
       { subscriptionId: id, status, subscriptionEnded: true },
     ])

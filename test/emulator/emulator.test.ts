@@ -187,17 +187,6 @@ describe('closing', () => {
   })
 })
 
-describe('endSubscription', () => {
-  test('ends it without a callback, and the same can be created again', async () => {
-    await using emulator = await startEmulator()
-    const first = await created(emulator)
-    expect([emulator.endSubscription(first), emulator.endSubscription(first)]).toEqual([true, false])
-    expect(emulator.subscriptions).toEqual([])
-    expect(await emulator.notify(lowEnergy)).toEqual([])
-    expect(await created(emulator)).not.toBe(first)
-  })
-})
-
 describe('clientOptions', () => {
   test('let a client use http: callbacks on loopback where the emulator does', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })

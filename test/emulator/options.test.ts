@@ -6,33 +6,6 @@ import { createCertificate } from '../support/certificates.js'
 
 const loopback = createLoopbackCertificate()
 
-/** RSA with 512 bits, valid for a hundred years: made by `openssl req -x509 -newkey rsa:512 -nodes -days 36500`. */
-const weak = {
-  key: `-----BEGIN PRIVATE KEY-----
-MIIBVAIBADANBgkqhkiG9w0BAQEFAASCAT4wggE6AgEAAkEAu0W1QCqXmUaTg0Tw
-rAST8T6WagoM56yPqyDeHkAsBuomBogQCEyEF3bUJXC9hz/+GTJ0OSFoW9wwgCVL
-bzgYQQIDAQABAkBVz5VD98BLfaluRxK438gijPlDUaOkLNAQLBlbZzBFYhCnqxqR
-pZQ3IQRzSviUDEWqPN9ugxU653T90cVhIBmZAiEA3j9mSehDXkshemgkhu0x5TH9
-JRPCrSMXdb6LbcsOKLMCIQDXtocUqpRknrcVIQ9Y5ZyZtWs0sLHz5RDoePI06R3t
-OwIgImZtzsLEqrO2WtwDy16rem5iYHrOhz4HQ5JawoPLjUECIE3c7NVg3T+UqrFN
-xaRo/SXeflv+i71lqbzAK2092DeRAiEAidPBrmmrgJ+fqwOYhLEtP6WSG66fl+1C
-80HBWV+CW0E=
------END PRIVATE KEY-----
-`,
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBgTCCASugAwIBAgIUVMrW7kORhKTRf49kwEo50HhWcrowDQYJKoZIhvcNAQEL
-BQAwFDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjE3NTM0MFoYDzIxMjYx
-MDI5MTc1MzQwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwXDANBgkqhkiG9w0BAQEF
-AANLADBIAkEAu0W1QCqXmUaTg0TwrAST8T6WagoM56yPqyDeHkAsBuomBogQCEyE
-F3bUJXC9hz/+GTJ0OSFoW9wwgCVLbzgYQQIDAQABo1MwUTAdBgNVHQ4EFgQUfxg/
-HZZE0S30ykSmRoVZqY5VzmowHwYDVR0jBBgwFoAUfxg/HZZE0S30ykSmRoVZqY5V
-zmowDwYDVR0TAQH/BAUwAwEB/zANBgkqhkiG9w0BAQsFAANBADZ7izNF8FvKgKfC
-kiJs3wigH/sPQ7QbWMD7ZYofxXrFRXX30E+djkl0EVZPrSCNz2cpgp2HZF+2KOBx
-FeF0/sI=
------END CERTIFICATE-----
-`,
-}
-
 describe('the options of startEmulator', () => {
   test.each<[unknown, string]>([
     [{ domain: '' }, '`domain` must be printable ASCII and not empty'],
@@ -72,7 +45,6 @@ describe('the options of startEmulator', () => {
       '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
     ],
     [{ tls: loopback.tls, ca: createLoopbackCertificate().ca }, '`tls.cert` is not signed by `ca`'],
-    [{ tls: weak, ca: weak.cert }, '`tls.key` cannot be used for TLS with `tls.cert`: '],
     [
       { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
       '`ca` is not a PEM certificate',

@@ -96,7 +96,25 @@ export async function created(emulator: Emulator, subscription: Subscription = {
   return JSON.parse(body).subscription_id
 }
 
-/** The same without a network, for many. */
+export function update(
+  emulator: Emulator,
+  id: number,
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return send(emulator, 'PUT', `/api/subscriptions/${id}`, {
+    headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...headers },
+    body,
+  })
+}
+
+export function unsubscribe(emulator: Emulator, id: number): Promise<Answer> {
+  return send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
+    headers: { authorization: apiAuthorization(emulator) },
+  })
+}
+
+/** {@link created} without a network, for many. */
 export async function createdDirectly(emulator: Emulator, subscription: Subscription): Promise<number> {
   const answer = await emulator.fetch(
     new Request(`${emulator.baseUrl}/api/subscriptions`, {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Batch, Snapshot } from '../../../src/emulator/page/views.js'
-import { apiAuthorization, created, form, lowEnergy, Receiver, send } from '../support.js'
+import { created, lowEnergy, Receiver, update } from '../support.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -74,10 +74,7 @@ test('a subscription is sent again with each change of its parameters or failure
   const events = eventsOf(await open())
   await next(events)
   const changed = async () => (await next(events)).data?.subscriptions
-  await send(emulator, 'PUT', `/api/subscriptions/${subscriptionId}`, {
-    headers: { authorization: apiAuthorization(emulator), 'content-type': form },
-    body: 'token=2',
-  })
+  await update(emulator, subscriptionId, 'token=2')
   expect(await changed()).toMatchObject([{ subscriptionId, parameters: [['token', expect.any(String)]] }])
   receiver.reactions.push(500)
   for (const consecutiveFailures of [1, 0]) {

@@ -81,30 +81,3 @@ describe('the size of a body', () => {
     expect(pulls).toBeLessThan(6)
   })
 })
-
-describe('emulator.fetch', () => {
-  test('is the same service without a network, whatever the host', async () => {
-    const post = (path: string, authorization: string, fields: Record<string, string>) =>
-      emulator.fetch(
-        new Request(`https://notifications.example.com${path}`, {
-          method: 'POST',
-          headers: { authorization, userdata: 'mine' },
-          body: new URLSearchParams(fields),
-        }),
-      )
-    const basic = `Basic ${btoa(`${emulator.clientId}:${emulator.clientSecret}`)}`
-    const token = await post('/auth/realms/emulator/protocol/openid-connect/token', basic, {
-      grant_type: 'client_credentials',
-    })
-    const { access_token } = JSON.parse(await token.text())
-    const fields = { notification_type: 'behavioral', username: 'bob', callback_url: url }
-    const answer = await post('/api/subscriptions', `Bearer ${access_token}`, fields)
-    expect(answer.status).toBe(201)
-    const { subscription_id } = JSON.parse(await answer.text())
-    expect(emulator.subscriptions.at(-1)).toMatchObject({
-      subscriptionId: subscription_id,
-      parameters: { UserData: 'mine' },
-    })
-    expect((await post('/api/subscriptions', `Bearer ${access_token}`, fields)).status).toBe(409)
-  })
-})

@@ -9,6 +9,8 @@ import {
   form,
   type Subscription,
   send,
+  unsubscribe,
+  update,
 } from '../support.js'
 
 let emulator: Emulator
@@ -26,19 +28,6 @@ beforeEach(() => {
 
 const ids = () =>
   emulator.subscriptions.filter((s) => s.callbackUrl === url).map(({ subscriptionId }) => subscriptionId)
-
-function update(id: number | string, body: string, headers: Record<string, string> = {}) {
-  return send(emulator, 'PUT', `/api/subscriptions/${id}`, {
-    headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...headers },
-    body,
-  })
-}
-
-function unsubscribe(id: number | string) {
-  return send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
-    headers: { authorization: apiAuthorization(emulator) },
-  })
-}
 
 /** The answer that says what was wrong, in two parts: a code, and a sentence for a person. */
 const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
@@ -99,11 +88,11 @@ describe('section 3: states and transitions', () => {
 
   test('unsubscribing ends it with 204, then with 404, and makes room for another', async () => {
     const first = await created(emulator, { url })
-    const answer = await unsubscribe(first)
+    const answer = await unsubscribe(emulator, first)
     expect([answer.status, answer.body]).toEqual([204, ''])
     expect(ids()).toEqual([])
     const message = `There is no active subscription ${first}`
-    expect(refusalOf(await unsubscribe(first))).toEqual([404, { error: 'not_found', message }])
+    expect(refusalOf(await unsubscribe(emulator, first))).toEqual([404, { error: 'not_found', message }])
     await created(emulator, { url })
   })
 })
@@ -285,7 +274,7 @@ describe('section 4.2: the create request', () => {
 describe('section 4.3: the update request', () => {
   test('answers 200 with an empty body, changes what is given and keeps the rest', async () => {
     const id = await created(emulator, { url, fields: { token: 'old', other: 'kept' } })
-    const answer = await update(id, 'Token=new', { userdata: 'added' })
+    const answer = await update(emulator, id, 'Token=new', { userdata: 'added' })
     expect([answer.status, answer.body]).toEqual([200, ''])
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({
       Token: 'new',
@@ -296,7 +285,7 @@ describe('section 4.3: the update request', () => {
 
   test('a permitted header alone is enough', async () => {
     const id = await created(emulator, { url })
-    expect((await update(id, '', { 'X-Site': 'south' })).status).toBe(200)
+    expect((await update(emulator, id, '', { 'X-Site': 'south' })).status).toBe(200)
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ 'X-Site': 'south' })
   })
 
@@ -310,18 +299,18 @@ describe('section 4.3: the update request', () => {
     ['a name twice', 'a=1&a=2', 'The form cannot be read: the field a is given more than once'],
   ])('answers 400 to %s', async (_, body, message) => {
     const id = await created(emulator, { url })
-    expect(refusalOf(await update(id, body))).toEqual([400, { error: 'invalid_request', message }])
+    expect(refusalOf(await update(emulator, id, body))).toEqual([400, { error: 'invalid_request', message }])
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
   })
 
   test('answers 404 for a subscription that is not active, 415 and 401 as create does', async () => {
     const id = await created(emulator, { url })
-    expect((await update(id, 'a=1', { 'content-type': 'text/plain' })).status).toBe(415)
-    expect((await update(id, 'a=1', { authorization: 'Basic eA==' })).status).toBe(401)
-    await unsubscribe(id)
+    expect((await update(emulator, id, 'a=1', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await update(emulator, id, 'a=1', { authorization: 'Basic eA==' })).status).toBe(401)
+    await unsubscribe(emulator, id)
     const message = `There is no active subscription ${id}`
     for (const body of ['a=1', 'a=1&a=2', '']) {
-      expect(refusalOf(await update(id, body))).toEqual([404, { error: 'not_found', message }])
+      expect(refusalOf(await update(emulator, id, body))).toEqual([404, { error: 'not_found', message }])
     }
   })
 })

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../../support/listen.js'
-import { launchChromium, openPage, World } from './support.js'
+import { launchChromium, World } from './support.js'
 
 let browser: Browser
 
@@ -46,15 +46,5 @@ describe('the page server', () => {
       foreign.close()
       foreign.closeAllConnections()
     }
-  })
-
-  it('breaks no rule of its policy in a browser, and sends requests only to its own server', async () => {
-    await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page, problems, origins } = opened
-    await world.subscribe('alice')
-    await page.getByRole('link', { name: /^alice/ }).waitFor()
-    expect(problems).toEqual([])
-    expect([...origins]).toEqual([new URL(world.pageUrl).origin])
   })
 })

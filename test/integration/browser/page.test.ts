@@ -495,8 +495,18 @@ describe('the page', () => {
     // Of each list one row stops the Tab key; arrows lead to the others.
     await tabTo('row-subscription-1')
     await tabTo('row-entry-3')
-    await page.keyboard.press('ArrowDown')
-    await expect.poll(focused).toBe('row-entry-2')
+    for (const [key, number] of [
+      ['ArrowDown', 2],
+      ['ArrowUp', 3],
+      ['End', 1],
+      ['Home', 3],
+      ['PageDown', 1],
+      ['PageUp', 3],
+      ['ArrowDown', 2],
+    ] as const) {
+      await page.keyboard.press(key)
+      await expect.poll(focused).toBe(`row-entry-${number}`)
+    }
     await page.keyboard.press('Enter')
     await expect.poll(focused).toBe('details-heading')
     expect(await page.locator('#details-heading').textContent()).toBe('create')
