@@ -134,7 +134,6 @@ async function isAnswered(pageUrl: string): Promise<boolean> {
   }
 }
 
-/** Resolves with the reason to end, in words. */
 function untilInterrupted(): Promise<string> {
   return new Promise((resolve) => {
     onInterruption(({ by }) => resolve(by))

@@ -9,45 +9,35 @@ const colours = { good: 'green', bad: 'red', neutral: 'cyan', pending: 'yellow' 
 
 /** Prints every later event. */
 export function printEvents(emulator: Emulator, terminal: Terminal): void {
+  const line = (event: string, ...parts: string[]) => {
+    const time = terminal.paint('dim', clock(Date.now()).slice(0, 8))
+    terminal.line([time, event.padEnd(8), ...parts].join('  '))
+  }
   emulator.on('request', (entry) => {
     const { id, startedAt, operation, method, status, error, durationMs, fault } = entry
     const path = shown(entry.path)
     terminal.event('request', { id, startedAt, operation, method, path, status, error, durationMs, fault })
-    terminal.line(lineOf(terminal, 'request', [method, path, answerOf(terminal, entry)]))
+    line('request', method, path, answerOf(terminal, entry))
   })
   emulator.on('callback', (entry) => {
     const { id, startedAt, subscriptionId, status, error, durationMs, fault } = entry
     const callbackUrl = shown(entry.callbackUrl)
     const fields = { id, startedAt, subscriptionId, callbackUrl, status, error, durationMs, fault }
     terminal.event('callback', fields)
-    terminal.line(
-      lineOf(terminal, 'callback', [`${subscriptionId} → ${callbackUrl}`, answerOf(terminal, entry)]),
-    )
+    line('callback', `${subscriptionId} → ${callbackUrl}`, answerOf(terminal, entry))
   })
   emulator.on('created', (subscription) => {
     terminal.event('created', fieldsOf(subscription))
     const { subscriptionId, notificationTypes, usernames } = subscription
     const what = `${notificationTypes.join(',')} of ${excerpt(usernames.join(','), 60)}`
     const where = shown(subscription.callbackUrl)
-    terminal.line(
-      lineOf(terminal, 'created', [terminal.paint('green', `${subscriptionId}`), `${what} → ${where}`]),
-    )
+    line('created', terminal.paint('green', `${subscriptionId}`), `${what} → ${where}`)
   })
   emulator.on('ended', (subscription, reason) => {
     terminal.event('ended', { ...fieldsOf(subscription), reason })
     const colour = reason === 'three-failures' ? 'red' : 'yellow'
-    terminal.line(
-      lineOf(terminal, 'ended', [
-        terminal.paint(colour, `${subscription.subscriptionId}`),
-        endReasons[reason],
-      ]),
-    )
+    line('ended', terminal.paint(colour, `${subscription.subscriptionId}`), endReasons[reason])
   })
-}
-
-function lineOf(terminal: Terminal, event: string, parts: readonly string[]): string {
-  const time = clock(Date.now()).slice(0, 8)
-  return [terminal.paint('dim', time), event.padEnd(8), ...parts].join('  ')
 }
 
 function answerOf(terminal: Terminal, entry: RecordedRequest | RecordedCallback): string {

@@ -5,7 +5,6 @@ const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 /** npx forwards the signals of a terminal, so one Ctrl-C arrives twice: within this time both count as one. */
 const sameSignalMs = 500
 
-/** Why a command ends early. */
 export interface Interruption {
   /** In words: `Ctrl-C`, or the name of the signal. */
   readonly by: string

@@ -18,9 +18,8 @@ import { type EmulatedNotification, outgoingNotification } from './notification.
 import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
 import type { PageServer } from './page/server.js'
 import { NotificationService } from './service/service.js'
-import { SubscriptionEndpoints } from './service/subscription-endpoints.js'
 import { type SubscriptionRecord, SubscriptionStore } from './service/subscription-store.js'
-import { TokenEndpoint, TokenIssuer } from './service/token-endpoint.js'
+import { TokenIssuer } from './service/token-endpoint.js'
 
 /**
  * Starts the notification service in this process, by default on a free port of 127.0.0.1: HTTPS with a certificate
@@ -147,22 +146,16 @@ export class Emulator {
       issuer: `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`,
       lifetimeSeconds: options.tokenLifetimeSeconds,
     })
-    this.#service = new NotificationService({
-      domain,
-      tokenEndpoint: new TokenEndpoint(options, this.#tokens),
-      subscriptionEndpoints: new SubscriptionEndpoints(options, this.#tokens, this.#store),
-      faults: this.#faults,
-      activity: this.#activity,
+    const parts = { store: this.#store, faults: this.#faults, activity: this.#activity }
+    this.#service = new NotificationService(options, {
+      ...parts,
+      tokens: this.#tokens,
       closing: this.#closing.signal,
-      routes: options.routes,
     })
-    const { callbackCa, callbackTimeoutMs } = options
     this.#callbacks = new Callbacks({
-      store: this.#store,
-      faults: this.#faults,
-      activity: this.#activity,
-      ca: callbackCa === undefined ? [certificate.ca] : [certificate.ca, callbackCa],
-      timeoutMs: callbackTimeoutMs,
+      ...parts,
+      ca: [certificate.ca, options.callbackCa ?? []].flat(),
+      timeoutMs: options.callbackTimeoutMs,
     })
     this.#server = server
     server.answerWith((request, method) => this.#service.handle(request, method))

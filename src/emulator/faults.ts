@@ -70,7 +70,6 @@ interface NewFault<Operation, Kind> {
 type RequestFault = NewFault<EmulatorOperation, Fault>
 type CallbackFaults = NewFault<'callback', CallbackFault>
 
-/** A pending fault. */
 export type PlannedFault = (RequestFault | CallbackFaults) & { readonly id: number }
 
 const times = z.union(
@@ -108,7 +107,6 @@ export class FaultPlan {
   #lastId = 0
   readonly #onChange: () => void
 
-  /** `onChange` is called after each change of the plan. */
   constructor(onChange: () => void) {
     this.#onChange = onChange
   }
@@ -120,14 +118,12 @@ export class FaultPlan {
     this.#change([...this.#planned, { id: this.#lastId, ...added }])
   }
 
-  /** Takes the fault for the next request from the plan. */
   takeForRequest(operation: string): Fault | undefined {
     return this.#take((each) =>
       each.operation !== 'callback' && each.operation === operation ? each.fault : undefined,
     )
   }
 
-  /** Takes the fault for the next callback of a subscription from the plan. */
   takeForCallback(subscriptionId: number): CallbackFault | undefined {
     return this.#take((each) =>
       each.operation === 'callback' && (each.subscriptionId ?? subscriptionId) === subscriptionId
@@ -136,7 +132,6 @@ export class FaultPlan {
     )
   }
 
-  /** Removes one fault. */
   lift(id: number): void {
     this.#change(this.#planned.filter((planned) => planned.id !== id))
   }

@@ -36,7 +36,6 @@ export async function checkConnection(
   }
 }
 
-/** Rejects with the network's error. */
 async function certificateOf(
   url: URL,
   ca: string | undefined,

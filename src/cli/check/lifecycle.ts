@@ -43,7 +43,6 @@ interface Answer {
   readonly contradiction?: string
 }
 
-/** One step and its documented answer. */
 interface Behaviour {
   readonly name: string
   readonly documented: string
@@ -209,7 +208,6 @@ export class Lifecycle {
     return failed(name, message, `When the service answers again, ${how}unsubscribe by the ID`)
   }
 
-  /** The IDs of subscriptions that may still exist. */
   get leftBehind(): readonly number[] {
     return [...this.#ids]
   }
@@ -306,7 +304,6 @@ function stepOf({ name, holds, operation, ...documentation }: Behaviour, observa
   )
 }
 
-/** The settings of a route. */
 function settingOf(operation: Operation): string {
   return `set ${routeVariable(operation)}, --${operation}-route or the option \`routes.${operation}\``
 }

@@ -201,9 +201,7 @@ function messageFor(error: unknown): string {
 
 /** The claims of an access token (RFC 7519), with texts cut. Only the service verifies its signature. */
 interface TokenClaims {
-  /** The issuer. */
   readonly iss?: string | undefined
-  /** The client of the token. */
   readonly azp?: string | undefined
   /** When the token ends, in seconds since 1970. */
   readonly exp?: number | undefined

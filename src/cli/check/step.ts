@@ -1,6 +1,5 @@
 /** One step of a check and its outcome. */
 
-/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
@@ -9,12 +8,10 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export type StepOutcome = 'passed' | 'failed' | 'skipped' | 'unknown'
 
 export interface Step {
-  /** The name of the step. */
   readonly name: string
   readonly outcome: StepOutcome
   /** What happened; never the body of an answer, nor a secret. */
   readonly message: string
-  /** What to do next. */
   readonly next?: string | undefined
   /** The values of the message, for programs. */
   readonly details?: object | undefined

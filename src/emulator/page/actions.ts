@@ -45,7 +45,6 @@ const actions: Readonly<Record<string, Action>> = {
   'reveal-service': (host) => serviceView(host, plain),
 }
 
-/** The action of this name, if there is one. */
 export function actionNamed(name: string): Action | undefined {
   return Object.hasOwn(actions, name) ? actions[name] : undefined
 }

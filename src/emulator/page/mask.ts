@@ -9,7 +9,6 @@ const dots = '••••••••'
 export interface Mask {
   /** A value that is a secret. */
   value(text: string): string
-  /** An environment variable. */
   variable(name: string, value: string): string
   header(name: string, value: string): string
   url(text: string): string
@@ -19,7 +18,6 @@ export interface Mask {
   answer(body: string, sentHeaders: Readonly<Record<string, string>>): string
 }
 
-/** Shows everything as it is. */
 export const plain: Mask = {
   value: (text) => text,
   variable: (_name, value) => value,

@@ -3,7 +3,6 @@ import * as z from 'zod'
 import { excerpt } from '../../shared/text.js'
 import { parseJson } from '../../shared/validation.js'
 
-/** The answer to a request. */
 export interface Answer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>

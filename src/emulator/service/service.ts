@@ -6,13 +6,13 @@ import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
 import { type Answer, Refusal } from './requests.js'
-import type { SubscriptionEndpoints } from './subscription-endpoints.js'
-import type { TokenEndpoint } from './token-endpoint.js'
+import { SubscriptionEndpoints, type SubscriptionRules } from './subscription-endpoints.js'
+import type { SubscriptionStore } from './subscription-store.js'
+import { type ClientIdentity, TokenEndpoint, type TokenIssuer } from './token-endpoint.js'
 
 /** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
 
-/** What a request asks for. */
 interface Target {
   readonly operation: EmulatorOperation | 'unknown'
   /** The subscription that the request names. */
@@ -20,14 +20,12 @@ interface Target {
   answer(headers: Headers, body: string): Promise<Answer>
 }
 
-/** An answer as it goes out. */
 interface Sent {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body: string
 }
 
-/** One line of the table of endpoints. */
 interface Endpoint {
   readonly operation: EmulatorOperation
   readonly method: string
@@ -37,24 +35,24 @@ interface Endpoint {
   answer(headers: Headers, body: string, variable: string | undefined): Promise<Answer>
 }
 
-export interface ServiceParts {
-  readonly domain: string
-  readonly tokenEndpoint: TokenEndpoint
-  readonly subscriptionEndpoints: SubscriptionEndpoints
+type ServiceOptions = ClientIdentity & SubscriptionRules & { readonly routes?: Routes | undefined }
+
+interface ServiceParts {
+  readonly tokens: TokenIssuer
+  readonly store: SubscriptionStore
   readonly faults: FaultPlan
   readonly activity: Activity
   /** Aborted when the emulator closes: delayed answers are given up then. */
   readonly closing: AbortSignal
-  readonly routes: Routes | undefined
 }
 
 export class NotificationService {
   readonly #parts: ServiceParts
   readonly #endpoints: readonly Endpoint[]
 
-  constructor(parts: ServiceParts) {
+  constructor(options: ServiceOptions, parts: ServiceParts) {
     this.#parts = parts
-    this.#endpoints = endpointsOf(parts)
+    this.#endpoints = endpointsOf(options, parts)
   }
 
   /**
@@ -157,7 +155,10 @@ export class NotificationService {
 }
 
 /** Every method and path that is answered; see the option `routes`. */
-function endpointsOf({ domain, routes, subscriptionEndpoints, tokenEndpoint }: ServiceParts): Endpoint[] {
+function endpointsOf(options: ServiceOptions, { tokens, store }: ServiceParts): Endpoint[] {
+  const { domain, routes } = options
+  const tokenEndpoint = new TokenEndpoint(options, tokens)
+  const subscriptions = new SubscriptionEndpoints(options, tokens, store)
   const update = resolvedRoute('update', routes?.update)
   const unsubscribe = resolvedRoute('unsubscribe', routes?.unsubscribe)
   return [
@@ -172,19 +173,19 @@ function endpointsOf({ domain, routes, subscriptionEndpoints, tokenEndpoint }: S
     {
       operation: 'create',
       ...endpoints.create,
-      answer: (headers, body) => subscriptionEndpoints.create(headers, body),
+      answer: (headers, body) => subscriptions.create(headers, body),
     },
     {
       operation: 'update',
       method: update.method,
       path: update.path,
-      answer: (headers, body, id) => subscriptionEndpoints.update(headers, body, update, id),
+      answer: (headers, body, id) => subscriptions.update(headers, body, update, id),
     },
     {
       operation: 'unsubscribe',
       method: unsubscribe.method,
       path: unsubscribe.path,
-      answer: (headers, body, id) => subscriptionEndpoints.unsubscribe(headers, body, unsubscribe, id),
+      answer: (headers, body, id) => subscriptions.unsubscribe(headers, body, unsubscribe, id),
     },
   ]
 }

@@ -1,7 +1,6 @@
 /** The state machine of subscriptions (docs/service.md, States): synchronous, in memory, without I/O. */
 import type { NotificationType } from '../../notification-types.js'
 
-/** What a create request asks for. */
 export interface SubscriptionRequest {
   readonly notificationTypes: ReadonlySet<NotificationType>
   readonly usernames: ReadonlySet<string>
@@ -34,7 +33,6 @@ export type SubscriptionChange =
   | { readonly kind: 'created' | 'updated'; readonly subscription: SubscriptionRecord }
   | { readonly kind: 'ended'; readonly subscription: SubscriptionRecord; readonly reason: EndReason }
 
-/** The answer to a create request. */
 export type CreateOutcome =
   | { readonly outcome: 'created'; readonly subscriptionId: number }
   | { readonly outcome: 'duplicate' | 'partial-overlap'; readonly conflictsWith: number }

@@ -12,7 +12,6 @@ import {
   Refusal,
 } from './requests.js'
 
-/** The credentials that a token request must have. */
 export interface ClientIdentity {
   readonly domain: string
   readonly clientId: string

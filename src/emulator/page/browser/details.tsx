@@ -270,7 +270,6 @@ function About({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
   )
 }
 
-/** What went wrong, or why the emulator said no, in one sentence. */
 function Trouble(props: {
   entry: RequestView | CallbackView
   text: string | undefined

@@ -34,7 +34,6 @@ export function subscriptionOf(entry: EntryView): number | undefined {
   return entry.kind === 'ended' ? entry.subscription.subscriptionId : entry.subscriptionId
 }
 
-/** The fields of a form, decoded. */
 export function formFields(body: string): [string, string][] {
   return [...new URLSearchParams(body)]
 }

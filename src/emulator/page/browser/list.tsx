@@ -50,9 +50,7 @@ export interface ListProps {
   readonly label: string
   /** Whether details are open: then they follow the arrows. */
   readonly isFollowed: boolean
-  /** `li` elements with rows. */
   readonly children: JSX.Element[]
-  /** Shown below the last row. */
   readonly footer?: JSX.Element | undefined
 }
 

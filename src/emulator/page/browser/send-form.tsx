@@ -166,7 +166,6 @@ export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () =>
   )
 }
 
-/** Which subscriptions get the notification. */
 function Recipients(props: {
   matching: readonly SubscriptionView[]
   about: string
@@ -227,7 +226,6 @@ function typeFor(samples: readonly SampleView[], category: Category | undefined)
   return samples.find((sample) => sample.category === category)?.type ?? firstType
 }
 
-/** The documented payload, about the user of the form. */
 function textOf(sample: SampleView | undefined, username: string): string {
   const payload = sample?.payload ?? {}
   const about = 'username' in payload && username !== '' ? { ...payload, username } : payload

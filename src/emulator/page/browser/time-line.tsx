@@ -203,7 +203,6 @@ function GroupHead({ newest, group }: { newest: CallbackView; group: readonly En
   )
 }
 
-/** One of several callbacks of a notification. */
 function Member({ entry }: { entry: CallbackView }): JSX.Element {
   return (
     <span class="row-line">
@@ -305,7 +304,6 @@ function reasonOf(entry: RequestView | CallbackView): string | undefined {
       : undefined
 }
 
-/** What a request wanted, in few words. */
 function aboutRequest({ operation, method, target, body }: RequestView): string {
   const fields = new Map(formFields(body))
   switch (operation) {
