@@ -1,5 +1,6 @@
 /** What the service ended is found and restored; deliveries are proof. */
 import { describe, expect, test } from 'vitest'
+import { epochMs } from './convergence/virtual-process.js'
 import { hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
 
@@ -100,19 +101,26 @@ test('the receiver is suspected until the restored subscription has lasted', asy
   expect(problemCodes(nodeOf(world))).toEqual([])
 })
 
-test('after the machine has slept every user is proven anew', async () => {
-  const world = await settledWorld({ users: 5 })
-  await world.time.advance(2 * minute)
-  const { process } = nodeOf(world)
-  process.sleep()
-  await world.time.advance(10 * minute)
-  world.end(agents(5))
-  const wokenAtMs = world.time.nowMs
-  process.resume()
-  await world.time.advance(minute)
-  expect(world.requestsSince(wokenAtMs).length).toBeGreaterThanOrEqual(5)
-  expect(world.gaps).toHaveLength(5)
-})
+test.each(['sleep', 'suspend'] as const)(
+  'after a %s every user is proven anew, and a delivery that waited proves nothing',
+  async (how) => {
+    const world = await settledWorld({ users: 5 })
+    await world.time.advance(2 * minute)
+    const { process, keeper } = nodeOf(world)
+    process[how]()
+    process.receive(0, () => keeper.observe({}, { subscriptionId: world.ids.agent0 ?? 0 }))
+    world.end(agents(5))
+    const endedAt = epochMs + world.time.nowMs
+    await world.time.advance(10 * minute)
+    const wokenAtMs = world.time.nowMs
+    process.resume()
+    await world.time.advance(minute)
+    expect(world.requestsSince(wokenAtMs).length).toBeGreaterThanOrEqual(5)
+    const proofs = world.gaps.map(({ what: { lastProvenAt = Number.NaN } }) => lastProvenAt)
+    expect(proofs).toHaveLength(5)
+    expect(Math.max(...proofs)).toBeLessThan(endedAt)
+  },
+)
 
 test('a user is `unproven` two intervals after the last proof, and `failing` while calls fail', async () => {
   const world = await settledWorld({ users: 1 })
@@ -140,10 +148,8 @@ describe('a change of the configuration', () => {
     for (const { lastProvenAt = 0, restoredAt } of world.gaps.map(({ what }) => what)) {
       expect(restoredAt - lastProvenAt).toBeGreaterThan(minute)
     }
-    expect(world.service.active('keeper').map(({ callbackUrl }) => callbackUrl)).toEqual([
-      moved.callbackUrl,
-      moved.callbackUrl,
-    ])
+    const urls = world.service.active('keeper').map(({ callbackUrl }) => callbackUrl)
+    expect(urls).toEqual([moved.callbackUrl, moved.callbackUrl])
     expect(problemCodes(nodeOf(world))).toEqual([])
   })
 
@@ -159,10 +165,8 @@ describe('a change of the configuration', () => {
     world.start({ ...configuration, parameters: { Token: 'a' } })
     await world.time.advance(minute)
     expect(world.causes.sort()).toEqual(['agent0 changed', 'agent1 changed'])
-    expect(world.service.active('keeper').map(({ parameters }) => parameters)).toEqual([
-      { Token: 'a' },
-      { Token: 'a' },
-    ])
+    const values = world.service.active('keeper').map(({ parameters }) => parameters)
+    expect(values).toEqual([{ Token: 'a' }, { Token: 'a' }])
     const before = world.requests.length
     await world.time.advance(12 * minute)
     expect(world.requests.length).toBe(before)
@@ -192,11 +196,8 @@ describe('a change of the configuration', () => {
       world.nodes.map((node) => world.settled(node, (keeper) => keeper.rotateParameters({ parameters }))),
     )
     expect(reports.map(({ pending }) => pending)).toEqual([[], []])
-    expect(world.service.active('keeper').map((each) => each.parameters)).toEqual([
-      parameters,
-      parameters,
-      parameters,
-    ])
+    const values = world.service.active('keeper').map((each) => each.parameters)
+    expect(values).toEqual([parameters, parameters, parameters])
     await world.time.advance(2 * minute)
     for (const node of world.nodes) expect(problemCodes(node)).toEqual([])
     expect(world.gaps).toEqual([])
@@ -222,11 +223,8 @@ test('a new release that writes what this one cannot read supersedes it, and is 
   for (const key of ['coaching:configuration', 'user']) {
     const world = await settledWorld({ users: 1 })
     const stored = world.store.keys.find((each) => each.includes(key)) ?? ''
-    const newer = JSON.stringify({
-      ...JSON.parse(world.store.text(stored) ?? ''),
-      generation,
-      spec: { format: 2 },
-    })
+    const known = JSON.parse(world.store.text(stored) ?? '')
+    const newer = JSON.stringify({ ...known, generation, spec: { format: 2 } })
     world.store.replace(stored, newer)
     await world.time.advance(20 * minute)
     const [node] = world.nodes

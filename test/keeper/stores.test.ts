@@ -92,7 +92,7 @@ describe('what cannot be read', () => {
     ['an unknown type', { spec: 'fax https://app.example.com/' }],
     ['a version that is no number', { version: '1' }],
     ['an id that is no integer', { id: 1.5 }],
-    ['a claim of half', { claim: { by: 'a' } }],
+    ['a claim of half', { claim: { nonce: 'a' } }],
   ])('is a record with %s, too', async (_what, damage) => {
     const world = await settledWorld({ users: 1 })
     const [key = ''] = recordKeys(world.store.keys)

@@ -34,7 +34,7 @@ const config = defineConfig({
       // Random: a mutant that dies by luck is not one that a test kills.
       'test/scenarios/bad-input.test.ts',
       'test/**/*.property.test.ts',
-      'test/scenarios/random-sequences.test.ts',
+      'test/keeper/random-sequences.test.ts',
       // Concurrent, so that it cannot be told which test reached which mutant; and slow.
       'test/integration/transports.test.ts',
       'test/scenarios/echoes.test.ts',

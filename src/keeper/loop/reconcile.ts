@@ -7,7 +7,7 @@ import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { apply } from '../rules/apply.js'
 import { type Call, decide, type Facts, type Learnt } from '../rules/decide.js'
-import { newRecord, takeOver, type UserRecord, union } from '../rules/record.js'
+import { assumeEffect, newRecord, type UserRecord, union } from '../rules/record.js'
 import {
   brokenAnswerMs,
   calmAfterEndMs,
@@ -63,8 +63,6 @@ export interface ReconcilerParts {
 
 export class Reconciler {
   readonly #parts: ReconcilerParts
-  readonly #by = randomUUID().slice(0, 8)
-  #nonce = 0
   #firstConflicts = 0
 
   constructor(parts: ReconcilerParts) {
@@ -109,7 +107,7 @@ export class Reconciler {
     if (staleMs > 0) {
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
     }
-    visit.record = users.withDelivery(user, takeOver(read ?? visit.record))
+    visit.record = users.withDelivery(user, assumeEffect(read ?? visit.record))
     for (let calls = 0; calls < maxCalls; calls++) {
       const facts = this.#facts(visit)
       if (facts === undefined) return this.#held(visit)
@@ -249,7 +247,7 @@ export class Reconciler {
         ...record,
         ...('spec' in call && { spec: call.spec }),
         ...(call.kind !== 'unsubscribe' && { names: union(record.names, names) }),
-        claim: { by: this.#by, nonce: `${this.#by}-${++this.#nonce}`, call: call.kind },
+        claim: { nonce: randomUUID(), call: call.kind },
       })
       // The monotonic clock may stop while the machine sleeps.
     } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)

@@ -79,7 +79,6 @@ function created(
   { sentAt, answeredAt }: CallTimes,
 ): Applied {
   const { isInterrupted, isUnsure, provenAt, restoredCount, restores } = record
-  const isFirst = provenAt === undefined && !isUnsure && kind === 'create'
   const isChange = isInterrupted || record.spec !== spec || hasFormerNames(record, facts)
   const wasThere = provenAt !== undefined
   const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
@@ -87,6 +86,7 @@ function created(
   const made = { ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'), ...known, provenAt: sentAt }
   // Made only to learn the id and end it: the gap begins with the last proof before.
   if (!facts.isWanted || spec !== facts.spec) return { record: { ...made, provenAt }, learnt: {} }
+  const isFirst = !wasThere && !isUnsure && kind === 'create'
   if (isFirst) return { record: made, learnt: {}, proven: 'id', isCreated: true }
   const { username } = record
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined

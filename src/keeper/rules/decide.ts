@@ -53,23 +53,23 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (!facts.isWanted || (mayBeOurs(record, facts) && spec !== facts.spec)) return end(record, learnt, facts)
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
-  const replace = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
+  const recreateOrConflict = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
   // What the keeper itself has ended waits for nothing.
-  const create =
+  const createOrWait =
     facts.mayRestore || isInterrupted
       ? ({ kind: 'create', spec: facts.spec } as const)
       : ({ kind: 'wait' } as const)
   if (id === undefined && facts.isConflictKnown) return { kind: 'conflict' }
-  if (id === undefined) return learnt.isTaken ? replace : create
+  if (id === undefined) return learnt.isTaken ? recreateOrConflict : createOrWait
 
   const mayUpdate = facts.mayUpdate && learnt.missing === undefined
   const update = { kind: 'update', id } as const
   if (hasFormerNames(record, facts)) return recreate
   if (mayUpdate && (isUnsure || generation !== facts.generation)) return update
-  if (isUnsure) return learnt.isTaken ? replace : create
-  if (learnt.missing !== undefined && !learnt.isTaken) return create
+  if (isUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
+  if (learnt.missing !== undefined && !learnt.isTaken) return createOrWait
   if (!facts.wantsProof && !isInterrupted) return { kind: 'done' }
-  return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : create
+  return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : createOrWait
 }
 
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */

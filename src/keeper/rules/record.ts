@@ -48,8 +48,7 @@ const recordSchema = z.object({
   /** While there is a claim, no process sends anything for this user. */
   claim: z
     .object({
-      /** The process that wrote the claim. */
-      by: z.string(),
+      /** Unique, so that no two claims are one text. */
       nonce: z.string(),
       call: z.enum(['create', 'recreate', 'update', 'unsubscribe']),
     })
@@ -92,7 +91,7 @@ export function newRecord(username: string, spec: Spec, at: number): UserRecord 
 }
 
 /** The record without its stale claim: the claimed call may have taken effect. */
-export function takeOver(claimed: UserRecord): UserRecord {
+export function assumeEffect(claimed: UserRecord): UserRecord {
   const { claim, ...record } = claimed
   switch (claim?.call) {
     case 'create':

@@ -2,18 +2,18 @@
 import { describe, expect, test } from 'vitest'
 import {
   absorb,
+  assumeEffect,
   callbackUrlOf,
   newRecord,
   parseRecord,
   specOf,
-  takeOver,
   typesOf,
   type UserRecord,
   union,
 } from '../../../src/keeper/rules/record.js'
 
 const spec = specOf(['call-score', 'behavioral'], 'https://app.example.com/a b')
-const claim = { by: 'a', nonce: 'a-1', call: 'create' } as const
+const claim = { nonce: 'a-1', call: 'create' } as const
 const full: UserRecord = {
   ...newRecord('alice', spec, 1_000),
   names: ['token'],
@@ -90,11 +90,11 @@ describe('a claim that was left behind', () => {
     ['unsubscribe', { isInterrupted: true }],
   ] as const)('of %s says what may have been done', (call, news) => {
     const left = { ...settled, generation: 7, claim: { ...claim, call } }
-    expect(takeOver(left)).toEqual({ ...settled, generation: 7, ...news })
+    expect(assumeEffect(left)).toEqual({ ...settled, generation: 7, ...news })
   })
 
   test('is none: the same record', () => {
-    expect(takeOver(settled)).toBe(settled)
+    expect(assumeEffect(settled)).toBe(settled)
   })
 })
 
