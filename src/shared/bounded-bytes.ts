@@ -14,9 +14,9 @@ export class BoundedBytes {
 
   /** Adds a piece, and returns whether all of it fits; otherwise its beginning is kept. */
   add(piece: Uint8Array): boolean {
-    const room = this.#maxBytes - this.#size
-    if (piece.byteLength > room) {
-      this.add(piece.subarray(0, room))
+    const free = this.#maxBytes - this.#size
+    if (piece.byteLength > free) {
+      this.add(piece.subarray(0, free))
       return false
     }
     const end = this.#size + piece.byteLength

@@ -2,7 +2,7 @@
 import { type Issue, SpoolError } from '../errors.js'
 import { isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
-import { contentOf, type FileFields, fileOf, nameOf, receivedAtOf, roomOf } from './format.js'
+import { contentOf, diskBytesOf, type FileFields, fileOf, nameOf, receivedAtOf } from './format.js'
 import type { SpoolReports } from './spool-options.js'
 
 /** A body that the spool keeps for inspection; see `DeliverySpool.deadLetters`. */
@@ -60,12 +60,12 @@ export class DeadLetters {
   /** Counts a letter that is on the disk. */
   track(fields: FileFields): void {
     this.#letters.set(fields.id, fields)
-    if (fields.kind !== 'invalid') this.#keptBytes += roomOf(fields.bytes)
+    if (fields.kind !== 'invalid') this.#keptBytes += diskBytesOf(fields.bytes)
   }
 
   #forget({ id, kind, bytes }: FileFields): boolean {
     const isKnown = this.#letters.delete(id)
-    if (isKnown && kind !== 'invalid') this.#keptBytes -= roomOf(bytes)
+    if (isKnown && kind !== 'invalid') this.#keptBytes -= diskBytesOf(bytes)
     return isKnown
   }
 
@@ -93,10 +93,10 @@ export class DeadLetters {
     }
     await this.add(id, 'invalid', text, { issues })
     const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
-    let bytes = invalid.reduce((sum, letter) => sum + roomOf(letter.bytes), 0)
+    let bytes = invalid.reduce((sum, letter) => sum + diskBytesOf(letter.bytes), 0)
     for (const letter of invalid.sort((a, b) => a.id - b.id)) {
       if (bytes <= maxInvalidBytes) return
-      bytes -= roomOf(letter.bytes)
+      bytes -= diskBytesOf(letter.bytes)
       await this.remove(letter.id)
     }
   }

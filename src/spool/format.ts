@@ -54,7 +54,7 @@ const lineBreak = 0x0a
 const blockBytes = 4_096
 
 /** The disk space of a file, in bytes. */
-export function roomOf(bytes: number): number {
+export function diskBytesOf(bytes: number): number {
   return Math.ceil(bytes / blockBytes) * blockBytes
 }
 

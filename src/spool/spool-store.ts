@@ -10,6 +10,7 @@ import { DueQueue } from './due-queue.js'
 import { type SpoolFiles, SpoolFolder } from './folder.js'
 import {
   contentOf,
+  diskBytesOf,
   type FileFields,
   fileOf,
   type Line,
@@ -17,7 +18,6 @@ import {
   nameOf,
   parseName,
   receivedAtOf,
-  roomOf,
   untried,
 } from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
@@ -149,7 +149,7 @@ export class SpoolStore {
     return this.#whileUnwritten(bytes, () => {
       const used = this.#bytes + this.letters.keptBytes
       const { maxBytes } = this.#options
-      if (used + roomOf(this.#unwrittenBytes) > maxBytes) {
+      if (used + diskBytesOf(this.#unwrittenBytes) > maxBytes) {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
@@ -197,7 +197,7 @@ export class SpoolStore {
     this.#files.add(file)
     this.#lastId = Math.max(this.#lastId, id + count - 1)
     this.#count += count
-    this.#bytes += roomOf(bytes)
+    this.#bytes += diskBytesOf(bytes)
     this.#enqueue(file)
   }
 
@@ -350,7 +350,7 @@ export class SpoolStore {
   /** Forgets a missing file and its waiting entries. */
   #forget(file: WaitingFile): void {
     this.#files.delete(file)
-    this.#bytes -= roomOf(file.fields.bytes)
+    this.#bytes -= diskBytesOf(file.fields.bytes)
     this.#setWaiting(file, 0)
   }
 

@@ -3,7 +3,7 @@ export class RequestHeaders {
   readonly #valuesOf: (lowerCaseName: string) => readonly unknown[]
 
   /**
-   * @param headers - `Headers`, a plain object, or a list of names and values in turn, such as Node's `rawHeaders`: the
+   * @param headers - `Headers`, a plain object, or a list of alternating names and values, such as Node's `rawHeaders`: the
    * headers as they were sent. `Headers` joins duplicates with a comma and a space, so duplicates become invisible.
    * Anything else has no headers.
    */

@@ -28,7 +28,7 @@ export interface NodeRequest {
   readonly method?: string | undefined
   /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Names and values of the headers in turn, as they were sent. */
+  /** Alternating names and values of the headers, as they were sent. */
   readonly rawHeaders?: readonly string[] | undefined
   /** The major version of HTTP: 1 or 2. */
   readonly httpVersionMajor?: number | undefined

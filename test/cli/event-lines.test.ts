@@ -20,7 +20,7 @@ async function printed(json: boolean): Promise<string[]> {
   return lines.map((line) => line.replaceAll(receiver.url, '<receiver>'))
 }
 
-test('lines for people have neither secrets nor what would steer a terminal', async () => {
+test('lines for people have no secrets and no control characters', async () => {
   const lines = await printed(false)
   const text = lines.join('\n')
   expect(text).not.toContain('hush')

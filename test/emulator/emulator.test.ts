@@ -60,7 +60,7 @@ describe('starting', () => {
     })
   })
 
-  test('refuses a host that is none of this machine', async () => {
+  test('refuses a host that is not of this machine', async () => {
     // A documentation address (RFC 5737): no machine has it.
     const refused = startEmulator({ host: '192.0.2.1' })
     await expect(refused).rejects.toBeInstanceOf(ConfigurationError)

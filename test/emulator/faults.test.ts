@@ -4,7 +4,7 @@ import { InvalidRequestError, TimeoutError } from '../../src/errors.js'
 import { create, created, lowEnergy, Receiver, requestToken, unsubscribe, update } from './support.js'
 
 describe('injected faults of requests', () => {
-  test('a status goes out with its body and headers in place of the next n answers, and nothing is processed', async () => {
+  test('the next n requests get status, body and headers of the fault, and are not processed', async () => {
     await using emulator = await startEmulator()
     const fault = { status: 503, body: 'busy', headers: { 'retry-after': '7' } }
     emulator.injectFault('create', fault, { times: 2 })
@@ -40,7 +40,7 @@ describe('injected faults of requests', () => {
     expect((await unsubscribe(emulator, id)).status).toBe(204)
   })
 
-  test('a delay holds the answer back, and then the request is processed', async () => {
+  test('a delayed request is processed after the delay', async () => {
     await using emulator = await startEmulator()
     emulator.injectFault('create', { delayMs: 50 })
     const answer = create(emulator)
@@ -167,7 +167,7 @@ describe('injected faults of callbacks', () => {
     expect(await statuses()).toEqual([204, 204])
   })
 
-  test('clearFaults() forgets them, and requests never meet them', async () => {
+  test('clearFaults() removes them before a request meets them', async () => {
     await using emulator = await startEmulator()
     await using receiver = await Receiver.start(emulator)
     emulator.injectFault('callback', { status: 500 }, { times: 9 })

@@ -16,7 +16,7 @@ afterEach(() => emulator.close())
 function intercept(): Disposable {
   const server = setupServer(
     ...emulatorHandlers(emulator, http),
-    http.all('*', () => new Response('somebody else')),
+    http.all('*', () => new Response('another handler')),
   )
   server.listen()
   return { [Symbol.dispose]: () => server.close() }
@@ -79,7 +79,7 @@ describe('emulatorHandlers', () => {
   test('another address is not answered', async () => {
     using _ = intercept()
     const answer = await fetch('https://other.example/api/subscriptions')
-    expect(await answer.text()).toBe('somebody else')
+    expect(await answer.text()).toBe('another handler')
     expect(emulator.requestCounts.unknown).toBe(0)
   })
 
@@ -89,7 +89,7 @@ describe('emulatorHandlers', () => {
     const authUrl = 'https://app.example.com/notify(v1)/sso'
     const server = setupServer(
       ...emulatorHandlers(acme, http, { baseUrl, authUrl }),
-      http.all('*', () => new Response('somebody else')),
+      http.all('*', () => new Response('another handler')),
     )
     server.listen()
     const auth = { authUrl, domain: 'acme', clientId: 'id', clientSecret: 'secret' }
@@ -115,7 +115,7 @@ describe('emulatorHandlers', () => {
       ['/api/subscriptions/0', 401],
     ])
     expect(own.status).toBe(401)
-    expect(neighbours).toEqual(['somebody else', 'somebody else'])
+    expect(neighbours).toEqual(['another handler', 'another handler'])
   })
 
   test.each<[string, unknown[], string]>([

@@ -26,7 +26,7 @@ const mustReach = [
   ...['CONFLICT resolved', 'SERVICE resolved', 'STORE resolved', 'ROSTER resolved', 'SUPERSEDED resolved'],
 ]
 
-test('whatever happens, the wanted subscriptions exist in the end, and every gap is reported', {
+test('after any events the wanted subscriptions exist, and every gap is reported', {
   timeout: 7_200_000,
 }, async () => {
   const reached = new Set<string>()

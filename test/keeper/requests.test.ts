@@ -72,7 +72,7 @@ test('an outage is tested with a user without a claim, also before that user is 
   expect(world.requestsSince(endedAtMs)[0]).toMatch(/agent3$/)
 })
 
-test('an outage goes on while every user without a claim waits for a restore', async () => {
+test('an outage continues while every user without a claim waits for a restore', async () => {
   const configuration = { ...defaultConfiguration, parameters: {} }
   const world = await settledWorld({ users: 6, configuration, isStoreSynchronous: true })
   const waiting = agents(6).slice(3)

@@ -60,7 +60,7 @@ test('an older copy of the store is believed, and each subscription is looked up
   expect(world.service.active('keeper')).toHaveLength(2)
 })
 
-test('an older copy is doubted, also where no parameter could prove an id', async () => {
+test('an older copy makes the id unsure, also without parameters that could prove it', async () => {
   const configuration = { ...defaultConfiguration, parameters: {} }
   const world = await settledWorld({ users: 1, configuration })
   await world.time.advance(20 * minute)

@@ -113,7 +113,7 @@ describe('a sweep', () => {
     expect(keeper.subscription('bob')?.restoredCount).toBe(1)
   })
 
-  test('of a process that starts again goes on where the last one ended', async () => {
+  test('of a process that starts again continues where the last one ended', async () => {
     await using bench = await Bench.start()
     await bench.keeper().sweep()
     const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
@@ -171,7 +171,7 @@ describe('a change of the configuration', () => {
     expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
   })
 
-  test('to types that overlap ends the old subscription first and tells of the gap', async () => {
+  test('to types that overlap ends the old subscription first and reports the gap', async () => {
     await using bench = await Bench.start()
     await bench.keeper().sweep()
     const other = bench.keeper({ notificationTypes: ['behavioral', 'call-score'] })

@@ -52,7 +52,7 @@ describe('a sweep', () => {
     expect(report).toMatchObject({ active: 1, restored: 1 })
   })
 
-  test('ends the wait of its caller when the signal aborts, and goes on', async () => {
+  test('ends the wait of its caller when the signal aborts, and continues', async () => {
     const world = worldOf({ users: 3 })
     const node = world.start(undefined, false)
     const reason = new Error('enough')
@@ -93,7 +93,7 @@ describe('a sweep', () => {
     expect(world.time.nowMs).toBeLessThan(5 * second)
   })
 
-  test('gives up a user for whom the service asks to wait longer than a minute', async () => {
+  test('gives up a user if the service asks to wait longer than a minute', async () => {
     const world = worldOf({ users: 4, keeper: { concurrency: Number.MAX_SAFE_INTEGER } })
     world.nextOutcomes.push({ kind: 'status', status: 503, retryAfterMs: hour })
     const node = world.start(undefined, false)
@@ -127,7 +127,7 @@ describe('a keeper on watch', () => {
     expect(world.requests).toHaveLength(5)
   })
 
-  test('that was stopped sends nothing, and goes on when it is started again', async () => {
+  test('that was stopped sends nothing, and continues when it is started again', async () => {
     const world = await settledWorld({ users: 2 })
     const node = nodeOf(world)
     await world.settled(node, (keeper) => keeper.stop())

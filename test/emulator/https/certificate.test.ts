@@ -162,7 +162,7 @@ describe('the names of the server’s certificate', () => {
     expect(server.subjectAltName).toBe(`${loopback}, ${name}`)
   })
 
-  test('a name of loopback stands there once', () => {
+  test('a loopback name is in it once', () => {
     const { server } = read(createLoopbackCertificate('::1'))
     expect(server.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1')
   })

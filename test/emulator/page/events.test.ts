@@ -122,7 +122,7 @@ test('secrets are masked, unless the page asks for all of them', async () => {
   })
 })
 
-test('a reader that was slow gets everything that it missed', async () => {
+test('a slow reader gets everything that it missed', async () => {
   const events = await open()
   await once(events, 'data')
   events.pause()

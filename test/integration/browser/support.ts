@@ -112,7 +112,7 @@ export async function openPage(
   page.on('pageerror', (error) => problems.push(String(error)))
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url())
-    // What stands in the page itself is no request to anybody.
+    // Data in the page itself is no request.
     if (protocol !== 'data:') origins.add(origin)
   })
   await page.goto(url)
