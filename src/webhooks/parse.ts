@@ -103,7 +103,7 @@ function isKnownAsAsynchronous(schema: PayloadSchemas[string]): boolean {
 
 /** By the mark of zod 4, classic and mini. Not by `instanceof`, because the user's zod may be another copy. */
 function isZodSchema(schema: object): schema is z.core.$ZodType {
-  return '_zod' in schema && typeof Object(schema._zod).run === 'function'
+  return '_zod' in schema
 }
 
 /** Reads a payload of one type: returns the parsed one, or why it is none. */

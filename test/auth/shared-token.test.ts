@@ -1,5 +1,6 @@
 import type { KeyValueStore } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { failureOf } from '../support/failure.js'
 import {
   credentials,
   type FakeService,
@@ -282,6 +283,24 @@ describe('tokenCache', () => {
     expect(get).toHaveBeenCalledTimes(2)
     await vi.advanceTimersByTimeAsync(1_000)
     expect(await third).toBe('token-3')
+  })
+
+  test('a call that waits for the store in vain shows no failure of an earlier token request', async () => {
+    service.onToken = (_call, count) =>
+      count === 1 ? new Response('', { status: 503 }) : tokenAnswer('token', 10)
+    let isHanging = false
+    const hanging = { ...store, get: () => (isHanging ? new Promise(() => {}) : undefined) }
+    const client = clientWith(hanging)
+    const first = client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(11_000)
+    expect(await first).toBe('token')
+    isHanging = true
+    const [failure] = await Promise.all([
+      failureOf(client.getAccessToken({ timeoutMs: 500 })),
+      vi.advanceTimersByTimeAsync(500),
+    ])
+    expect(failure).toMatchObject({ code: 'TIMEOUT', phase: 'token' })
+    expect((failure as Error).cause).toBeUndefined()
   })
 
   test('an entry from a process whose clock is ahead is not trusted', async () => {

@@ -11,7 +11,7 @@ import { DeliverySpool } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, keep, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
+import { idsOf, keep, lettersOf, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
 
 const never = () => new Promise<never>(() => {})
 
@@ -368,5 +368,22 @@ describe.concurrent('quota', () => {
     finish()
     await until(() => spool.size === 0)
     await keep(spool, numbered(99))
+  })
+
+  test('dead letters of kept deliveries count, until they are discarded', async () => {
+    await using folder = await spoolFolder()
+    const before = await openSpool({ path: folder.path, deliver: () => new Promise(() => {}) })
+    await keep(before, numbered(1))
+    await before.close({ timeoutMs: 0 })
+    // This process cannot read it.
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+    const options = { path: folder.path, deliver: () => {}, logger: false, payloads } as const
+    await using spool = await DeliverySpool.open({ ...options, maxBytes: 4_096 })
+    await until(() => spool.size === 0)
+    const kept = () => spool.keep({}, { delivery: numbered(2, { score: 1 }) })
+    await expect(kept()).rejects.toMatchObject({ code: 'SPOOL', reason: 'full' })
+    const [letter] = await lettersOf(spool)
+    await spool.discard(letter?.id ?? 0)
+    await kept()
   })
 })

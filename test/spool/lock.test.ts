@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -180,6 +181,19 @@ describe('one process at a time has a spool open', () => {
       await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
       holder.stop()
       await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      // It takes no connection meanwhile: in the end the system refuses more, which proves nothing.
+      const [lock = ''] = (await readdir(folder.path)).filter((name) => name.endsWith('.lock'))
+      const sockets: Socket[] = []
+      for (let isFull = false; !isFull; ) {
+        const socket = connect(join(folder.path, lock))
+        sockets.push(socket)
+        isFull = await once(socket, 'connect').then(
+          () => false,
+          ({ code }) => code === 'EAGAIN',
+        )
+      }
+      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      for (const socket of sockets) socket.destroy()
     }
     const { deliver, delivered } = recorder()
     await using spool = await openSpool({ path: folder.path, deliver })

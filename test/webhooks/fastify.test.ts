@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { DeliveryReceiver, toFastifyPlugin } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
@@ -26,6 +27,20 @@ describe('toFastifyPlugin', () => {
     expect((await inject('/notifications', delivery)).statusCode).toBe(404)
     expect((await inject('/other', '{"a":1}')).json()).toEqual({ body: { a: 1 } })
     expect((await inject('/other', '{')).statusCode).toBe(400)
+    await app.close()
+  })
+
+  test('answers itself, also after the handlerTimeout of the app', async () => {
+    const receiver = new DeliveryReceiver({ secrets }).onAny(() => setTimeout(50))
+    const app = Fastify({ handlerTimeout: 1 })
+    await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
+    const options = {
+      method: 'POST',
+      url: '/notifications',
+      headers: authenticated,
+      payload: delivery,
+    } as const
+    expect((await app.inject(options)).statusCode).toBe(204)
     await app.close()
   })
 

@@ -1,5 +1,5 @@
 import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notification-subscriber/webhooks'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { recordingLogger, secrets } from './support.js'
 
 type HeadersArgument = Parameters<typeof verifySecrets>[0]
@@ -74,6 +74,23 @@ describe('verifySecrets and the receiver let a request in by its headers (docs/s
 
   test('the old and the new secret pass while secrets are rotated', async () => {
     for (const token of secrets.token) expect(await isAccepted({ token })).toBe(true)
+  })
+
+  test('as many characters are compared for every value of the same length', () => {
+    const accepted = { token: ['the-first-secret', 'another-secret-!'], other: 'a-second-header!' }
+    const compared = (token: string, other = accepted.other) => {
+      const read = vi.spyOn(String.prototype, 'charCodeAt')
+      verifySecrets({ token, other }, accepted)
+      const { length } = read.mock.calls
+      read.mockRestore()
+      return length
+    }
+    const right = compared('the-first-secret')
+    expect(right).toBe(2 * 3 * 16)
+    for (const token of ['another-secret-!', 'xhe-first-secret', 'the-first-secrex']) {
+      expect(compared(token)).toBe(right)
+      expect(compared(token, 'x-second-header!')).toBe(right)
+    }
   })
 
   test('a header named like a property of objects is a header like others', async () => {
