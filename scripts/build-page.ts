@@ -19,7 +19,7 @@ async function buildPage(): Promise<string> {
   const { outputFiles } = await bundle()
   const textOf = (name: string) => outputFiles.find(({ path }) => path.endsWith(name))?.text.trimEnd() ?? ''
   const template = await readFile(`${folder}page.html`, 'utf8')
-  // A script ends at the first `</script` in it, wherever that stands.
+  // A script ends at the first `</script` in it, also inside of a string.
   const script = textOf('.js').replaceAll('</script', '<\\/script')
   return template
     .replace('<!-- style -->', () => `<style>${textOf('.css')}</style>`)

@@ -21,7 +21,7 @@ async function exportClassesAsTypes(file: string): Promise<void> {
   await writeFile(file, marked)
 }
 
-/** The licences of the packages whose code the bundles contain demand that their texts come along. */
+/** The licences of the packages whose code the bundles contain require their texts in the package. */
 async function writeThirdPartyLicenses(): Promise<void> {
   const packages = new Map<string, string>()
   for (const source of [...(await bundledSources()), ...(await pageSources())]) {

@@ -37,7 +37,7 @@ console.log(
 
 function problemsOfManifest(): string[] {
   const found: string[] = []
-  // The workflow adds the repository in which it runs. Nothing else knows an address, so none may stand there.
+  // The workflow adds the repository in which it runs: package.json names none.
   for (const field of ['repository', 'homepage', 'bugs']) {
     if (manifest[field] !== undefined)
       found.push(`package.json: "${field}" is set by the release workflow alone`)
