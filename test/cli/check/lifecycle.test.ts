@@ -6,6 +6,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
 import { Lifecycle } from '../../../src/cli/check/lifecycle.js'
 import type { Step } from '../../../src/cli/check/step.js'
+import { clientVariables } from '../../../src/emulator/words.js'
 import { created } from '../../emulator/support.js'
 import { call, start } from '../support.js'
 import { bodyMark, checkFixture, type PrintedStep } from './support.js'
@@ -182,13 +183,7 @@ describe('with wrong routes', () => {
     await using emulator = await startEmulator({ routes })
     const caFile = join(fixture.folder, 'routes-ca.pem')
     await writeFile(caFile, emulator.ca)
-    const env = fixture.environment({
-      NOTIFICATION_BASE_URL: emulator.baseUrl,
-      NOTIFICATION_AUTH_URL: emulator.authUrl,
-      NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-      NOTIFICATION_CA_FILE: caFile,
-      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET',
-    })
+    const env = { ...clientVariables(emulator, caFile), NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET' }
     const right = [
       ...['--unsubscribe-route', 'POST /end subscription_id'],
       ...['--update-route', 'PUT /change?id={subscriptionId} json'],

@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { describe, expect, test } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
+import { clientVariables } from '../../../src/emulator/words.js'
 import { created } from '../../emulator/support.js'
 import { createCertificate } from '../../support/certificates.js'
 import { call } from '../support.js'
@@ -149,25 +150,15 @@ test('nothing is sent that could end or change a subscription', async () => {
   await using emulator = await startEmulator()
   await created(emulator)
   const before = emulator.requests.length
-  await fixture.check([], { ...fixture.environment(), ...(await environmentOf(emulator)) })
+  const caFile = join(fixture.folder, 'another-ca.pem')
+  await writeFile(caFile, emulator.ca)
+  await fixture.check([], clientVariables(emulator, caFile))
   expect(emulator.requests.slice(before).map(({ operation, status }) => [operation, status])).toEqual([
     ['token', 200],
     ['create', 400],
     ['create', 401],
   ])
 })
-
-/** The variables of another emulator than the fixture's. */
-async function environmentOf(emulator: Emulator): Promise<Record<string, string>> {
-  const caFile = join(fixture.folder, 'another-ca.pem')
-  await writeFile(caFile, emulator.ca)
-  return {
-    NOTIFICATION_BASE_URL: emulator.baseUrl,
-    NOTIFICATION_AUTH_URL: emulator.authUrl,
-    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-    NOTIFICATION_CA_FILE: caFile,
-  }
-}
 
 describe('an address that is not the service', () => {
   const html = { 'content-type': 'text/html' }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
+import { clientVariables } from '../../../src/emulator/words.js'
 import { listen } from '../../support/listen.js'
 import { call, temporaryFolder } from '../support.js'
 
@@ -68,16 +69,7 @@ export function checkFixture(): CheckFixture {
       return now().folder.path
     },
     environment(changes = {}) {
-      const { baseUrl, authUrl, domain, clientId, clientSecret } = fixture.emulator
-      return {
-        NOTIFICATION_BASE_URL: baseUrl,
-        NOTIFICATION_AUTH_URL: authUrl,
-        NOTIFICATION_DOMAIN: domain,
-        NOTIFICATION_CLIENT_ID: clientId,
-        NOTIFICATION_CLIENT_SECRET: clientSecret,
-        NOTIFICATION_CA_FILE: join(fixture.folder, 'ca.pem'),
-        ...changes,
-      }
+      return { ...clientVariables(fixture.emulator, join(fixture.folder, 'ca.pem')), ...changes }
     },
     async check(args, env = fixture.environment()) {
       const { code, stdout, stderr } = await call(checkCommand, ['--json', ...args], env)

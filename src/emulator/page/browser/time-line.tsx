@@ -214,34 +214,24 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
 }
 
 function Line({ entry }: { entry: EntryView }): JSX.Element {
-  const { kind, at } = entry
+  const { at } = entry
   const title = titleOf(entry)
-  switch (kind) {
+  switch (entry.kind) {
     case 'request':
-      return (
-        <TwoLines
-          glyph="in"
-          title={title}
-          id={entry.subscriptionId}
-          outcome={<Outcome entry={entry} />}
-          at={at}
-        >
-          <FaultMark fault={entry.fault} />
-          <span class="ellipsis">{reasonOf(entry) ?? aboutRequest(entry)}</span>
-        </TwoLines>
-      )
     case 'callback':
       return (
         <TwoLines
-          glyph="out"
+          glyph={entry.kind === 'request' ? 'in' : 'out'}
           title={title}
           id={entry.subscriptionId}
           outcome={<Outcome entry={entry} />}
           at={at}
         >
-          <span class="about-user ellipsis">for {entry.username}</span>
+          {entry.kind === 'callback' && <span class="about-user ellipsis">for {entry.username}</span>}
           <FaultMark fault={entry.fault} />
-          <span class="ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
+          <span class="ellipsis">
+            {reasonOf(entry) ?? (entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target))}
+          </span>
         </TwoLines>
       )
     case 'ended':
