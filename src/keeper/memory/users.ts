@@ -146,11 +146,8 @@ export class Users {
       user.isIndexed = true
     }
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
-    const wasRemoved = user.text === goneMark
     const next = { ...record, version: Math.max(record.version, version) + 1 }
     await this.#replace(user, JSON.stringify(next), next)
-    // The process that removed the user may have taken out the name just now.
-    if (wasRemoved) await this.#parts.index.add([user.username])
     if (next.conflictAt === undefined) user.conflictSince = never
     else if (next.conflictAt !== conflictAt) this.#noteConflict(user, now(), -1)
     if (next.restores > restores) {
