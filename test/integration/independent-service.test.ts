@@ -31,7 +31,8 @@ const basic = { username: 'service-user', password: 'p4ssword' }
 function clientOptions(service: IndependentService, { isBasic, routes }: Variant): NotificationClientOptions {
   const { authUrl, baseUrl, ca } = service
   const auth = isBasic ? basic : { authUrl, domain, clientId, clientSecret }
-  return { baseUrl, auth, ca, routes, logger: false }
+  // Two dozen services start at once: on a busy machine the first handshakes took longer than the default, 30 s.
+  return { baseUrl, auth, ca, routes, logger: false, timeoutMs: 200_000 }
 }
 
 /** Subscribes one user to one type. */
