@@ -39,7 +39,7 @@ console.log(
 
 // Waiting deliveries are left for the next start.
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-server.close()
+await new Promise((done) => server.close(done))
 await receiver.drain()
 console.log(
   `Stopped: ${await spool.close()} deliveries are left for the next start. Look at the folder ${path}`,

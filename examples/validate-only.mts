@@ -18,7 +18,9 @@ const server = createServer(async (request, response) => {
     response.writeHead(401).end()
     return
   }
-  const result = safeParseDelivery(await buffer(request))
+  const body = await buffer(request).catch(() => undefined)
+  if (body === undefined) return // The connection broke before the whole body was there.
+  const result = safeParseDelivery(body)
   // 204 whatever the body: three other answers in a row end the subscription.
   response.writeHead(204).end()
   if (!result.success) {
