@@ -21,6 +21,21 @@ describe('a user who', () => {
     expect(texts.filter((text) => text.includes('agent2'))).toEqual([])
   })
 
+  test('comes, or comes back, is subscribed within an interval, once', async () => {
+    const world = await settledWorld({ users: 5, processes: 3 })
+    world.wanted.delete('agent0')
+    await world.time.advance(16 * minute)
+    for (const name of ['agent0', 'newcomer']) world.want(name)
+    const cameAtMs = world.time.nowMs
+    await world.time.advance(16 * minute)
+    for (const name of ['agent0', 'newcomer']) {
+      expect(subscribedIn(world)).toContain(name)
+      const calls = world.requestsSince(cameAtMs).filter((each) => each.endsWith(` ${name}`))
+      expect(calls[0]).toBe(`create ${name}`)
+      expect(calls.length).toBeLessThanOrEqual(2)
+    }
+  })
+
   test('was removed by another process is subscribed again only if the roster still has the name', async () => {
     const world = await settledWorld({ users: 3 })
     await world.time.advance(7 * minute)

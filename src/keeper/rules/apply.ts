@@ -51,7 +51,9 @@ export function apply(
     return { record: updated, learnt: {}, proven: 'id' }
   }
   const learnt = call.spec === facts.spec ? { isTaken: true } : {}
-  const tried = call.kind === 'recreate' ? { ...record, replacedAt: answeredAt } : record
+  // What replaces one that may be the keeper's own is not counted.
+  const isCounted = call.kind === 'recreate' && (!record.isUnsure || answer.kind === 'conflict')
+  const tried = isCounted ? { ...record, replacedAt: answeredAt } : record
   switch (answer.kind) {
     case 'created':
       return created(tried, call, answer.id, facts, { sentAt, answeredAt })
@@ -84,8 +86,9 @@ function created(
   const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
   const known = { id, spec, names: facts.names, generation: facts.generation }
   const made = { ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'), ...known, provenAt: sentAt }
-  // Made only to learn the id and end it: the gap begins with the last proof before.
-  if (!facts.isWanted || spec !== facts.spec) return { record: { ...made, provenAt }, learnt: {} }
+  // Made only to learn the id and end it: the gap begins with the last proof before. A plain create shows an end.
+  const isTemporary = !facts.isWanted || (spec !== facts.spec && kind === 'recreate')
+  if (isTemporary) return { record: { ...made, provenAt }, learnt: {} }
   const isFirst = !wasThere && !isUnsure && kind === 'create'
   if (isFirst) return { record: made, learnt: {}, proven: 'id', isCreated: true }
   const { username } = record

@@ -55,9 +55,9 @@ export function mayBeLeft(world: World, subscription: ModelSubscription): boolea
   return world.store.hasLost() && !(isWanted && isAsConfigured(world, subscription))
 }
 
-/** Limits, too: without parameters a 409 is the only proof, and names no id; the processes that knew it have ended. */
-export function areIdsLost({ configuration, nodes, processCount, store }: World): boolean {
-  return configuration.parameters === undefined && store.hasLost() && nodes.length < processCount
+/** Limits, too: without parameters a 409 is the only proof, and names no id. */
+export function areIdsLost({ configuration, store }: World): boolean {
+  return configuration.parameters === undefined && store.hasLost()
 }
 
 /** A keeper knows what is at the service, and sees no problem. */

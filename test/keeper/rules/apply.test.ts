@@ -153,7 +153,7 @@ describe('the record after', () => {
 
   test.each([
     ['of a user who is not wanted', kept, { isWanted: false }, create],
-    ['of an old spec', { ...kept, spec: old }, {}, { kind: 'create', spec: old } as const],
+    ['of an old spec', { ...kept, spec: old, replacedAt: 101 }, {}, { kind: 'recreate', spec: old } as const],
   ])('a create %s, which is ended next, is known, and proves nothing', (_what, record, others, call) => {
     expect(applied(record, call, created, others)).toEqual({
       record: { ...record, id: 9, generation: 7 },
@@ -165,6 +165,7 @@ describe('the record after', () => {
 describe('the gap after', () => {
   test.each<[string, UserRecord, Call, object]>([
     ['an end', kept, create, { cause: 'ended', lastProvenAt: 50 }],
+    ['an end before a change', { ...kept, spec: old }, { kind: 'create', spec: old }, { cause: 'ended' }],
     ['a change of the spec', { ...kept, spec: old }, create, { cause: 'changed', lastProvenAt: 50 }],
     ['an unsubscribe', { ...kept, isInterrupted: true }, create, { cause: 'changed' }],
     ['a name that goes', { ...kept, names: ['team'] }, recreate, { cause: 'changed' }],
@@ -191,11 +192,11 @@ describe('the gap after', () => {
     const isEnd = gap?.cause === 'ended'
     expect(next).toEqual({
       ...without(record, 'isUnsure', 'isInterrupted'),
-      ...{ id: 9, spec, names: ['token'], generation: 7, provenAt: 100 },
+      ...{ id: 9, spec: 'spec' in call && call.spec, names: ['token'], generation: 7, provenAt: 100 },
       restoredCount: record.restoredCount + 1,
       restores: isEnd ? 1 : 0,
       ...(isEnd && { restoredAt: 101 }),
-      ...(call.kind === 'recreate' && { replacedAt: 101 }),
+      ...(call.kind === 'recreate' && !record.isUnsure && { replacedAt: 101 }),
     })
   })
 })
