@@ -39,9 +39,8 @@ export class Sweep {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++
-    // The reconciliation had begun before the sweep, or before the user was wanted again.
+    // The reconciliation had begun before the sweep.
     if (outcome.kind === 'done' && user.isWanted && user.provenSince < this.provenFrom) return
-    if (outcome.kind === 'removed' && user.isWanted) return
     const isKept = outcome.kind === 'waiting' && user.record?.id !== undefined
     if (outcome.kind === 'removed') {
       this.#counts.removed++

@@ -26,6 +26,10 @@ const request: SubscriptionRequestSummary = {
 }
 const at = { url: undefined, requestId: undefined, body: '' }
 
+function late(phase: 'token' | 'answer'): TimeoutError {
+  return new TimeoutError('', { timeoutMs: 1, phase })
+}
+
 function api(status: number): ApiError {
   return new ApiError('', { ...at, status })
 }
@@ -35,27 +39,9 @@ describe('an error of the client', () => {
     ['a create without an answer', create, new OutcomeUnknownError('', { request }), 'lost', 'SERVICE'],
     ['a connection that broke', update, new ConnectionError('', { requestSent: true }), 'lost', 'SERVICE'],
     ['no connection', update, new ConnectionError('', { requestSent: false }), 'refused', 'SERVICE'],
-    [
-      'no answer in time to an update',
-      update,
-      new TimeoutError('', { timeoutMs: 1, phase: 'answer' }),
-      'lost',
-      'SERVICE',
-    ],
-    [
-      'no token in time',
-      update,
-      new TimeoutError('', { timeoutMs: 1, phase: 'token' }),
-      'refused',
-      'SERVICE',
-    ],
-    [
-      'no answer in time to a create that was not sent',
-      create,
-      new TimeoutError('', { timeoutMs: 1, phase: 'answer' }),
-      'refused',
-      'SERVICE',
-    ],
+    ['no answer in time to an update', update, late('answer'), 'lost', 'SERVICE'],
+    ['no token in time', update, late('token'), 'refused', 'SERVICE'],
+    ['no answer in time to a create that was not sent', create, late('answer'), 'refused', 'SERVICE'],
     ['a 500', update, api(500), 'lost', 'SERVICE'],
     ['a 502', update, api(502), 'lost', 'SERVICE'],
     ['a 504', update, api(504), 'lost', 'SERVICE'],
