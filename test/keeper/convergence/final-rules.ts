@@ -55,9 +55,9 @@ export function mayBeLeft(world: World, subscription: ModelSubscription): boolea
   return world.store.hasLost() && !(isWanted && isAsConfigured(world, subscription))
 }
 
-/** Limits, too: without parameters a 409 is the only proof, and names no id. */
-export function areIdsLost({ configuration, store }: World): boolean {
-  return configuration.parameters === undefined && store.hasLost()
+/** Limits, too: without an update a 409 is the only proof, and names no id. */
+export function areIdsLost({ configuration, hadWrongRoutes, store }: World): boolean {
+  return (configuration.parameters === undefined || hadWrongRoutes) && store.hasLost()
 }
 
 /** A keeper knows what is at the service, and sees no problem. */
@@ -96,9 +96,18 @@ export function wrongWithWrongRoutes(world: World): string[] {
     const all = world.subscriptionsOf(username)
     return all.length !== 1 || !all.every((each) => isAsConfigured(world, each))
   })
-  // A call did not find what lives until now.
-  const isShownWrong = ({ status, isAnswered, subscriptionId = 0 }: SentRequest) =>
-    status === 404 && isAnswered && world.service.find(subscriptionId) !== undefined
+  // A call did not find what lives until now, and a create was refused.
+  const isShownWrong = ({ status, isAnswered, subscriptionId = 0, ...call }: SentRequest) =>
+    status === 404 &&
+    isAnswered &&
+    world.service.find(subscriptionId) !== undefined &&
+    world.requests.some(
+      ({ atMs, process, status, username }) =>
+        status === 409 &&
+        process === call.process &&
+        username === call.username &&
+        Math.abs(atMs - call.atMs) < 1_000,
+    )
   const silent = world.nodes.filter(({ process, keeper }) => {
     const isMet = world.requests.some((each) => each.process === process && isShownWrong(each))
     return isMet && process.run(() => keeper.status().problems).every(({ code }) => code !== 'ROUTES')

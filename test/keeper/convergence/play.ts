@@ -61,6 +61,7 @@ type Scenario = typeof scenarios extends fc.Arbitrary<infer Value> ? Value : nev
 export async function play(scenario: Scenario, reached: Set<string> = new Set()): Promise<void> {
   const world = worldOf(scenario)
   world.hasWrongRoutes = scenario.routes !== 'right'
+  world.hadWrongRoutes = world.hasWrongRoutes
   for (let count = 0; count < scenario.deployment.processes; count++) world.start()
   await world.time.advance(20 * second)
   startTraffic(world, scenario.trafficEveryMs)

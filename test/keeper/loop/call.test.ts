@@ -30,6 +30,10 @@ function late(phase: 'token' | 'answer'): TimeoutError {
   return new TimeoutError('', { timeoutMs: 1, phase })
 }
 
+function unreadable(status: number): ResponseValidationError {
+  return new ResponseValidationError('', { ...at, status, issues: [] })
+}
+
 function api(status: number): ApiError {
   return new ApiError('', { ...at, status })
 }
@@ -47,13 +51,7 @@ describe('an error of the client', () => {
     ['a 504', update, api(504), 'lost', 'SERVICE'],
     ['a 520 of a proxy', update, api(520), 'lost', 'SERVICE'],
     ['a 501', create, api(501), 'refused', 'SERVICE'],
-    [
-      'an answer of a proxy',
-      update,
-      new ResponseValidationError('', { ...at, status: 200, issues: [] }),
-      'lost',
-      'SERVICE',
-    ],
+    ['an answer of a proxy', update, unreadable(200), 'lost', 'SERVICE'],
     ['a 503', update, api(503), 'refused', 'SERVICE'],
     ['a 429', update, api(429), 'refused', 'SERVICE'],
     ['a 401', update, api(401), 'refused', 'CREDENTIALS'],
@@ -69,17 +67,15 @@ describe('an error of the client', () => {
   })
 
   test('409 to a create and 404 to another call are answers', () => {
-    const conflict = new SubscriptionConflictError('', {
-      ...at,
-      status: 409,
-      reason: 'partial-overlap',
-      request,
-    })
+    const reason = 'partial-overlap'
+    const conflict = new SubscriptionConflictError('', { ...at, status: 409, reason, request })
     const missing = new SubscriptionNotFoundError('', { ...at, status: 404, subscriptionId: 1 })
-    const unreadable = new ResponseValidationError('', { ...at, status: 201, issues: [] })
     expect(classify(create, conflict)).toMatchObject({ kind: 'answered', answer: { kind: 'conflict' } })
     expect(classify(update, missing)).toMatchObject({ kind: 'answered', answer: { kind: 'not-found' } })
-    expect(classify(create, unreadable)).toMatchObject({ kind: 'answered', answer: { kind: 'unreadable' } })
+    expect(classify(create, unreadable(201))).toMatchObject({
+      kind: 'answered',
+      answer: { kind: 'unreadable' },
+    })
     expect(classify(create, missing)).toMatchObject({ kind: 'refused' })
   })
 
