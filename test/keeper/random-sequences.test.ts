@@ -5,16 +5,13 @@
  * `KEEPER_STORY=1` lists everything that happened in it.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { sequences } from '../support/random-runs.js'
 import { play, scenarios } from './convergence/play.js'
 import { installVirtualProcesses } from './convergence/virtual-process.js'
 
-let uninstall = () => {}
-beforeAll(() => {
-  uninstall = installVirtualProcesses()
-})
-afterAll(() => uninstall())
+// Its result ends it.
+beforeAll(() => installVirtualProcesses())
 
 const { RANDOM_PATH } = process.env
 

@@ -1,5 +1,5 @@
 /** What the stories of the keeper begin with: a service, a store and processes in virtual time. */
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { afterEach, beforeAll, expect } from 'vitest'
 import { installVirtualProcesses } from './convergence/virtual-process.js'
 import { minute, type Node, World, type WorldOptions } from './convergence/world.js'
 
@@ -7,14 +7,11 @@ const worlds: World[] = []
 
 /** For the whole file: processes find their clocks in the globals, and no world may see what must never happen. */
 export function tellStories(): void {
-  let uninstall = () => {}
-  beforeAll(() => {
-    uninstall = installVirtualProcesses()
-  })
+  // Its result ends it.
+  beforeAll(() => installVirtualProcesses())
   afterEach(() => {
     for (const { violations } of worlds.splice(0)) expect(violations).toEqual([])
   })
-  afterAll(() => uninstall())
 }
 
 export function agents(count: number): string[] {

@@ -70,12 +70,10 @@ describe('an error of the client', () => {
     const reason = 'partial-overlap'
     const conflict = new SubscriptionConflictError('', { ...at, status: 409, reason, request })
     const missing = new SubscriptionNotFoundError('', { ...at, status: 404, subscriptionId: 1 })
-    expect(classify(create, conflict)).toMatchObject({ kind: 'answered', answer: { kind: 'conflict' } })
-    expect(classify(update, missing)).toMatchObject({ kind: 'answered', answer: { kind: 'not-found' } })
-    expect(classify(create, unreadable(201))).toMatchObject({
-      kind: 'answered',
-      answer: { kind: 'unreadable' },
-    })
+    const kindOf = (call: Call, error: unknown) => Object(classify(call, error)).answer.kind
+    expect(kindOf(create, conflict)).toBe('conflict')
+    expect(kindOf(update, missing)).toBe('not-found')
+    expect(kindOf(create, unreadable(201))).toBe('unreadable')
     expect(classify(create, missing)).toMatchObject({ kind: 'refused' })
   })
 
