@@ -106,7 +106,7 @@ new Gauge({
 
 const handleCallback = toNodeHandler(receiver)
 const server = createServer(async (request, response) => {
-  if (request.url === '/notifications') handleCallback(request, response)
+  if (request.url?.startsWith('/notifications')) handleCallback(request, response)
   else if (request.url === '/metrics') {
     response.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics())
   } else response.writeHead(404).end()

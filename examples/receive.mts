@@ -22,7 +22,7 @@ const receiver = new DeliveryReceiver({ secrets: { token } })
 
 const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
-  if (request.url === '/notifications') handleCallback(request, response)
+  if (request.url?.startsWith('/notifications')) handleCallback(request, response)
   else response.writeHead(404).end()
 }).listen(Number(port), '127.0.0.1')
 await once(server, 'listening')

@@ -56,7 +56,7 @@ const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.kee
 
 const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
-  if (request.url === '/notifications') handleCallback(request, response)
+  if (request.url?.startsWith('/notifications')) handleCallback(request, response)
   else if (request.url === '/healthz') {
     // For an alert, not for a restart, which solves none of these problems.
     const { counts, problems } = keeper.status()
@@ -71,11 +71,14 @@ console.log(`Listening on http://127.0.0.1:${port}.`)
 
 process.once('SIGINT', stop).once('SIGTERM', stop)
 let shownSecond: number | undefined
+let isStopping = false
 keeper.start()
 const { wanted, failed } = await keeper.sweep({ onProgress: showProgress })
-console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
-await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
-console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/healthz`)
+if (!isStopping) {
+  console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
+  await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
+  console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/healthz`)
+}
 
 /** At most one line a second: a first sweep makes as many requests a second as `maxRequestsPerSecond` allows. */
 function showProgress({ done, total, failed }: SweepProgress): void {
@@ -86,6 +89,7 @@ function showProgress({ done, total, failed }: SweepProgress): void {
 
 /** Subscriptions stay, and the next start delivers what waits in the spool. */
 async function stop(): Promise<void> {
+  isStopping = true
   await keeper.stop()
   await new Promise((done) => server.close(done))
   await receiver.drain()

@@ -107,8 +107,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /**
    * Reconciles every user once, at full rate. Afterwards every user of the roster is subscribed, except the users in
-   * `failed` of the report, which cause no rejection. Calls at the same time share their requests. A sweep waits a minute
-   * for a service or a store that is down, and 130 seconds for users of a crashed process.
+   * `failed` of the report, which cause no rejection. `problems` has a roster that could not be read. Calls at the same
+   * time share their requests. A sweep waits a minute for a service or a store that is down, and 130 seconds for users
+   * of a crashed process.
    *
    * @throws `InvalidRequestError` for unknown options; the reason of `signal`, which ends this wait, but not the sweep
    */
