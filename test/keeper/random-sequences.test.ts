@@ -10,7 +10,6 @@ import { sequences } from '../support/random-runs.js'
 import { play, scenarios } from './convergence/play.js'
 import { installVirtualProcesses } from './convergence/virtual-process.js'
 
-// Its result ends it.
 beforeAll(() => installVirtualProcesses())
 
 const { RANDOM_PATH } = process.env

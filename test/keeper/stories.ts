@@ -7,7 +7,6 @@ const worlds: World[] = []
 
 /** For the whole file: processes find their clocks in the globals, and no world may see what must never happen. */
 export function tellStories(): void {
-  // Its result ends it.
   beforeAll(() => installVirtualProcesses())
   afterEach(() => {
     for (const { violations } of worlds.splice(0)) expect(violations).toEqual([])

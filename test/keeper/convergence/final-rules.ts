@@ -49,10 +49,15 @@ export function isAsConfigured(
   )
 }
 
-/** What Limits in docs/keeper.md names: the store lost the id of a subscription that is no longer wanted. */
+/** What Limits in docs/keeper.md names: a subscription that is no longer wanted, and whose id was lost. */
 export function mayBeLeft(world: World, subscription: ModelSubscription): boolean {
-  const isWanted = subscription.usernames.some((name) => world.wanted.has(name))
-  return world.store.hasLost() && !(isWanted && isAsConfigured(world, subscription))
+  const { usernames } = subscription
+  const isUnanswered = world.requests.some(
+    ({ isAnswered, kind, username = '' }) => kind === 'create' && !isAnswered && usernames.includes(username),
+  )
+  const isLost = world.store.hasLost() || (world.options.keeper?.existing === 'report' && isUnanswered)
+  const isWanted = usernames.some((name) => world.wanted.has(name))
+  return isLost && !(isWanted && isAsConfigured(world, subscription))
 }
 
 /** Limits, too: without an update a 409 is the only proof, and names no id. */

@@ -91,7 +91,6 @@ export class World implements Network {
   /** The users for which the service refuses everything. */
   readonly refused = new Set<string>()
   hasWrongRoutes = false
-  /** Whether the scenario began with wrong routes. */
   hadWrongRoutes = false
   /** Whether callbacks of the service fail. */
   isReceiverBroken = false
