@@ -1,6 +1,5 @@
 /**
  * Random sequences in virtual time: whatever happens, the keepers converge once it has ended.
- *
  * A failure shows its seed and its path: `RANDOM_SEED=<seed> RANDOM_PATH=<path>` plays that sequence alone, and
  * `KEEPER_STORY=1` lists everything that happened in it.
  */
