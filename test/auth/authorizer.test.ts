@@ -118,14 +118,8 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     const basic = Buffer.from('agent-desk:pä:ss', 'utf8').toString('base64')
     expect(authorizations(service.calls)).toEqual([`Basic ${basic}`])
     expect(service.tokenRequests).toHaveLength(0)
-    const error = await failureOf(client.getAccessToken())
-    expect(error).toBeInstanceOf(ConfigurationError)
-    expect(error).toMatchObject({
-      message:
-        'auth is a user name and password: there is no access token to give. ' +
-        'Configure client credentials or `getAccessToken` instead.',
-      issues: [{ path: ['auth'], message: 'is a user name and password: there is no access token to give' }],
-    })
+    const refused = { code: 'CONFIGURATION', issues: [{ path: ['auth'] }] }
+    await expect(client.getAccessToken()).rejects.toMatchObject(refused)
   })
 
   test('a 401 to user name and password is the answer', async () => {
@@ -151,30 +145,23 @@ describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
     expect(service.calls).toHaveLength(1)
   })
 
-  const noHeader = 'must return a token of visible ASCII characters: nothing else can be sent in a header'
   test.each([
-    [undefined, 'must return the token as a string, not undefined'],
-    [42, 'must return the token as a string, not a number'],
-    [{ access_token: 'x' }, 'must return the token as a string, not an object that holds it'],
-    ['', 'must return a token: what it returned is empty'],
-    ['Bearer x', 'must return the token alone: leave out the prefix `Bearer`'],
-    ['bearer\tx', 'must return the token alone: leave out the prefix `Bearer`'],
-    ['two words', noHeader],
-    ['line\r\nbreak', noHeader],
-    ['ümlaut', noHeader],
-  ])(
-    'a token from the caller that cannot be a header value is refused with what is wrong: %j',
-    async (token, message) => {
-      const client = service.client({ auth: { getAccessToken: () => token as never } })
-      const error = await failureOf(client.createSubscription(subscription))
-      expect(error).toBeInstanceOf(ConfigurationError)
-      expect(error).toMatchObject({
-        message: `auth.getAccessToken ${message}.`,
-        issues: [{ path: ['auth', 'getAccessToken'], message }],
-      })
-      expect(service.calls).toHaveLength(0)
-    },
-  )
+    undefined,
+    42,
+    { access_token: 'x' },
+    '',
+    'Bearer x',
+    'bearer\tx',
+    'two words',
+    'line\r\nbreak',
+    'ümlaut',
+  ])('a token from the caller that cannot be a header value is refused: %j', async (token) => {
+    const client = service.client({ auth: { getAccessToken: () => token as never } })
+    const error = await failureOf(client.createSubscription(subscription))
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(error).toMatchObject({ issues: [{ path: ['auth', 'getAccessToken'] }] })
+    expect(service.calls).toHaveLength(0)
+  })
 
   test("the caller's own error comes through untouched", async () => {
     const failure = new Error('vault sealed')

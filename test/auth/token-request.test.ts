@@ -1,3 +1,4 @@
+/** The messages: test/messages/tokens.txt. */
 import { inspect } from 'node:util'
 import { ResponseValidationError, TokenRequestError } from 'notification-subscriber'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -126,15 +127,11 @@ describe('the answer (interface 2.1)', () => {
     service.onToken = () => new Response(body)
     const error = await failureOf(service.client().getAccessToken())
     expect(error).toMatchObject({ body: shown, issues: [{ path: [], message: 'is not JSON' }] })
-    expect((error as Error).message).toBe(
-      `The token endpoint ${tokenUrl} answered 200 with a body that is no access token (is not JSON). ` +
-        'Check that `authUrl` and `domain` name the authorization server.',
-    )
   })
 })
 
 describe('an error answer (RFC 6749 section 5.2)', () => {
-  test('carries status, error and error_description, and says what to check', async () => {
+  test('carries status, error and error_description', async () => {
     service.onToken = () =>
       Response.json(
         { error: 'invalid_client', error_description: 'Invalid client credentials' },
@@ -148,8 +145,6 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
       error: 'invalid_client',
       errorDescription: 'Invalid client credentials',
     })
-    expect((error as Error).message).toContain('`clientSecret`')
-    expect((error as Error).message).toContain("credentialsEncoding: 'form-urlencoded'")
   })
 
   test('a server that echoes the secret back does not get it into the error', async () => {
@@ -169,53 +164,15 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     expect(shown).not.toContain(credentials.clientSecret)
   })
 
-  test('invalid_scope sends the reader to the scope', async () => {
-    service.onToken = () => Response.json({ error: 'invalid_scope' }, { status: 400 })
-    const error = await failureOf(service.client().getAccessToken())
-    expect((error as Error).message).toBe(
-      'Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token ' +
-        'answered 400 (invalid_scope). ' +
-        'Check `scope`: it is unknown there, or not granted to this client.',
-    )
-  })
-
-  test('each status says what to check or to do', async () => {
-    const messages = []
-    for (const status of [201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503]) {
-      service = fakeService()
+  test.each([201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503])(
+    '%i is a TokenRequestError',
+    async (status) => {
       service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
       const error = await failureOf(service.client({ retry: false }).getAccessToken())
       expect(error).toBeInstanceOf(TokenRequestError)
       expect(error).toMatchObject({ status, error: undefined, errorDescription: undefined })
-      messages.push((error as Error).message)
-    }
-    expect(messages).toMatchInlineSnapshot(`
-      [
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 201. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 302. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 400. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 401. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 403. Check \`clientId\`, \`clientSecret\` and \`domain\`; if the secret contains + or %, also try \`credentialsEncoding: 'form-urlencoded'\`.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 404. Check \`authUrl\` and \`domain\`: there is no token endpoint at this address.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 418. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 429. The server is busy or unavailable: try again later.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 499. Check \`authUrl\`: a token endpoint answers 200, and redirects are not followed.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 500. The server is busy or unavailable: try again later.",
-        "Could not get an access token: https://auth.acme.example.com/auth/realms/acme/protocol/openid-connect/token answered 503. The server is busy or unavailable: try again later.",
-      ]
-    `)
-  })
-
-  test.each([
-    [{ error: 'invalid_client' }, ' (invalid_client). '],
-    [{ error_description: 'Who are you?' }, ' (Who are you?). '],
-    [{ error: 'invalid_client', error_description: 'Who are you?' }, ' (invalid_client: Who are you?). '],
-    [{ error: 7, error_description: ['Who'] }, ' answered 400. '],
-  ])("the server's words are part of the message: %j", async (body, words) => {
-    service.onToken = () => Response.json(body, { status: 400 })
-    const error = await failureOf(service.client().getAccessToken())
-    expect((error as Error).message).toContain(`${words}Check`)
-  })
+    },
+  )
 
   test('Retry-After is read', async () => {
     service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })

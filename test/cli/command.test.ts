@@ -83,7 +83,7 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
   }
   const text = sentences.join('\n').replaceAll(folder, '<folder>').replaceAll(join(process.cwd(), '/'), '')
   // Read this file as a whole after a change.
-  await expect(text).toMatchFileSnapshot('mistakes.txt')
+  await expect(text).toMatchFileSnapshot('../messages/command-line.txt')
 })
 
 test.each(Object.entries(commands))('%s --help fits 120 columns', (_, { help }) => {

@@ -1,4 +1,4 @@
-/** The wording of the errors is reviewed as a whole: test/scenarios/messages.test.ts. */
+/** The wording of the errors is reviewed as a whole: test/messages. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -130,43 +130,6 @@ test('nothing is kept of calls that ended: not by the client, not by a signal th
   await client.close()
 })
 
-test.each([
-  [
-    'tryCreateSubscription',
-    (client: NotificationClient) => client.tryCreateSubscription({ ...subscription, usernames: [] }),
-    '`usernames` must name at least one user',
-  ],
-  [
-    'updateSubscriptionParameters',
-    (client: NotificationClient) => client.updateSubscriptionParameters(1, {}),
-    'at least one parameter or header must be given',
-  ],
-  [
-    'updateSubscriptionParameters',
-    (client: NotificationClient) => client.updateSubscriptionParameters(1.5, { parameters: { a: 'b' } }),
-    'the subscription id must be the integer that createSubscription returned',
-  ],
-  [
-    'updateSubscriptionParameters',
-    (client: NotificationClient) =>
-      client.updateSubscriptionParameters(1, { parameters: { a: 'b' }, headers: { A: 'c' } }),
-    '`headers.A` is a parameter, too: on callbacks both would be the same header',
-  ],
-  [
-    'unsubscribe',
-    (client: NotificationClient) => client.unsubscribe(1, { signal: 'x' as never }),
-    '`signal` must be an AbortSignal',
-  ],
-  [
-    'getAccessToken',
-    (client: NotificationClient) => client.getAccessToken({ timeoutMs: -1 }),
-    '`timeoutMs`: expected number to be >0',
-  ],
-] as const)('%s names itself in what it refuses: %#', async (name, call, problem) => {
-  await expect(call(service.client())).rejects.toThrow(`${name} sent nothing: ${problem}.`)
-  expect(service.tokenRequests).toHaveLength(0)
-})
-
 test('slashes at the end of baseUrl and authUrl are none of the path', async () => {
   const client = service.client({
     baseUrl: `${baseUrl}//`,

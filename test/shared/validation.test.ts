@@ -1,4 +1,4 @@
-/** The wording itself is reviewed as a whole: test/scenarios/messages.test.ts. */
+/** The wording itself is reviewed as a whole: test/messages. */
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'

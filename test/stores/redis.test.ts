@@ -4,15 +4,6 @@ import { ConfigurationError } from 'notification-subscriber'
 import { redisStore } from 'notification-subscriber/redis'
 import { describe, expect, test } from 'vitest'
 
-/** What redisStore says of a thing that TypeScript would not let through. */
-function refusal(make: () => unknown): unknown {
-  try {
-    return make()
-  } catch (error) {
-    return error
-  }
-}
-
 /** Each method that a client may have, without any behaviour. */
 const client = (...methods: string[]) => Object.fromEntries(methods.map((name) => [name, () => {}]))
 
@@ -25,16 +16,10 @@ describe('redisStore', () => {
     ['the module instead of a client', { Redis: class {}, createClient() {} }],
     ['a client of node-redis 3, which calls back', client('get', 'set', 'del', 'eval', 'pexpire')],
     ['a client that cannot run scripts', client('get', 'set', 'del', 'defineCommand')],
-  ])('refuses %s and says what to pass', (_name, redis) => {
-    const error = refusal(() => redisStore(redis as never))
-    expect(error).toBeInstanceOf(ConfigurationError)
-    const message =
-      'must be a client of ioredis (5 or 6) or of node-redis (4, 5 or 6), such as `new Redis(url)` of ioredis or ' +
-      '`createClient({ url })` of redis'
-    expect(error).toMatchObject({
-      message: `redisStore cannot be made: \`redis\` ${message}.`,
-      issues: [{ path: ['redis'], message }],
-    })
+  ])('refuses %s', (_name, redis) => {
+    const make = () => redisStore(redis as never)
+    expect(make).toThrow(ConfigurationError)
+    expect(make).toThrow(expect.objectContaining({ issues: [expect.objectContaining({ path: ['redis'] })] }))
   })
 
   test.each(['defineCommand', 'pExpire'])(
@@ -51,15 +36,6 @@ describe('redisStore', () => {
       expect(stored).toEqual([true, false, true, false])
     },
   )
-
-  test('refuses a prefix that is no text', () => {
-    const redis = client('get', 'set', 'del', 'eval', 'pExpire')
-    const error = refusal(() => redisStore(redis as never, { prefix: 7 as never }))
-    expect(error).toMatchObject({
-      code: 'CONFIGURATION',
-      message: 'redisStore cannot be made: `prefix` must be text, such as `coaching:`.',
-    })
-  })
 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

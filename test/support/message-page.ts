@@ -1,0 +1,10 @@
+/** Messages for users, on pages that are read as a whole after a change: test/messages/. */
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+
+/** Compares messages, by what causes them, with their page. `npx vitest run -u` accepts a change. */
+export async function expectPage(page: string, messages: Readonly<Record<string, string>>): Promise<void> {
+  const text = Object.entries(messages).map(([cause, message]) => `${cause}\n  ${message}\n`)
+  const file = fileURLToPath(new URL(`../messages/${page}.txt`, import.meta.url))
+  await expect(text.join('\n')).toMatchFileSnapshot(file)
+}
