@@ -87,11 +87,7 @@ describe.each(transports)('a callback through %s', (transport, open) => {
     test.each<[string, Uint8Array, RegExp]>([
       ['br', brotliCompressSync(delivery), /is encoded with "br"/],
       ['gzip, gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, gzip"/],
-      [
-        'gzip, x-gzip',
-        gzipSync(gzipSync(delivery)),
-        /is encoded with "gzip, x-gzip", not with gzip or deflate/,
-      ],
+      ['gzip, x-gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, x-gzip"/],
       ['x-gzip, br', gzipSync(brotliCompressSync(delivery)), /is encoded with "x-gzip, br"/],
       ['x'.repeat(100), bytesOf(delivery), /is encoded with "x{50}", not with gzip or deflate/],
       ['gzip', bytesOf(delivery), /cannot be read/],

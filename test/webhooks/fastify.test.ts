@@ -8,13 +8,6 @@ import { authenticated, secrets } from './support.js'
 const delivery = JSON.stringify(lowEnergyDelivery())
 
 describe('toFastifyPlugin', () => {
-  test.each([undefined, {}])('names the path that is missing: %j', (options) => {
-    const receiver = new DeliveryReceiver({ secrets })
-    expect(() => toFastifyPlugin(receiver, options as never)).toThrow(
-      expect.objectContaining({ issues: [{ path: ['path'], message: expect.any(String) }] }),
-    )
-  })
-
   test('leaves the other routes of the app as they are, and takes a prefix', async () => {
     const receiver = new DeliveryReceiver({ secrets }).onAny(() => {})
     const app = Fastify()

@@ -22,15 +22,6 @@ function revokedProxy() {
 const thenable = (then: Then) => Object.fromEntries([['then', then]])
 
 describe('only requests that cannot come from the service are refused', () => {
-  test('a POST with the secret is answered with 204 and reaches the handler', async () => {
-    const seen: unknown[] = []
-    const receiver = new DeliveryReceiver({ secrets }).on('lowEnergyAgentOpened', (notification, context) => {
-      seen.push(notification.payload.callId, context.subscriptionId, context.delivery)
-    })
-    expect(await receiver.handle(post())).toEqual({ status: 204, headers: {} })
-    expect(seen).toEqual(['9a1f0a52-1f6e-4a41-8b8b-9f1d2d3c4b5a', 4711, lowEnergyDelivery()])
-  })
-
   test.each(['GET', 'PUT', 'HEAD', 'OPTIONS', '', undefined, 'POSTS'])(
     'method %s: 405 with Allow',
     async (method) => {
@@ -88,34 +79,24 @@ describe('only requests that cannot come from the service are refused', () => {
 })
 
 describe('everything else is answered with 204', () => {
-  test.each<[string, unknown, string]>([
-    ['no JSON', '{', 'the body is not JSON'],
-    ['an empty body', '', 'the body is empty'],
-    ['no body', undefined, 'the body is undefined'],
-    ['no UTF-8', new Uint8Array([0xff]), 'the body is not UTF-8'],
-    [
-      'a wrong shape',
-      { subscriptionId: 'x', notification: lowEnergyDelivery().notification },
-      'expected number',
-    ],
-    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 }), 'expected string'],
-    [
-      'getters that throw',
-      {
-        get subscriptionId() {
-          return fail()
-        },
-      },
-      'the body cannot be read (no)',
-    ],
-    ['a proxy without an object', revokedProxy(), 'the body cannot be read'],
-  ])('%s goes to onInvalid, with the body', async (_, invalid, problem) => {
-    const { onInvalid, errors, problems } = recordingOnInvalid()
+  const unreadable = {
+    get subscriptionId() {
+      return fail()
+    },
+  }
+  test.each<[string, unknown]>([
+    ['no JSON', '{'],
+    ['no body', undefined],
+    ['no UTF-8', new Uint8Array([0xff])],
+    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 1 })],
+    ['getters that throw', unreadable],
+    ['a proxy without an object', revokedProxy()],
+  ])('%s goes to onInvalid, with the body', async (_, invalid) => {
+    const { onInvalid, errors } = recordingOnInvalid()
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())
     expect((await receiver.handle({ ...post(), body: invalid })).status).toBe(204)
     expect(errors).toEqual([expect.any(InvalidDeliveryError)])
     expect(errors[0]?.body).toBe(invalid)
-    expect(problems()[0]).toContain(problem)
   })
 
   test('a body is read as JSON once, also to log the names in it', async () => {
