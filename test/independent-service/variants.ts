@@ -5,9 +5,8 @@ import type { ServiceRoute, ServiceSettings } from './start.js'
 export interface Variant {
   readonly name: string
   readonly service: ServiceSettings
-  /** What the client is told about the routes, and the same for `check`. */
+  /** What the client and `check` are told about the routes. */
   readonly routes?: Routes
-  readonly environment?: Readonly<Record<string, string>>
   /** Basic credentials instead of client credentials. */
   readonly isBasic?: boolean
   /** The client cannot know where update and unsubscribe are: what both fail with. */
@@ -42,10 +41,6 @@ const routes: readonly Variant[] = [
       unsubscribe: { method: 'POST', path: '/api/subscriptions/unsubscribe', idField: 'subscription_id' },
       update: { method: 'POST', path: '/api/subscriptions/update', idField: 'subscription_id' },
     },
-    environment: {
-      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /api/subscriptions/unsubscribe subscription_id',
-      NOTIFICATION_UPDATE_ROUTE: 'POST /api/subscriptions/update subscription_id',
-    },
   },
   {
     name: 'the id in JSON',
@@ -56,10 +51,6 @@ const routes: readonly Variant[] = [
     routes: {
       unsubscribe: { method: 'POST', path: '/api/unsubscribe', idField: 'subscriptionId', format: 'json' },
       update: { method: 'PATCH', path: '/api/token', idField: 'id', format: 'json' },
-    },
-    environment: {
-      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /api/unsubscribe subscriptionId json',
-      NOTIFICATION_UPDATE_ROUTE: 'PATCH /api/token id json',
     },
   },
   {
@@ -75,10 +66,6 @@ const routes: readonly Variant[] = [
       unsubscribe: { method: 'GET', path: '/api/unsubscribe?id={subscriptionId}' },
       update: { path: '/api/subscriptions?id={subscriptionId}' },
     },
-    environment: {
-      NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET /api/unsubscribe?id={subscriptionId}',
-      NOTIFICATION_UPDATE_ROUTE: 'PUT /api/subscriptions?id={subscriptionId}',
-    },
   },
   {
     name: 'PATCH with the id in the path and JSON',
@@ -86,7 +73,6 @@ const routes: readonly Variant[] = [
       update: { method: 'PATCH', path: '/api/subscriptions/{id}', id: 'path', format: 'json', status: 200 },
     },
     routes: { update: { method: 'PATCH', format: 'json' } },
-    environment: { NOTIFICATION_UPDATE_ROUTE: 'PATCH /api/subscriptions/{subscriptionId} json' },
   },
   { name: '410 for what does not exist', service: { missing: 410 } },
 ]

@@ -39,8 +39,7 @@ const copiedIn = (page: Page) => page.evaluate<string>('navigator.clipboard.read
 describe('the page', () => {
   it('says what to do while nothing has happened, and copies the environment with the secret in it', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl, clipboard)
-    const { page } = opened
+    const page = await world.open(browser, clipboard)
     await page.getByText('Nothing has happened yet').waitFor()
     await page.getByText('No subscription yet').waitFor()
     const { clientSecret, baseUrl } = world.emulator
@@ -71,8 +70,7 @@ describe('the page', () => {
 
   it('shows a subscription of a real client, and a notification sent by the form answered 204', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page, problems, origins } = opened
+    const page = await world.open(browser)
     await world.subscribe('alice')
     await row(page, /alice#1/).waitFor()
     await openTab(page, 'Send')
@@ -87,15 +85,13 @@ describe('the page', () => {
       .getByRole('link', { name: /lowEnergyAgentOpened #1 .*204/ })
       .click()
     await details(page).getByText('"callId"').waitFor()
-    expect(problems).toEqual([])
-    expect([...origins]).toEqual([new URL(world.pageUrl).origin])
+    expect(world.problems).toEqual([])
+    expect([...world.origins]).toEqual([new URL(world.pageUrl).origin])
   })
 
   it('says before and after sending that no subscription matches, and why a payload cannot be sent', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     await sendByForm(page, 'mallory')
     await page.getByText('No active subscription is for behavioral of mallory.').waitFor()
     await page.getByText('#1 is for behavioral of alice.').waitFor()
@@ -110,8 +106,7 @@ describe('the page', () => {
     await world.subscribe('alice', { token: 'secret-of-the-receiver' })
     world.answers.push({ status: 500, body: '{"message":"no database","got":"secret-of-the-receiver"}' })
     await world.notify('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await row(page, /empathyCueOpened#1/).click()
     const pane = details(page)
     await pane.getByText("The receiver's answer: 500").waitFor()
@@ -121,10 +116,8 @@ describe('the page', () => {
   })
 
   it('shows what the emulator answered to a create, and leads to the subscription that it made', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     await row(page, /create#1/).click()
     await details(page).getByText("The emulator's answer: 201").waitFor()
     await details(page).getByText('"subscription_id"').waitFor()
@@ -141,8 +134,7 @@ describe('the page', () => {
 
   it('shows the end of a subscription with the three failures before it, and their answers', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await world.subscribe('alice')
     for (const body of ['first reason', 'second reason']) world.answers.push({ status: 500, body })
     await world.notify('alice', 2)
@@ -163,14 +155,12 @@ describe('the page', () => {
   })
 
   it('shows the callbacks of one notification together', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
+    await using world = await World.start('alice')
     await world.subscribe('alice', {}, '/other')
     world.answers.push({ status: 500, body: '' })
     await world.notify('alice')
     await world.notify('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     const groups = page.locator('.group')
     await expect.poll(() => groups.count()).toBe(2)
     expect(await groups.last().textContent()).toMatch(/empathyCueOpened2 callbacks1 failure/)
@@ -183,13 +173,11 @@ describe('the page', () => {
   })
 
   it('sends a callback again by one click, to its subscription only', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
+    await using world = await World.start('alice')
     await world.subscribe('alice', {}, '/other')
     world.answers.push({ status: 500, body: '' })
     await world.notify('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await row(page, /500$/).click()
     await details(page).getByRole('button', { name: 'Resend' }).click()
     await details(page).getByText('Answered 204').waitFor()
@@ -209,8 +197,7 @@ describe('the page', () => {
     await world.subscribe('alice', { token: "it's secret" })
     await world.notify('alice')
     await writeFile(`${folder.path}/emulator-ca.pem`, world.emulator.ca)
-    await using opened = await openPage(browser, world.pageUrl, clipboard)
-    const { page } = opened
+    const page = await world.open(browser, clipboard)
     const run = async (text: RegExp) => {
       await row(page, text).click()
       await details(page).getByRole('heading', { name: text }).waitFor()
@@ -231,10 +218,8 @@ describe('the page', () => {
   })
 
   it('revokes tokens: the next call is refused once, and then succeeds', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     await page.getByRole('button', { name: 'Revoke tokens' }).click()
     await row(page, /Access tokens revoked/).waitFor()
     await world.subscribe('bob')
@@ -244,8 +229,7 @@ describe('the page', () => {
 
   it('does not show a 409 to an identical subscription as a failure, but one to an overlap, and says why', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await world.subscribe('alice')
     for (const usernames of [['alice'], ['alice', 'bob']]) {
       await world.client.tryCreateSubscription({
@@ -263,10 +247,8 @@ describe('the page', () => {
   })
 
   it('plans faults that read as sentences, and lifts one of them', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     await openTab(page, 'Faults')
     await page.getByLabel('How often').selectOption('until I lift it')
     await page.getByRole('button', { name: 'Plan it' }).click()
@@ -285,10 +267,8 @@ describe('the page', () => {
   })
 
   it('ends a subscription, and fails the next callback of one', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     await row(page, /alice#1/).click()
     await page.getByRole('button', { name: 'Fail its next callback' }).click()
     await page.getByRole('link', { name: 'Faults 1' }).waitFor()
@@ -301,14 +281,11 @@ describe('the page', () => {
   })
 
   it('filters the time line by kind and by text', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await world.subscribe('bob')
+    await using world = await World.start('alice', 'bob')
     world.answers.push({ status: 500, body: 'out of order' })
     await world.notify('alice')
     await world.notify('bob')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     const rows = timeLine(page).locator('a.row')
     const filter = page.locator('#time-line-filter')
     expect(await rows.count()).toBe(5)
@@ -332,10 +309,8 @@ describe('the page', () => {
   })
 
   it('pauses and clears the time line, and shows again what was cleared, also after a reload', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     const rows = timeLine(page).locator('a.row')
     await expect.poll(() => rows.count()).toBe(2)
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -355,19 +330,16 @@ describe('the page', () => {
 
   it('says when the emulator has ended, and that another start has another address', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await world.emulator.close()
     await page.getByText('This emulator has ended.').waitFor()
     await page.getByText('After a restart the page has a new address').waitFor()
   })
 
   it('has an address for every entry and subscription, which a reload and the back button keep', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
+    await using world = await World.start('alice')
     await world.notify('alice')
-    await using opened = await openPage(browser, `${world.pageUrl}#subscription-1`)
-    const { page } = opened
+    const page = await world.open(browser, {}, '#subscription-1')
     const heading = () => page.locator('#details-heading').textContent()
     await expect.poll(heading).toBe('Subscription #1')
     await row(page, /empathyCueOpened/).click()
@@ -383,13 +355,11 @@ describe('the page', () => {
   })
 
   it('has everything again after a reload, and says when older entries are not shown', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
+    await using world = await World.start('alice')
     await world.notify('alice', 3)
     await world.subscribe('bob')
     world.emulator.endSubscription(2)
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     const texts = () => timeLine(page).locator('a.row').allTextContents()
     const before = await texts()
     expect(before).toHaveLength(7)
@@ -403,10 +373,8 @@ describe('the page', () => {
   })
 
   it('shows what came before it was ready to listen', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     // The page's effects wait for a timer; its events do not.
     await page.addInitScript(`
       const { setTimeout } = window
@@ -418,10 +386,8 @@ describe('the page', () => {
   })
 
   it('says that it is live only when it shows every entry', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    await using world = await World.start('alice')
+    const page = await world.open(browser)
     // The first snapshot comes after the connection, when the test says so.
     await page.addInitScript(`
       const { addEventListener } = EventSource.prototype
@@ -447,8 +413,7 @@ describe('the page', () => {
     await using world = await World.start()
     await world.subscribe('alice', { token: 'a-secret-of-the-receiver' })
     await world.notify('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await row(page, /empathyCueOpened/).click()
     await details(page).getByText('••••••••', { exact: true }).waitFor()
     expect(await page.content()).not.toContain('a-secret-of-the-receiver')
@@ -466,8 +431,7 @@ describe('the page', () => {
   it('continues by itself after a lost connection, with the entries of the meantime', async () => {
     await using world = await World.start()
     await using proxy = await CuttableProxy.listen()
-    await using opened = await openPage(browser, world.pageUrl, { proxy: { server: proxy.url } })
-    const { page } = opened
+    const page = await world.open(browser, { proxy: { server: proxy.url } })
     await world.subscribe('alice')
     await row(page, /alice#1/).waitFor()
     proxy.cut()
@@ -482,11 +446,9 @@ describe('the page', () => {
   })
 
   it('can be used by the keyboard alone', async () => {
-    await using world = await World.start()
-    await world.subscribe('alice')
+    await using world = await World.start('alice')
     await world.notify('alice')
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     const focused = () => page.evaluate('document.activeElement.id')
     const tabTo = async (id: string) => {
       for (let i = 0; i < 40 && (await focused()) !== id; i++) await page.keyboard.press('Tab')
@@ -542,8 +504,7 @@ describe('the page', () => {
         ).analyze()
         found.push(...violations.map(({ id, nodes }) => `${state}: ${id} at ${nodes[0]?.html}`))
       }
-      await using opened = await openPage(browser, world.pageUrl, { colorScheme, reducedMotion: 'reduce' })
-      const { page } = opened
+      const page = await world.open(browser, { colorScheme, reducedMotion: 'reduce' })
       await check(page, 'empty')
       await world.subscribe('alice', { token: 'secret' })
       await world.subscribe('bob')
@@ -582,8 +543,7 @@ describe('the page', () => {
     world.answers.push({ status: 500, body: 'x'.repeat(500) })
     await world.notify('alice')
     world.emulator.injectFault('callback', { status: 503 }, { times: 3 })
-    await using opened = await openPage(browser, world.pageUrl, { viewport: { width, height: 700 } })
-    const { page } = opened
+    const page = await world.open(browser, { viewport: { width, height: 700 } })
     for (const place of ['time-line', 'subscriptions', 'send', 'faults', 'subscription-1', 'entry-3']) {
       await page.evaluate(`location.hash = '${place}'`)
       await sleep(100)
@@ -606,12 +566,8 @@ describe('the page', () => {
   it.each([1440, 1000])(
     'gives details the widest pane at %i pixels, and the subscriptions the narrowest',
     async (width) => {
-      await using world = await World.start()
-      await world.subscribe('alice')
-      await using opened = await openPage(browser, `${world.pageUrl}#entry-1`, {
-        viewport: { width, height: 800 },
-      })
-      const { page } = opened
+      await using world = await World.start('alice')
+      const page = await world.open(browser, { viewport: { width, height: 800 } }, '#entry-1')
       const widthOf = async (name: string) =>
         (await page.getByRole('region', { name, exact: true }).boundingBox())?.width ?? 0
       await details(page).waitFor()
@@ -642,8 +598,7 @@ describe('the page', () => {
       })
       await emulator.fetch(request)
     }
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page } = opened
+    const page = await world.open(browser)
     await page.getByText('Active 10,000').waitFor()
     await page.getByText('9,000 more: the filter finds them.').waitFor()
     await page.locator('#subscriptions-filter').fill('agent-4321')
@@ -655,8 +610,7 @@ describe('the page', () => {
 
   it('stays usable while thousands of requests arrive: a click opens one, and a scrolled list keeps its place', async () => {
     await using world = await World.start()
-    await using opened = await openPage(browser, world.pageUrl)
-    const { page, problems } = opened
+    const page = await world.open(browser)
     const { emulator } = world
     const rows = timeLine(page).locator('a.row')
     const send = async (from: number, to: number) => {
@@ -687,6 +641,6 @@ describe('the page', () => {
     await flood
     await row(page, /GET \/number-2999/).waitFor()
     await expect.poll(() => rows.count()).toBe(1_000)
-    expect(problems).toEqual([])
+    expect(world.problems).toEqual([])
   })
 })

@@ -41,7 +41,12 @@ export class World {
   /** The callbacks that arrived: path, headers that the service sends, and body. */
   readonly received: { path: string | undefined; token: unknown; contentType: unknown; body: string }[] = []
   readonly pageUrl: string
+  /** What went wrong in the page. */
+  readonly problems: string[] = []
+  /** Where the page sent requests. */
+  readonly origins = new Set<string>()
   readonly #receiver: ReturnType<typeof createServer>
+  #opened: AsyncDisposable | undefined
 
   private constructor(emulator: Emulator, receiver: ReturnType<typeof createServer>) {
     this.emulator = emulator
@@ -60,11 +65,21 @@ export class World {
     })
   }
 
-  static async start(): Promise<World> {
+  /** With a subscription for each of these users. */
+  static async start(...usernames: string[]): Promise<World> {
     const emulator = await startEmulator({ page: true })
     const receiver = createServer(emulator.tls)
     await listen(receiver)
-    return new World(emulator, receiver)
+    const world = new World(emulator, receiver)
+    for (const username of usernames) await world.subscribe(username)
+    return world
+  }
+
+  /** Opens the page, at the place that a hash names. */
+  async open(browser: Browser, options: BrowserContextOptions = {}, hash = ''): Promise<Page> {
+    const opened = await openPage(browser, this.pageUrl + hash, options, this)
+    this.#opened = opened
+    return opened.page
   }
 
   async subscribe(username: string, parameters: Record<string, string> = {}, path = ''): Promise<number> {
@@ -89,6 +104,7 @@ export class World {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened?.[Symbol.asyncDispose]()
     await this.client.close()
     await this.emulator.close()
     this.#receiver.closeAllConnections()
@@ -96,16 +112,15 @@ export class World {
   }
 }
 
-/** The page in a window of its own, which collects what went wrong in it and where it sent requests. */
+/** The page in a window of its own; what goes wrong in it, and where it sends requests, is collected. */
 export async function openPage(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {},
-): Promise<{ page: Page; problems: string[]; origins: Set<string>; [Symbol.asyncDispose](): Promise<void> }> {
+  { problems, origins }: Pick<World, 'problems' | 'origins'> = { problems: [], origins: new Set() },
+): Promise<AsyncDisposable & { page: Page }> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
   const page = await context.newPage()
-  const problems: string[] = []
-  const origins = new Set<string>()
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) problems.push(message.text())
   })
@@ -117,5 +132,5 @@ export async function openPage(
   })
   await page.goto(url)
   await page.getByText('Live', { exact: true }).waitFor()
-  return { page, problems, origins, [Symbol.asyncDispose]: () => context.close() }
+  return { page, [Symbol.asyncDispose]: () => context.close() }
 }
