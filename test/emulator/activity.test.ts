@@ -224,21 +224,20 @@ describe('answers', () => {
 
 describe('requests', () => {
   test('are recorded and counted as they were sent', async () => {
-    await using fresh = await startEmulator()
     const before = Date.now()
-    const id = await created(fresh, { url, headers: { 'X-Mark': '1' } })
-    await send(fresh, 'DELETE', `/api/subscriptions/${id}?why=not`)
-    await send(fresh, 'PATCH', '/nowhere')
-    await send(fresh, 'PATCH', '/api/subscriptions')
+    const id = await created(emulator, { url, headers: { 'X-Mark': '1' } })
+    await send(emulator, 'DELETE', `/api/subscriptions/${id}?why=not`)
+    await send(emulator, 'PATCH', '/nowhere')
+    await send(emulator, 'PATCH', '/api/subscriptions')
     const form = `notification_type=behavioral&username=alice&callback_url=${encodeURIComponent(url)}`
-    expect(fresh.requests).toEqual([
+    expect(emulator.requests).toEqual([
       {
         id: 1,
         startedAt: expect.toSatisfy((at: number) => at >= before && at <= Date.now()),
         operation: 'create',
         method: 'POST',
         path: '/api/subscriptions',
-        headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(fresh) }),
+        headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(emulator) }),
         body: form,
         bodyLength: form.length,
         subscriptionId: 1,
@@ -258,37 +257,34 @@ describe('requests', () => {
       expect.objectContaining({ operation: 'unknown', method: 'PATCH', path: '/nowhere', status: 404 }),
       expect.objectContaining({ operation: 'unknown', path: '/api/subscriptions', status: 405 }),
     ])
-    expect(fresh.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 2 })
+    expect(emulator.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 2 })
   })
 
   test('that were forgotten in flight stay forgotten, and are still reported', async () => {
-    await using fresh = await startEmulator()
     const reported = vi.fn()
-    fresh.on('request', ({ operation }) => operation === 'create' && reported())
-    const end = requestInFlight(fresh)
-    await eventually(() => expect(fresh.requestCounts.create).toBe(1))
-    for (let i = 0; i < 1_000; i++) await fresh.fetch(new Request(`${fresh.baseUrl}/nothing`))
+    emulator.on('request', ({ operation }) => operation === 'create' && reported())
+    const end = requestInFlight(emulator)
+    await eventually(() => expect(emulator.requestCounts.create).toBe(1))
+    for (let i = 0; i < 1_000; i++) await emulator.fetch(new Request(`${emulator.baseUrl}/nothing`))
     await end()
     expect(reported).toHaveBeenCalledTimes(1)
-    expect(fresh.requests.map(({ operation }) => operation)).toEqual(new Array(1_000).fill('unknown'))
+    expect(emulator.requests.map(({ operation }) => operation)).toEqual(new Array(1_000).fill('unknown'))
   })
 
   test('keep the beginnings of large bodies only, not the bodies', async () => {
-    await using fresh = await startEmulator()
     const before = heapUsed()
     for (let i = 0; i < 50; i++) {
-      await fresh.fetch(new Request('https://x.example/', { method: 'POST', body: 'x'.repeat(1_000_000) }))
+      await emulator.fetch(new Request('https://x.example/', { method: 'POST', body: 'x'.repeat(1_000_000) }))
     }
-    expect(fresh.requests.at(-1)).toMatchObject({ bodyLength: 1_000_000 })
+    expect(emulator.requests.at(-1)).toMatchObject({ bodyLength: 1_000_000 })
     expect(heapUsed() - before).toBeLessThan(20_000_000)
   })
 
   test('are kept to the last 1,000, and all are counted', async () => {
-    await using fresh = await startEmulator()
-    for (let i = 0; i < 1_005; i++) await fresh.fetch(new Request(`https://x.example/${i}`))
-    expect(fresh.requests).toHaveLength(1_000)
-    expect(fresh.requests[0]).toMatchObject({ id: 6, path: '/5', status: 404 })
-    expect(fresh.requests.at(-1)).toMatchObject({ id: 1_005, path: '/1004' })
-    expect(fresh.requestCounts.unknown).toBe(1_005)
+    for (let i = 0; i < 1_005; i++) await emulator.fetch(new Request(`https://x.example/${i}`))
+    expect(emulator.requests).toHaveLength(1_000)
+    expect(emulator.requests[0]).toMatchObject({ id: 6, path: '/5', status: 404 })
+    expect(emulator.requests.at(-1)).toMatchObject({ id: 1_005, path: '/1004' })
+    expect(emulator.requestCounts.unknown).toBe(1_005)
   })
 })

@@ -1,13 +1,22 @@
-import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
-import { describe, expect, test } from 'vitest'
+import { type EmulatedNotification, type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TimeoutError } from '../../src/errors.js'
 import { refusingPort } from '../support/listen.js'
 import { created, lowEnergy, type Reaction, Receiver, unsubscribe, update } from './support.js'
 
+let emulator: Emulator
+let receiver: Receiver
+beforeEach(async () => {
+  emulator = await startEmulator()
+  receiver = await Receiver.start(emulator)
+})
+afterEach(async () => {
+  await receiver[Symbol.asyncDispose]()
+  await emulator.close()
+})
+
 describe('section 4.2 and 2.3: the callback', () => {
   test('is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     const id = await created(emulator, {
       url: `${receiver.url}?a=1`,
       fields: { token: 'Bearer x', 'X-Umlaut': 'ä' },
@@ -35,8 +44,6 @@ describe('section 4.2 and 2.3: the callback', () => {
   })
 
   test('carries the parameters of the latest update', async () => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     const id = await created(emulator, { url: receiver.url, fields: { token: 'old', other: 'kept' } })
     await emulator.notify(lowEnergy)
     await update(emulator, id, 'token=new')
@@ -57,8 +64,6 @@ describe('section 4.2 and 2.3: the callback', () => {
 
 describe('section 6: who is notified', () => {
   test('every subscription with the category and the user, whatever the URL, and no other', async () => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     const url = (name: string) => `${receiver.url}/${name}`
     const both = await created(emulator, {
       types: 'behavioral,call-score',
@@ -133,8 +138,6 @@ describe('section 3: failed callbacks', () => {
   })
 
   test('the body of a good answer does not matter, however large it is', async () => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
     receiver.reactions.push('large', 'large')
     for (let i = 0; i < 2; i++) expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 200 }])
@@ -165,8 +168,6 @@ describe('section 3: failed callbacks', () => {
   })
 
   test('the third failure in a row ends the subscription, and nothing is delivered after it', async () => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
     receiver.reactions.push(500, 'break', 500)
     const ended = []
@@ -179,8 +180,6 @@ describe('section 3: failed callbacks', () => {
   })
 
   test('a success in between begins the count anew', async () => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
     const counts = []
     for (const reaction of [500, 500, 200, 500, 500, 299, 500]) {
@@ -224,8 +223,6 @@ describe('section 3: failed callbacks', () => {
     ['fails', 500],
     ['succeeds', 200],
   ])('a callback that %s after its subscription was unsubscribed changes nothing', async (_, status) => {
-    await using emulator = await startEmulator()
-    await using receiver = await Receiver.start(emulator)
     const id = await created(emulator, { url: receiver.url })
     receiver.reactions.push(status)
     receiver.onCallback = () => unsubscribe(emulator, id)

@@ -1,77 +1,59 @@
 import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { ConfigurationError } from '../../src/errors.js'
 import { createCertificate } from '../support/certificates.js'
+import { failureOf } from '../support/failure.js'
+import { expectPage, problemsIn } from '../support/message-page.js'
 
 const loopback = createLoopbackCertificate()
 
-describe('the options of startEmulator', () => {
-  test.each<[unknown, string]>([
-    [{ domain: '' }, '`domain` must be printable ASCII and not empty'],
-    [{ domain: 'a\nb' }, '`domain` must be printable ASCII and not empty'],
-    [{ clientId: 'ä' }, '`clientId` must be printable ASCII and not empty'],
-    [{ clientSecret: '' }, '`clientSecret`: expected string to have >=1 characters'],
-    [{ password: '' }, '`password`: expected string to have >=1 characters'],
-    [{ username: '' }, '`username`: expected string to have >=1 characters'],
-    [{ tokenLifetimeSeconds: -1 }, '`tokenLifetimeSeconds`: expected number to be >=0'],
-    [{ tokenLifetimeSeconds: 1.5 }, '`tokenLifetimeSeconds`: expected int, received number'],
-    [{ permittedHeaders: ['Content-Type'] }, '`permittedHeaders[0]` belongs to the callback request itself'],
-    [{ permittedHeaders: ['not a name'] }, '`permittedHeaders[0]` is not a header name'],
-    [{ username: 'a:b' }, '`username` cannot contain a colon: Basic ends the user name there (RFC 7617)'],
-    [{ callbackCa: 'no certificate' }, '`callbackCa` is not a PEM certificate'],
-    [{ callbackTimeoutMs: 0 }, '`callbackTimeoutMs`: expected number to be >=1'],
-    [{ callbackTimeoutMs: 2 ** 31 }, '`callbackTimeoutMs`: expected number to be <=2147483647'],
-    [{ credentialsEncoding: 'base64' }, '`credentialsEncoding`: expected one of "raw"|"form-urlencoded"'],
-    [{ port: 65_536 }, '`port`: expected number to be <=65535'],
-    [{ port: -1 }, '`port`: expected number to be >=0'],
-    [{ host: 'https://x' }, '`host` must be an IP address or a host name'],
-    [{ host: '' }, '`host` must be an IP address or a host name'],
-    [{ host: '::1%lo' }, '`host` must be an IP address or a host name'],
-    [{ ca: 'no certificate', tls: loopback.tls }, '`ca` is not a PEM certificate'],
-    [{ ca: loopback.ca }, '`tls` and `ca` belong together: give both or neither'],
-    [{ tls: loopback.tls }, '`tls` and `ca` belong together: give both or neither'],
-    [
-      { ...loopback, tls: { ...loopback.tls, key: 'x' } },
-      '`tls.key` cannot be used for TLS with `tls.cert`: ',
-    ],
-    [{ ...loopback, tls: { ...loopback.tls, cert: 'x' } }, '`tls.cert` is not a PEM certificate'],
-    [
-      { ...loopback, tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key } },
-      '`tls.key` cannot be used for TLS with `tls.cert`: ',
-    ],
-    [
-      createCertificate({ validUntil: Date.now() - 1_000 }),
-      '`tls.cert` has expired: without `tls` and `ca`, new ones are made',
-    ],
-    [{ tls: loopback.tls, ca: createLoopbackCertificate().ca }, '`tls.cert` is not signed by `ca`'],
-    [
-      { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
-      '`ca` is not a PEM certificate',
-    ],
-    [{ page: { port: -1 } }, '`page.port`: expected number to be >=0'],
-    [
-      { page: { environment: { 'A-B': 'x' } } },
-      '`page.environment` has a name that no environment variable can have',
-    ],
-    [{ page: { environment: { A: 'x\ny' } } }, '`page.environment.A` must be one line'],
-    [{ prot: 1 }, 'there is no `prot` (did you mean `port`?)'],
-  ])('refuses what cannot work: %j', async (options, sentence) => {
-    const refused = startEmulator(options as EmulatorOptions)
-    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
-    await expect(refused).rejects.toMatchObject({
-      issues: [{ path: pathIn(sentence) }],
-      message: expect.stringContaining(`The emulator cannot start with these options: ${sentence}`),
-    })
-  })
-})
-
-/** The path that a sentence begins with, if it does: `permittedHeaders[0]` is at `permittedHeaders`, 0. */
-function pathIn(sentence: string): PropertyKey[] {
-  const [before, path = ''] = sentence.split('`')
-  if (before !== '') return []
-  return path
-    .split(/[.[\]]+/)
-    .filter((key) => key !== '')
-    .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
+const problems: Record<string, unknown> = {
+  'an empty domain': { domain: '' },
+  'a domain of two lines': { domain: 'a\nb' },
+  'a client ID beyond ASCII': { clientId: 'ä' },
+  'an empty client secret': { clientSecret: '' },
+  'an empty password': { password: '' },
+  'an empty user name': { username: '' },
+  'a lifetime below 0': { tokenLifetimeSeconds: -1 },
+  'half a second of lifetime': { tokenLifetimeSeconds: 1.5 },
+  'a header of the callback itself': { permittedHeaders: ['Content-Type'] },
+  'a header name that is none': { permittedHeaders: ['not a name'] },
+  'a colon in the user name': { username: 'a:b' },
+  'an authority that is none': { callbackCa: 'no certificate' },
+  'no time for callbacks': { callbackTimeoutMs: 0 },
+  'a time beyond what timers take': { callbackTimeoutMs: 2 ** 31 },
+  'an unknown encoding': { credentialsEncoding: 'base64' },
+  'a port beyond 65535': { port: 65_536 },
+  'a port below 0': { port: -1 },
+  'a host that is a URL': { host: 'https://x' },
+  'an empty host': { host: '' },
+  'a host with a zone': { host: '::1%lo' },
+  'an authority of its own that is none': { ca: 'no certificate', tls: loopback.tls },
+  'an authority without a certificate': { ca: loopback.ca },
+  'a certificate without its authority': { tls: loopback.tls },
+  'a key that is none': { ...loopback, tls: { ...loopback.tls, key: 'x' } },
+  'a certificate that is none': { ...loopback, tls: { ...loopback.tls, cert: 'x' } },
+  'the key of another certificate': {
+    ...loopback,
+    tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key },
+  },
+  'a certificate that has expired': createCertificate({ validUntil: Date.now() - 1_000 }),
+  'a certificate of another authority': { tls: loopback.tls, ca: createLoopbackCertificate().ca },
+  'an authority that cannot be read': { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
+  'a page port below 0': { page: { port: -1 } },
+  'a variable that no environment can have': { page: { environment: { 'A-B': 'x' } } },
+  'a variable of two lines': { page: { environment: { A: 'x\ny' } } },
+  'a misspelt option': { prot: 1 },
 }
+
+test('options that cannot work are refused, with the place and the reason of each problem', async () => {
+  const messages: Record<string, string> = {}
+  for (const [name, options] of Object.entries(problems)) {
+    const error = await failureOf(startEmulator(options as EmulatorOptions))
+    expect(error).toBeInstanceOf(ConfigurationError)
+    // OpenSSL has other words in another version.
+    messages[name] = problemsIn(error).replace(/(cannot be used for TLS with `tls\.cert`): .*/, '$1: …')
+  }
+  await expectPage('problems-of-emulator-options', messages)
+})

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { failureOf } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
-import { expectPage } from '../support/message-page.js'
+import { expectPage, problemsIn } from '../support/message-page.js'
 
 let service: FakeService
 beforeEach(() => {
@@ -94,9 +94,8 @@ describe('input that is refused before anything is sent', () => {
       service = fakeService()
       const error = await failureOf(service.client().createSubscription({ ...subscription, ...change }))
       expect(error).toBeInstanceOf(InvalidRequestError)
-      const { issues, message } = error as InvalidRequestError
-      problems[name] = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
-      expect(message).toMatch(/^createSubscription sent nothing: .+\.$/)
+      problems[name] = problemsIn(error)
+      expect((error as Error).message).toMatch(/^createSubscription sent nothing: .+\.$/)
       expect(service.tokenRequests).toHaveLength(0)
     }
     await expectPage('problems-of-input', problems)

@@ -1,5 +1,6 @@
 /** Messages for users, on pages that are read as a whole after a change: test/messages/. */
 import { fileURLToPath } from 'node:url'
+import { ConfigurationError, InvalidRequestError } from 'notification-subscriber'
 import { expect } from 'vitest'
 
 /** Compares messages, by what causes them, with their page. `npx vitest run -u` accepts a change. */
@@ -7,4 +8,10 @@ export async function expectPage(page: string, messages: Readonly<Record<string,
   const text = Object.entries(messages).map(([cause, message]) => `${cause}\n  ${message}\n`)
   const file = fileURLToPath(new URL(`../messages/${page}.txt`, import.meta.url))
   await expect(text.join('\n')).toMatchFileSnapshot(file)
+}
+
+/** The issues of an error about input, each with its place. */
+export function problemsIn(error: unknown): string {
+  if (!(error instanceof ConfigurationError || error instanceof InvalidRequestError)) throw error
+  return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
 }

@@ -1,5 +1,6 @@
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { expectPage } from '../../support/message-page.js'
 import {
   type Answer,
   accessToken,
@@ -118,63 +119,37 @@ describe('section 4.2: the create request', () => {
 
   const rest = 'username=a&callback_url=https://a.example/'
   const typeAndUser = 'notification_type=behavioral&username=a'
-  test.each([
-    ['no notification type', rest, 'notification_type is missing'],
-    ['an empty notification type', `notification_type=&${rest}`, 'notification_type is missing'],
-    [
-      'an unknown type',
-      `notification_type=behavioural&${rest}`,
-      'notification_type "behavioural" does not exist',
-    ],
-    [
-      'an empty type in the list',
-      `notification_type=behavioral,&${rest}`,
-      'notification_type has an empty item',
-    ],
-    ['no user', 'notification_type=behavioral&callback_url=https://a.example/', 'username is missing'],
-    ['an empty user in the list', `${typeAndUser},,b`, 'username has an empty item'],
-    ['a space after the comma', `${typeAndUser},+b`, 'username has spaces around an item'],
-    ['no callback URL', typeAndUser, 'callback_url is missing'],
-    ['a relative callback URL', `${typeAndUser}&callback_url=/a`, 'callback_url is not an absolute URL'],
-    [
-      'an http: callback URL',
-      `${typeAndUser}&callback_url=http://a.example/`,
-      'callback_url must begin with https:',
-    ],
-    [
-      'http: on loopback',
-      `${typeAndUser}&callback_url=http://127.0.0.1/`,
-      'callback_url must begin with https:, unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))',
-    ],
-    [
-      'another boolean',
-      `notification_type=behavioral&${rest}&recreateIfExists=1`,
-      'recreateIfExists must be true or false',
-    ],
-    [
-      'a user twice',
-      `${typeAndUser}&${rest}`,
-      'The form cannot be read: the field username is given more than once',
-    ],
-    [
-      'bad percent-encoding',
-      'notification_type=behavioral&username=%zz',
-      'The form cannot be read: it is not percent-encoded UTF-8',
-    ],
-    [
-      'bad UTF-8',
-      'notification_type=behavioral&username=%ff',
-      'The form cannot be read: it is not percent-encoded UTF-8',
-    ],
-    ['a bad name', `${typeAndUser}&%zz=1`, 'The form cannot be read: it is not percent-encoded UTF-8'],
-    ['a field without name', `${typeAndUser}&=x`, 'The form cannot be read: a field has no name'],
-    ['JSON in place of a form', '{"notification_type":["behavioral"]}', 'notification_type is missing'],
-  ])('answers 400 to %s', async (_, body, message) => {
+  test('answers 400 with what is wrong in the form', async () => {
+    const forms = {
+      'no notification type': rest,
+      'an empty notification type': `notification_type=&${rest}`,
+      'an unknown type': `notification_type=behavioural&${rest}`,
+      'an empty type in the list': `notification_type=behavioral,&${rest}`,
+      'no user': 'notification_type=behavioral&callback_url=https://a.example/',
+      'an empty user in the list': `${typeAndUser},,b`,
+      'a space after the comma': `${typeAndUser},+b`,
+      'no callback URL': typeAndUser,
+      'a relative callback URL': `${typeAndUser}&callback_url=/a`,
+      'an http: callback URL': `${typeAndUser}&callback_url=http://a.example/`,
+      'http: on loopback': `${typeAndUser}&callback_url=http://127.0.0.1/`,
+      'another boolean': `notification_type=behavioral&${rest}&recreateIfExists=1`,
+      'a user twice': `${typeAndUser}&${rest}`,
+      'bad percent-encoding': 'notification_type=behavioral&username=%zz',
+      'bad UTF-8': 'notification_type=behavioral&username=%ff',
+      'a bad name': `${typeAndUser}&%zz=1`,
+      'a field without name': `${typeAndUser}&=x`,
+      'JSON in place of a form': '{"notification_type":["behavioral"]}',
+    }
     const before = emulator.subscriptions.length
     const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
-    const answer = await send(emulator, 'POST', '/api/subscriptions', { headers, body })
-    expect(answer.status).toBe(400)
-    expect(JSON.parse(answer.body)).toEqual({ error: 'invalid_request', message })
+    const messages: Record<string, string> = {}
+    for (const [name, body] of Object.entries(forms)) {
+      const answer = await send(emulator, 'POST', '/api/subscriptions', { headers, body })
+      const { error, message } = JSON.parse(answer.body)
+      expect([name, answer.status, error]).toEqual([name, 400, 'invalid_request'])
+      messages[name] = message
+    }
+    await expectPage('emulator-refusals', messages)
     expect(emulator.subscriptions).toHaveLength(before)
   })
 
