@@ -1,13 +1,19 @@
-import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
-import { DeliverySpool, SpoolError } from 'notification-subscriber/spool'
+import { InvalidDeliveryError } from 'notification-subscriber'
+import { SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, keep, lettersOf, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
-
-const never = () => new Promise<never>(() => {})
-const invalidError = (body: unknown) =>
-  new InvalidDeliveryError('no', { issues: [{ path: ['x', 0], message: 'm' }], body })
+import {
+  callBack,
+  idsOf,
+  keep,
+  keepInvalid,
+  lettersOf,
+  numbered,
+  recorder,
+  spoolFolder,
+  until,
+} from './support.js'
 
 /** As deep as a body parser lets through. */
 function nested(levels: number): object {
@@ -19,19 +25,12 @@ function nested(levels: number): object {
 test('deliveries that JSON cannot hold are refused with a sentence, and the callback is answered', async () => {
   await using folder = await spoolFolder()
   const { deliver, delivered } = recorder()
-  await using spool = await openSpool({ path: folder.path, deliver })
+  await using spool = await folder.open({ deliver })
   const errors: unknown[] = []
-  const receiver = new DeliveryReceiver({
-    secrets: { token: 'a-secret-of-tests' },
-    onError: (error) => errors.push(error),
-  })
-  receiver.onAny(spool.keep)
   const refused = [{ amount: 5n }, nested(50_000)]
   for (const value of [...refused, nested(990)]) {
     const body = numbered(1, { value })
-    expect(
-      (await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })).status,
-    ).toBe(204)
+    expect(await callBack(spool, body, { onError: (error) => errors.push(error) })).toBe(204)
   }
   expect(errors).toMatchObject(refused.map(() => ({ code: 'INVALID_DELIVERY' })))
   // Whatever was kept is delivered.
@@ -45,18 +44,10 @@ describe('deliveries that can no longer be read', () => {
 
   test('become dead letters, are reported, and delay no other', async () => {
     await using folder = await spoolFolder()
-    const before = await openSpool({ path: folder.path, deliver: never })
-    await keep(before, numbered(1))
-    await keep(before, numbered(2, { score: 1 }))
-    await before.close({ timeoutMs: 0 })
+    await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const logger = recordingLogger()
     const { deliver, delivered } = recorder()
-    await using spool = await DeliverySpool.open({
-      path: folder.path,
-      deliver: deliver as never,
-      payloads,
-      logger,
-    })
+    await using spool = await folder.open({ deliver: deliver as never, payloads, logger })
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n2'])
     const [letter, ...others] = await lettersOf(spool)
@@ -69,18 +60,14 @@ describe('deliveries that can no longer be read', () => {
       issues: [expect.objectContaining({ path: ['notification', 'payload', 'score'] })],
     })
     const { id: letterId, receivedAt, issues } = letter ?? {}
-    expect(logger.lines.map(([fields]) => fields)).toContainEqual({
-      event: 'spool.unreadable',
-      letterId,
-      receivedAt,
-      issues,
-    })
+    const logged = { event: 'spool.unreadable', letterId, receivedAt, issues }
+    expect(logger.lines.map(([fields]) => fields)).toContainEqual(logged)
   })
 
   test('are delivered after `retry` by a process that can read them', async () => {
     await using folder = await spoolFolder()
-    const strict = await DeliverySpool.open({ path: folder.path, deliver: () => {}, payloads, logger: false })
-    await strict.keep({}, { delivery: numbered(1) })
+    const strict = await folder.open({ payloads })
+    await keep(strict, numbered(1))
     await until(() => strict.size === 0)
     const [letter] = await lettersOf(strict)
     const id = letter?.id ?? 0
@@ -88,7 +75,7 @@ describe('deliveries that can no longer be read', () => {
     expect(await lettersOf(strict)).toEqual([letter])
     await strict.close()
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({ path: folder.path, deliver })
+    await using spool = await folder.open({ deliver })
     expect(await spool.retry(id)).toBe(true)
     expect(await spool.retry(id)).toBe(false)
     await until(() => spool.size === 0)
@@ -100,32 +87,20 @@ describe('deliveries that can no longer be read', () => {
 describe('bodies that are no deliveries', () => {
   test('are kept to the letter: text, bytes and values, with when and why, also for the next process', async () => {
     await using folder = await spoolFolder()
-    const bodies = [
-      '',
-      '{"a":',
-      'ü\u0000\n\r\u2028',
-      Buffer.from([0, 255, 10]),
-      { a: [1, null, 'x'] },
-      null,
-      5,
-      [],
-      false,
-    ]
+    const texts = ['', '{"a":', 'ü\u0000\n\r\u2028']
+    const bodies = [...texts, Buffer.from([0, 255, 10]), { a: [1, null, 'x'] }, null, 5, [], false]
     const startedAt = Date.now()
     {
-      await using spool = await openSpool({ path: folder.path, deliver: () => {} })
-      for (const body of bodies) await spool.keepInvalid(invalidError(body))
+      await using spool = await folder.open()
+      for (const body of bodies) await keepInvalid(spool, body)
       expect(spool.size).toBe(0)
     }
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     const letters = await lettersOf(spool)
     expect(letters.map(({ body }) => body)).toEqual(bodies)
-    for (const { reason, issues, receivedAt, error } of letters) {
-      expect({ reason, issues, error }).toEqual({
-        reason: 'invalid',
-        issues: [{ path: ['x', 0], message: 'm' }],
-        error: undefined,
-      })
+    const issues = [{ path: ['x', 0], message: 'm' }]
+    for (const { id: _id, body: _body, receivedAt, ...why } of letters) {
+      expect(why).toEqual({ reason: 'invalid', issues })
       expect(receivedAt).toBeGreaterThanOrEqual(startedAt)
       expect(receivedAt).toBeLessThanOrEqual(Date.now())
     }
@@ -134,10 +109,10 @@ describe('bodies that are no deliveries', () => {
 
   test('that are bytes of another kind come back as the same bytes', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     const bytes = new Uint8Array([0, 0, 200, 13, 10])
     for (const body of [bytes.subarray(1), bytes.buffer, new DataView(bytes.buffer, 2, 2)]) {
-      await spool.keepInvalid(invalidError(body))
+      await keepInvalid(spool, body)
     }
     const bodies = (await lettersOf(spool)).map(({ body }) => [...(body as Buffer)])
     expect(bodies).toEqual([
@@ -150,19 +125,14 @@ describe('bodies that are no deliveries', () => {
   test('come from the receiver by `onInvalid`, and go back with `retry` if they are deliveries after all', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({ path: folder.path, deliver })
-    const receiver = new DeliveryReceiver({
-      secrets: { token: 'a-secret-of-tests' },
-      onInvalid: spool.keepInvalid,
-      payloads: { cxScoreUpdated: z.object({ score: z.number() }) },
-    }).onAny(spool.keep)
+    await using spool = await folder.open({ deliver })
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
     const bodies = [
       'no JSON',
       `\uFEFF ${JSON.stringify(numbered(1), null, 2)}`,
       Buffer.from(JSON.stringify(numbered(2))),
     ]
-    for (const body of bodies)
-      await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })
+    for (const body of bodies) await callBack(spool, body, { onInvalid: spool.keepInvalid, payloads })
     const letters = await lettersOf(spool)
     expect(letters.map(({ body }) => body)).toEqual(bodies)
     const [none, text, bytes] = letters.map(({ id }) => id)
@@ -176,9 +146,9 @@ describe('bodies that are no deliveries', () => {
 
   test('take 16 MiB at most: the oldest are dropped first, the newest stay', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     for (let number = 0; number < 20; number += 1) {
-      await spool.keepInvalid(invalidError(`${number} `.padEnd(2 ** 20, 'x')))
+      await keepInvalid(spool, `${number} `.padEnd(2 ** 20, 'x'))
     }
     const numbers = (await lettersOf(spool)).map(({ body }) => Number.parseInt(String(body), 10))
     expect(numbers.at(-1)).toBe(19)
@@ -189,17 +159,17 @@ describe('bodies that are no deliveries', () => {
 
   test('of more than 16 MiB are refused, and drop no other', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
-    await spool.keepInvalid(invalidError('small'))
-    await expect(spool.keepInvalid(invalidError('x'.repeat(2 ** 24 + 1)))).rejects.toThrow(SpoolError)
+    await using spool = await folder.open()
+    await keepInvalid(spool, 'small')
+    await expect(keepInvalid(spool, 'x'.repeat(2 ** 24 + 1))).rejects.toThrow(SpoolError)
     expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
   })
 
   test('that JSON cannot hold are refused with a sentence', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     for (const body of [{ amount: 5n }, nested(50_000)]) {
-      const error = await spool.keepInvalid(invalidError(body)).catch((reason) => reason)
+      const error = await keepInvalid(spool, body).catch((reason) => reason)
       expect(error).toBeInstanceOf(InvalidDeliveryError)
       expect(error.message).toContain('cannot be written as JSON')
       expect(error.body).toBe(body)
@@ -209,7 +179,7 @@ describe('bodies that are no deliveries', () => {
 
   test('`keep` without a delivery is refused with the same sentence', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     for (const context of [undefined, {}, { delivery: undefined }]) {
       await expect(spool.keep({}, context as never)).rejects.toThrow(InvalidDeliveryError)
     }
@@ -218,8 +188,8 @@ describe('bodies that are no deliveries', () => {
 
   test('are gone when they are discarded, also while they are read; an unknown id gives false', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
-    for (const body of ['a', 'b', 'c']) await spool.keepInvalid(invalidError(body))
+    await using spool = await folder.open()
+    for (const body of ['a', 'b', 'c']) await keepInvalid(spool, body)
     const seen: unknown[] = []
     for await (const { id, body } of spool.deadLetters()) {
       seen.push(body)
@@ -243,7 +213,6 @@ describe('deliveries that are stuck', () => {
       const attempts: number[] = []
       const logger = recordingLogger()
       const options = {
-        path: folder.path,
         logger,
         deliver: () => {
           if (!isWorking) throw new TypeError('no such column')
@@ -261,7 +230,7 @@ describe('deliveries that are stuck', () => {
       }
       let id = 0
       {
-        await using spool = await openSpool(options)
+        await using spool = await folder.open(options)
         await keep(spool, numbered(1))
         expect(spool.oldestReceivedAt).toBe(receivedAt)
         await advanceUntil(() => spool.size === 0)
@@ -269,7 +238,7 @@ describe('deliveries that are stuck', () => {
       }
       expect(attempts).toEqual([10])
       isWorking = true
-      await using spool = await openSpool(options)
+      await using spool = await folder.open(options)
       const letters = await lettersOf(spool)
       expect(letters).toEqual([
         {
@@ -304,8 +273,8 @@ describe('deliveries that are stuck', () => {
   test('two calls of `retry` for one letter deliver it once', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({ path: folder.path, deliver })
-    await spool.keepInvalid(invalidError(numbered(1)))
+    await using spool = await folder.open({ deliver })
+    await keepInvalid(spool, numbered(1))
     const [letter] = await lettersOf(spool)
     const id = letter?.id ?? 0
     expect((await Promise.all([spool.retry(id), spool.retry(id)])).toSorted()).toEqual([false, true])

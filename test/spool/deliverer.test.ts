@@ -1,17 +1,7 @@
 import type { Delivery } from 'notification-subscriber'
 import { DeliverySpool, type StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  idsOf,
-  keep,
-  lettersOf,
-  numbered,
-  openSpool,
-  realTime,
-  recorder,
-  spoolFolder,
-  until,
-} from './support.js'
+import { idsOf, keep, lettersOf, numbered, realTime, recorder, spoolFolder, until } from './support.js'
 
 const failing = () => Promise.reject(new Error('the queue is away'))
 const fail = () => {
@@ -54,8 +44,7 @@ describe('a delivery that fails', () => {
   test('is repeated after the backoff and not before, until it succeeds', async () => {
     await using folder = await spoolFolder()
     const triedAt: number[] = []
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver: async () => {
         triedAt.push(Date.now())
         if (triedAt.length < 9) await failing()
@@ -74,14 +63,10 @@ describe('a delivery that fails', () => {
     await using folder = await spoolFolder()
     let reports: StuckDelivery[] = []
     const { deliver, delivered } = recorder(failing)
-    const options = {
-      path: folder.path,
-      deliver,
-      onStuck: (stuck: StuckDelivery) => void reports.push(stuck),
-    }
+    const options = { deliver, onStuck: (stuck: StuckDelivery) => void reports.push(stuck) }
     const keptAt = Date.now()
     {
-      await using spool = await openSpool(options)
+      await using spool = await folder.open(options)
       await keep(spool, numbered(1))
       await passUntil(() => delivered.length === 9)
       // Until the ninth failure is on the disk.
@@ -89,7 +74,7 @@ describe('a delivery that fails', () => {
     }
     expect(reports).toEqual([])
     {
-      await using _spool = await openSpool(options)
+      await using _spool = await folder.open(options)
       await pass(30 * second)
       expect(delivered).toHaveLength(9)
       await passUntil(() => reports.length === 1)
@@ -108,7 +93,7 @@ describe('a delivery that fails', () => {
     }
     reports = []
     // And when it was reported last.
-    await using _spool = await openSpool(options)
+    await using _spool = await folder.open(options)
     await passUntil(() => delivered.length === 13)
     expect(reports).toEqual([])
   })
@@ -117,8 +102,7 @@ describe('a delivery that fails', () => {
     await using folder = await spoolFolder()
     const reportedAt: number[] = []
     const { deliver, delivered } = recorder(failing)
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver,
       onStuck: ({ attempts }) => {
         if (reportedAt.length === 0) expect(attempts).toBe(10)
@@ -139,7 +123,7 @@ describe('a delivery that fails', () => {
   test('is given up when `onStuck` says so, also when its promise does', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(failing)
-    await using spool = await openSpool({ path: folder.path, deliver, onStuck: async () => 'discard' })
+    await using spool = await folder.open({ deliver, onStuck: async () => 'discard' })
     await keep(spool, numbered(1))
     await passUntil(() => spool.size === 0)
     expect(delivered).toHaveLength(10)
@@ -153,7 +137,7 @@ describe('a delivery that fails', () => {
     const { deliver } = recorder(({ notification }) =>
       Promise.reject(notification.id === 'n1' ? proxy : hostile),
     )
-    await using spool = await openSpool({ path: folder.path, deliver, onStuck: () => 'dead-letter' })
+    await using spool = await folder.open({ deliver, onStuck: () => 'dead-letter' })
     await keep(spool, numbered(1))
     await keep(spool, numbered(2))
     await passUntil(() => spool.size === 0)
@@ -241,7 +225,7 @@ describe('a delivery that fails', () => {
   test('is a warn line of a logger at every failure', async () => {
     await using folder = await spoolFolder()
     const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
-    await using spool = await DeliverySpool.open({ path: folder.path, deliver: failing, logger })
+    await using spool = await folder.open({ deliver: failing, logger })
     await keep(spool, numbered(1))
     await passUntil(() => logger.warn.mock.calls.length === 3)
     expect(logger.warn.mock.calls.map(([fields]) => fields)).toEqual(
@@ -263,8 +247,7 @@ describe('a delivery that never ends', () => {
   test('has its signal aborted after `deliverTimeoutMs`, and counts as failed', async () => {
     await using folder = await spoolFolder()
     const signals: AbortSignal[] = []
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliverTimeoutMs: 5 * second,
       deliver: (_delivery, { signal }) => {
         signals.push(signal)
@@ -291,8 +274,7 @@ describe('deliveries that fail for ever', () => {
     await using folder = await spoolFolder()
     const isPoison = ({ notification }: Delivery) => 'poison' in notification.payload
     const { deliver, delivered } = recorder((delivery) => (isPoison(delivery) ? fail() : undefined))
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver,
       concurrency: 4,
       deliverTimeoutMs: minute,
@@ -315,8 +297,7 @@ describe('deliveries that fail for ever', () => {
     await using folder = await spoolFolder()
     let failures = 0
     let next = 0
-    const spool: DeliverySpool = await openSpool({
-      path: folder.path,
+    const spool: DeliverySpool = await folder.open({
       concurrency: 2,
       deliver: async ({ notification }) => {
         if (notification.id === 'npoison') {
@@ -338,7 +319,7 @@ describe('a clock that jumps', () => {
   test('while the spool is open changes nothing', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(failing)
-    await using spool = await openSpool({ path: folder.path, deliver })
+    await using spool = await folder.open({ deliver })
     await keep(spool, numbered(1))
     await passUntil(() => delivered.length === 3)
     vi.setSystemTime(Date.now() - 30 * 24 * hour)
@@ -360,7 +341,7 @@ describe('a clock that jumps', () => {
       await using folder = await spoolFolder()
       {
         const { deliver, delivered } = recorder(failing)
-        await using spool = await openSpool({ path: folder.path, deliver })
+        await using spool = await folder.open({ deliver })
         for (const id of [1, 2, 3]) await keep(spool, numbered(id))
         await passUntil(() => delivered.length >= 24)
         await pass(5 * second)
@@ -368,7 +349,7 @@ describe('a clock that jumps', () => {
       }
       vi.setSystemTime(Date.now() + jump)
       const { deliver, delivered } = recorder()
-      await using spool = await openSpool({ path: folder.path, deliver })
+      await using spool = await folder.open({ deliver })
       await keep(spool, numbered(4))
       // What is new waits for nothing.
       await until(() => idsOf(delivered).includes('n4'))

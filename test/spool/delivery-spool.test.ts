@@ -1,25 +1,30 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  ConfigurationError,
-  type Delivery,
-  DeliveryReceiver,
-  InvalidDeliveryError,
-} from 'notification-subscriber'
+import { ConfigurationError, type Delivery } from 'notification-subscriber'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, keep, lettersOf, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
-
-const never = () => new Promise<never>(() => {})
+import {
+  callBack,
+  idsOf,
+  keep,
+  keepInvalid,
+  lettersOf,
+  never,
+  numbered,
+  openSpool,
+  recorder,
+  spoolFolder,
+  until,
+} from './support.js'
 
 describe.concurrent('what was kept is delivered', () => {
   test('each delivery once, unchanged, in the order in which they were kept', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    await using spool = await folder.open({ deliver, concurrency: 1 })
     const deliveries = Array.from({ length: 100 }, (_, id) => numbered(id, { text: 'ü\n\u2028 "', id }))
     await Promise.all(deliveries.map((delivery) => keep(spool, delivery)))
     await until(() => spool.size === 0)
@@ -29,14 +34,9 @@ describe.concurrent('what was kept is delivered', () => {
   test('behind a receiver: the callback is answered when the delivery is on the disk, not when it is delivered', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(never)
-    await using spool = await openSpool({ path: folder.path, deliver })
-    const receiver = new DeliveryReceiver({
-      secrets: { token: 'a-secret-of-tests' },
-      onInvalid: spool.keepInvalid,
-    }).onAny(spool.keep)
+    await using spool = await folder.open({ deliver })
     const body = JSON.stringify({ ...numbered(1), unknown: 'kept' })
-    const answer = await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })
-    expect(answer.status).toBe(204)
+    expect(await callBack(spool, body)).toBe(204)
     expect(spool.size).toBe(1)
     await until(() => delivered.length === 1)
     expect(delivered[0]).toEqual(JSON.parse(body))
@@ -53,7 +53,7 @@ describe.concurrent('what was kept is delivered', () => {
       await sleep(5)
       running -= 1
     }
-    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 3 })
+    await using spool = await folder.open({ deliver, concurrency: 3 })
     await Promise.all(Array.from({ length: 30 }, (_, id) => keep(spool, numbered(id))))
     await until(() => spool.size === 0)
     expect(most).toBe(3)
@@ -61,12 +61,9 @@ describe.concurrent('what was kept is delivered', () => {
 
   test('what an earlier process left is delivered by the next, before what is new', async () => {
     await using folder = await spoolFolder()
-    const first = await openSpool({ path: folder.path, deliver: never })
-    for (const id of [1, 2, 3]) await keep(first, numbered(id))
-    expect(await first.close({ timeoutMs: 0 })).toBe(3)
-    expect(first.size).toBe(3)
+    await folder.leave(...[1, 2, 3].map((id) => numbered(id)))
     const { deliver, delivered } = recorder()
-    await using second = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    await using second = await folder.open({ deliver, concurrency: 1 })
     await keep(second, numbered(4))
     await until(() => second.size === 0)
     expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n4'])
@@ -76,21 +73,17 @@ describe.concurrent('what was kept is delivered', () => {
     await using folder = await spoolFolder()
     const payloads = { scored: z.object({ at: z.string().transform((text) => new Date(text)) }) }
     const dates: unknown[] = []
-    await using spool = await DeliverySpool.open({
-      path: folder.path,
+    await using spool = await folder.open({
       payloads,
       deliver: ({ notification }) => {
         if (notification.type === 'scored') dates.push(notification.payload.at.getTime())
       },
     })
-    const notification = {
-      id: 'x',
-      time: 1,
-      ver: '1.0',
-      type: 'scored',
-      payload: { at: '2026-01-01T00:00:00Z' },
-    }
-    await spool.keep(notification, { delivery: { subscriptionId: 1, notification } })
+    const { notification } = numbered(1, { at: '2026-01-01T00:00:00Z' })
+    await spool.keep(
+      {},
+      { delivery: { subscriptionId: 1, notification: { ...notification, type: 'scored' } } },
+    )
     await until(() => spool.size === 0)
     expect(dates).toEqual([Date.UTC(2026, 0, 1)])
   })
@@ -98,8 +91,7 @@ describe.concurrent('what was kept is delivered', () => {
   test('`deliver` that returns nothing, or throws at once, is like one that is asynchronous', async () => {
     await using folder = await spoolFolder()
     let calls = 0
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver: () => {
         calls += 1
         if (calls === 1) throw new Error('no')
@@ -112,12 +104,9 @@ describe.concurrent('what was kept is delivered', () => {
 
   test('`deliver` may use the spool that is being opened', async () => {
     await using folder = await spoolFolder()
-    const left = await openSpool({ path: folder.path, deliver: never })
-    await keep(left, numbered(1))
-    await left.close({ timeoutMs: 0 })
+    await folder.leave(numbered(1))
     const sizes: number[] = []
-    const spool: DeliverySpool = await openSpool({
-      path: folder.path,
+    const spool: DeliverySpool = await folder.open({
       deliver: () => void sizes.push(spool.size),
     })
     await until(() => spool.size === 0)
@@ -133,8 +122,7 @@ describe.concurrent('observing', () => {
     const seen: unknown[] = []
     const log = () => void seen.push(context.getStore())
     const spool = await context.run('open', () =>
-      openSpool({
-        path: folder.path,
+      folder.open({
         logger: { debug: log, info: log, warn: log, error: log },
         concurrency: 2,
         deliver: async () => {
@@ -171,8 +159,7 @@ describe.concurrent('observing', () => {
     }
     channel.subscribe(subscribers)
     let attempts = 0
-    const spool = await openSpool({
-      path: folder.path,
+    const spool = await folder.open({
       deliver: () => {
         attempts += 1
         if (attempts === 1) throw new TypeError('away')
@@ -194,7 +181,7 @@ describe.concurrent('observing', () => {
 
   test('`oldestReceivedAt` is when the oldest delivery that waits was received, also after a restart', async () => {
     await using folder = await spoolFolder()
-    const first = await openSpool({ path: folder.path, deliver: never })
+    const first = await folder.open({ deliver: never })
     expect(first.oldestReceivedAt).toBeUndefined()
     const startedAt = Date.now()
     await keep(first, numbered(1))
@@ -205,8 +192,7 @@ describe.concurrent('observing', () => {
     await keep(first, numbered(2))
     expect(first.oldestReceivedAt).toBe(oldest)
     await first.close({ timeoutMs: 0 })
-    await using second = await openSpool({
-      path: folder.path,
+    await using second = await folder.open({
       deliver: ({ notification }) => (notification.id === 'n1' ? undefined : never()),
     })
     expect(second.oldestReceivedAt).toBe(oldest)
@@ -218,7 +204,7 @@ describe.concurrent('observing', () => {
   test('the log has opening, each delivery with its attempt, and closing', async () => {
     await using folder = await spoolFolder()
     const logger = recordingLogger()
-    const spool = await openSpool({ path: folder.path, deliver: () => {}, logger })
+    const spool = await folder.open({ logger })
     await keep(spool, numbered(1))
     await until(() => spool.size === 0)
     await spool.close()
@@ -243,7 +229,7 @@ describe.concurrent('close', () => {
     await using folder = await spoolFolder()
     let finish = () => {}
     const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
-    const spool = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    const spool = await folder.open({ deliver, concurrency: 1 })
     for (const id of [1, 2, 3]) await keep(spool, numbered(id))
     await until(() => delivered.length === 1)
     const closed = spool.close()
@@ -251,6 +237,7 @@ describe.concurrent('close', () => {
     await sleep(20)
     finish()
     expect(await Promise.all([closed, closedAgain])).toEqual([2, 2])
+    expect(spool.size).toBe(2)
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
@@ -258,8 +245,7 @@ describe.concurrent('close', () => {
     await using folder = await spoolFolder()
     let isStarted = false
     const reasons: unknown[] = []
-    const spool = await openSpool({
-      path: folder.path,
+    const spool = await folder.open({
       deliver: (_delivery, { signal }) =>
         new Promise((_, reject) => {
           isStarted = true
@@ -274,7 +260,7 @@ describe.concurrent('close', () => {
     expect(await spool.close({ timeoutMs: 10 })).toBe(1)
     expect(reasons).toEqual(['AbortError'])
     const { deliver, delivered } = recorder()
-    await using next = await openSpool({ path: folder.path, deliver })
+    await using next = await folder.open({ deliver })
     // At once and not after a backoff.
     await until(() => next.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
@@ -287,7 +273,7 @@ describe.concurrent('close', () => {
     [5, 'expected object, received number.'],
   ])('refuses %o, and the spool stays open', async (options, problem) => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     await expect(spool.close(options as object)).rejects.toMatchObject({
       code: 'CONFIGURATION',
       message: `The delivery spool cannot work: ${problem}`,
@@ -297,16 +283,14 @@ describe.concurrent('close', () => {
 
   test('waits for what is being kept, and refuses what comes later', async () => {
     await using folder = await spoolFolder()
-    const spool = await openSpool({ path: folder.path, deliver: never })
+    const spool = await folder.open({ deliver: never })
     const kept = keep(spool, numbered(1))
     const closed = spool.close({ timeoutMs: 0 })
     await kept
     expect(await closed).toBe(1)
     const refused = { name: 'ClosedError', code: 'CLOSED' }
     await expect(keep(spool, numbered(2))).rejects.toMatchObject(refused)
-    await expect(
-      spool.keepInvalid(new InvalidDeliveryError('', { issues: [], body: '' })),
-    ).rejects.toMatchObject(refused)
+    await expect(keepInvalid(spool, '')).rejects.toMatchObject(refused)
     await expect(spool.discard(1)).rejects.toMatchObject(refused)
     await expect(spool.retry(1)).rejects.toMatchObject(refused)
     await expect(spool.deadLetters().next()).rejects.toMatchObject(refused)
@@ -350,17 +334,12 @@ describe.concurrent('quota', () => {
     await using folder = await spoolFolder()
     let finish = () => {}
     const finished = new Promise<void>((resolve) => (finish = resolve))
-    await using spool = await openSpool({ path: folder.path, deliver: () => finished, maxBytes: 200_000 })
+    await using spool = await folder.open({ deliver: () => finished, maxBytes: 200_000 })
     const errors: unknown[] = []
-    const receiver = new DeliveryReceiver({
-      secrets: { token: 'a-secret-of-tests' },
-      onError: (error) => errors.push(error),
-    }).onAny(spool.keep)
-    const send = async (id: number) => {
+    for (let id = 0; id < 50; id += 1) {
       const body = JSON.stringify(numbered(id, { text: 'x'.repeat(5_000) }))
-      return (await receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body })).status
+      expect(await callBack(spool, body, { onError: (error) => errors.push(error) })).toBe(204)
     }
-    for (let id = 0; id < 50; id += 1) expect(await send(id)).toBe(204)
     expect(spool.size).toBeGreaterThan(20)
     expect(spool.size).toBeLessThanOrEqual(40)
     expect(errors).toHaveLength(50 - spool.size)
@@ -372,15 +351,12 @@ describe.concurrent('quota', () => {
 
   test('dead letters of kept deliveries count, until they are discarded', async () => {
     await using folder = await spoolFolder()
-    const before = await openSpool({ path: folder.path, deliver: () => new Promise(() => {}) })
-    await keep(before, numbered(1))
-    await before.close({ timeoutMs: 0 })
+    await folder.leave(numbered(1))
     // This process cannot read it.
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    const options = { path: folder.path, deliver: () => {}, logger: false, payloads } as const
-    await using spool = await DeliverySpool.open({ ...options, maxBytes: 4_096 })
+    await using spool = await folder.open({ payloads, maxBytes: 4_096 })
     await until(() => spool.size === 0)
-    const kept = () => spool.keep({}, { delivery: numbered(2, { score: 1 }) })
+    const kept = () => keep(spool, numbered(2, { score: 1 }))
     await expect(kept()).rejects.toMatchObject({ code: 'SPOOL', reason: 'full' })
     const [letter] = await lettersOf(spool)
     await spool.discard(letter?.id ?? 0)

@@ -2,13 +2,16 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
 import { describe, expect, test, vi } from 'vitest'
+import * as z from 'zod'
 import {
+  callBack,
   idsOf,
   keep,
+  keepInvalid,
   lettersOf,
   mount,
+  never,
   numbered,
   openSpool,
   recorder,
@@ -16,8 +19,6 @@ import {
   unmount,
   until,
 } from './support.js'
-
-const never = () => new Promise<never>(() => {})
 
 /** Mounts a small volume of the kind on a path. */
 const volumes = {
@@ -49,17 +50,12 @@ describe.each(Object.entries(volumes))('%s that is full', (_kind, mountOn) => {
     try {
       const first = await openSpool({ path, deliver: never })
       const errors: unknown[] = []
-      const receiver = new DeliveryReceiver({
-        secrets: { token: 'a-secret-of-tests' },
-        onError: (error) => errors.push(error),
-      }).onAny(first.keep)
       let id = 0
       const send = async (count: number) => {
         const body = () => JSON.stringify(numbered(id++, { text: 'x'.repeat(10_000) }))
-        const answers = Array.from({ length: count }, () =>
-          receiver.handle({ method: 'POST', headers: { token: 'a-secret-of-tests' }, body: body() }),
-        )
-        for (const { status } of await Promise.all(answers)) expect(status).toBe(204)
+        const onError = (error: unknown) => errors.push(error)
+        const answers = Array.from({ length: count }, () => callBack(first, body(), { onError }))
+        for (const status of await Promise.all(answers)) expect(status).toBe(204)
       }
       // One at a time and many at a time, until several in a row were not kept.
       for (let round = 0; round < 120; round += 1) await send(round % 2 ? 1 : 20)
@@ -106,10 +102,8 @@ test('a full disk takes dead letters of deliveries that have a file of their own
     await before.close({ timeoutMs: 0 })
     await writeFile(join(volume, 'other'), Buffer.alloc(12 * 2 ** 20)).catch(() => {})
     // Cannot be read by this process: becomes a dead letter at once.
-    const { z } = await import('zod')
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    const { DeliverySpool } = await import('notification-subscriber/spool')
-    const spool = await DeliverySpool.open({ path, deliver: never, payloads, logger: false })
+    const spool = await openSpool({ path, deliver: never, payloads })
     await until(() => spool.size === 0)
     // Without the issues, for which there was no room.
     expect(await lettersOf(spool)).toEqual([
@@ -120,8 +114,7 @@ test('a full disk takes dead letters of deliveries that have a file of their own
         reason: 'invalid',
       },
     ])
-    const invalid = new InvalidDeliveryError('no', { issues: [], body: 'x' })
-    await expect(spool.keepInvalid(invalid)).rejects.toMatchObject({ code: 'SPOOL', reason: 'disk' })
+    await expect(keepInvalid(spool, 'x')).rejects.toMatchObject({ code: 'SPOOL', reason: 'disk' })
     await spool.close()
   } finally {
     unmount(volume)

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { idsOf, openSpool, recorder, spoolFolder, until } from './support.js'
+import { idsOf, recorder, spoolFolder, until } from './support.js'
 
 const program = fileURLToPath(new URL('programs/keeps-numbers.ts', import.meta.url))
 
@@ -27,7 +27,7 @@ test('everything whose keep resolved before the process was killed, twelve times
     if (!child.stdout.readableEnded) await once(child.stdout, 'end')
   }
   const { deliver, delivered } = recorder()
-  await using spool = await openSpool({ path: folder.path, deliver, concurrency: 200 })
+  await using spool = await folder.open({ deliver, concurrency: 200 })
   await until(() => spool.size === 0)
   const ids = idsOf(delivered)
   expect(new Set(ids).size).toBe(ids.length)

@@ -9,12 +9,21 @@ import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { pipeName } from '../../src/spool/lock.js'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, keep, mount, numbered, openSpool, recorder, spoolFolder, unmount, until } from './support.js'
-
-const never = () => new Promise<never>(() => {})
+import {
+  idsOf,
+  keep,
+  mount,
+  never,
+  numbered,
+  openSpool,
+  recorder,
+  spoolFolder,
+  unmount,
+  until,
+} from './support.js'
 
 async function refusalOf(path: string): Promise<ConfigurationError> {
-  const error = await openSpool({ path, deliver: () => {} }).catch((reason) => reason)
+  const error = await openSpool({ path }).catch((reason) => reason)
   expect(error).toBeInstanceOf(ConfigurationError)
   return error
 }
@@ -62,7 +71,7 @@ describe('the folder', () => {
     await mkdir(folder.path, { mode: 0o700 })
     await symlink('nowhere', join(folder.path, 'dangling'))
     await symlink('circle', join(folder.path, 'circle'))
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     await keep(spool, numbered(1))
   })
 
@@ -77,7 +86,7 @@ describe('the folder', () => {
 
   test('on a disk that cannot be written is refused', async () => {
     await using folder = await spoolFolder()
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await (await folder.open()).close()
     if (!mount(folder.path, ['--bind', folder.path], ['-o', 'remount,ro,bind'])) return
     try {
       expect((await refusalOf(folder.path)).message).toMatch(/EROFS|read-only/i)
@@ -128,41 +137,38 @@ class Holder implements AsyncDisposable {
 describe('one process at a time has a spool open', () => {
   test('a second open in the same process is refused, and succeeds after a close', async () => {
     await using folder = await spoolFolder()
-    const first = await openSpool({ path: folder.path, deliver: () => {} })
-    const error = await openSpool({ path: folder.path, deliver: () => {} }).catch((reason) => reason)
-    expect(error).toBeInstanceOf(ConfigurationError)
-    expect(error.message).toMatch(refusal)
-    expect(error.message).toContain(folder.path)
-    expect(error.issues).toMatchObject([{ path: ['path'] }])
+    const first = await folder.open()
+    const { issues, message } = await refusalOf(folder.path)
+    expect(message).toMatch(refusal)
+    expect(message).toContain(folder.path)
+    expect(issues).toMatchObject([{ path: ['path'] }])
     // The first one is as good as before.
     await keep(first, numbered(1))
     await first.close()
-    await using _second = await openSpool({ path: folder.path, deliver: () => {} })
+    await using _second = await folder.open()
   })
 
   test('a symbolic link to the folder, and a bind mount of it, are the same folder', async () => {
     await using folder = await spoolFolder()
-    await using spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using spool = await folder.open()
     const link = `${folder.path}-link`
     await symlink(folder.path, link)
-    await expect(openSpool({ path: link, deliver: () => {} })).rejects.toThrow(refusal)
+    await expect(openSpool({ path: link })).rejects.toThrow(refusal)
     const other = `${folder.path}-mount`
     await mkdir(other, { mode: 0o700 })
     if (mount(other, ['--bind', folder.path])) {
-      await expect(openSpool({ path: other, deliver: () => {} }))
+      await expect(openSpool({ path: other }))
         .rejects.toThrow(refusal)
         .finally(() => unmount(other))
     }
     await spool.close()
-    await using _linked = await openSpool({ path: link, deliver: () => {} })
+    await using _linked = await openSpool({ path: link })
   })
 
   test('if several processes open it at the same time, at most one succeeds, and so does the next attempt', async () => {
     await using folder = await spoolFolder()
     for (let round = 0; round < 3; round += 1) {
-      const opened = await Promise.allSettled(
-        Array.from({ length: 4 }, () => openSpool({ path: folder.path, deliver: () => {} })),
-      )
+      const opened = await Promise.allSettled(Array.from({ length: 4 }, () => folder.open()))
       const spools = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
       expect(spools.length).toBeLessThanOrEqual(1)
       for (const { reason } of opened.filter((result) => result.status === 'rejected')) {
@@ -170,7 +176,7 @@ describe('one process at a time has a spool open', () => {
       }
       await Promise.all(spools.map((spool) => spool.close()))
     }
-    await using _spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using _spool = await folder.open()
   })
 
   test('another process is refused while the first one lives, also while that is suspended, but not after it was killed', async () => {
@@ -178,11 +184,11 @@ describe('one process at a time has a spool open', () => {
     {
       await using holder = new Holder(folder.path)
       expect(await holder.said()).toBe('open')
-      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      await expect(folder.open()).rejects.toThrow(refusal)
       holder.stop()
-      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      await expect(folder.open()).rejects.toThrow(refusal)
       // It takes no connection meanwhile: in the end the system refuses more, which proves nothing.
-      const [lock = ''] = (await readdir(folder.path)).filter((name) => name.endsWith('.lock'))
+      const [lock = ''] = await folder.names(/\.lock$/)
       const sockets: Socket[] = []
       for (let isFull = false; !isFull; ) {
         const socket = connect(join(folder.path, lock))
@@ -192,11 +198,11 @@ describe('one process at a time has a spool open', () => {
           ({ code }) => code === 'EAGAIN',
         )
       }
-      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      await expect(folder.open()).rejects.toThrow(refusal)
       for (const socket of sockets) socket.destroy()
     }
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({ path: folder.path, deliver })
+    await using spool = await folder.open({ deliver })
     await until(() => spool.size === 0)
     // What it had kept before it was killed.
     expect(idsOf(delivered)).toEqual(['nheld'])
@@ -221,7 +227,7 @@ describe('one process at a time has a spool open', () => {
       expect(await holder.said()).toBe('open')
       await using other = new Holder(folder.path, wrapper)
       expect(await other.said()).toMatch(refusal)
-      await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+      await expect(folder.open()).rejects.toThrow(refusal)
     }
     // The process in the container ends a moment after the command that made the container.
     await using _spool = await openEventually(folder.path)
@@ -239,13 +245,13 @@ describe('one process at a time has a spool open', () => {
       const [said] = await once(worker.stdout, 'data')
       return { said: String(said).trim(), worker }
     }
-    const spool = await openSpool({ path: folder.path, deliver: () => {} })
+    const spool = await folder.open()
     const refused = await inWorker()
     expect(refused.said).toMatch(refusal)
     await spool.close()
     const { said, worker } = await inWorker()
     expect(said).toBe('open')
-    await expect(openSpool({ path: folder.path, deliver: () => {} })).rejects.toThrow(refusal)
+    await expect(folder.open()).rejects.toThrow(refusal)
     await Promise.all([worker.terminate(), refused.worker.terminate()])
     await using _again = await openEventually(folder.path)
   })
@@ -255,11 +261,10 @@ describe('one process at a time has a spool open', () => {
     {
       await using holder = new Holder(folder.path)
       await holder.said()
-      await openSpool({ path: folder.path, deliver: () => {} }).catch(() => {})
+      await folder.open().catch(() => {})
     }
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
-    const names = await readdir(folder.path)
-    expect(names.filter((name) => !name.endsWith('.batch'))).toEqual([])
+    await (await folder.open()).close()
+    expect(await folder.names(/(?<!\.batch)$/)).toEqual([])
   })
 
   test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async () => {
@@ -267,10 +272,10 @@ describe('one process at a time has a spool open', () => {
     const logger = recordingLogger()
     let finish = () => {}
     const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
-    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 1, logger })
+    await using spool = await folder.open({ deliver, concurrency: 1, logger })
     for (const id of [1, 2]) await keep(spool, numbered(id))
     await until(() => delivered.length === 1)
-    const [lock = ''] = (await readdir(folder.path)).filter((name) => name.endsWith('.lock'))
+    const [lock = ''] = await folder.names(/\.lock$/)
     await rm(join(folder.path, lock))
     const isLost = ([{ event }]: readonly [{ event?: unknown }, ...unknown[]]) => event === 'spool.lock-lost'
     await until(() => logger.lines.some(isLost))
@@ -281,7 +286,7 @@ describe('one process at a time has a spool open', () => {
     await expect(spool.deadLetters().next()).rejects.toMatchObject(refused)
     // Another process may have the folder now, and gets what was not begun.
     const other = recorder()
-    await using next = await openSpool({ path: folder.path, deliver: other.deliver })
+    await using next = await folder.open({ deliver: other.deliver })
     finish()
     await until(() => next.size === 0)
     expect(idsOf(other.delivered)).toContain('n2')
@@ -291,9 +296,9 @@ describe('one process at a time has a spool open', () => {
 
   test('a file that is no socket is not taken for a living process', async () => {
     await using folder = await spoolFolder()
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await (await folder.open()).close()
     await writeFile(join(folder.path, '0123456789abcdef.lock'), '')
-    await using _spool = await openSpool({ path: folder.path, deliver: () => {} })
+    await using _spool = await folder.open()
   })
 })
 
@@ -306,7 +311,7 @@ test('on Windows a pipe is the lock, whose name says which folder', () => {
 async function openEventually(path: string) {
   for (;;) {
     try {
-      return await openSpool({ path, deliver: () => {} })
+      return await openSpool({ path })
     } catch (error) {
       if (!(error instanceof ConfigurationError && refusal.test(error.message))) throw error
     }

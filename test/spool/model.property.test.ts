@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { idsOf, keep, numbered, openSpool, recorder, spoolFolder, until } from './support.js'
+import { idsOf, keep, numbered, recorder, spoolFolder, until } from './support.js'
 
 type Step =
   | { readonly kind: 'keep'; readonly count: number }
@@ -26,7 +26,7 @@ test('in any order of keeping, delivering and restarting, each delivery is done 
         const done = recorder()
         const deliver: typeof done.deliver = (delivery) =>
           isWorking ? done.deliver(delivery) : new Promise(() => {})
-        const open = () => openSpool({ path: folder.path, deliver, concurrency })
+        const open = () => folder.open({ deliver, concurrency })
         let spool = await open()
         for (const each of steps) {
           if (each.kind === 'deliver') isWorking = each.isWorking

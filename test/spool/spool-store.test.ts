@@ -3,26 +3,25 @@ import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs/promises'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber'
-import { DeliverySpool, type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
+import { SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
 import { type FileFields, fileOf, lineOf, nameOf } from '../../src/spool/format.js'
 import {
+  callBack,
   idsOf,
   keep,
+  keepInvalid,
   lettersOf,
+  never,
   numbered,
   openSpool,
-  openSpoolOn,
   realTime,
   recorder,
   spoolFolder,
   until,
 } from './support.js'
-
-const never = () => new Promise<never>(() => {})
 
 interface Faults {
   /** Called before each operation, with its name and the file: may throw, or wait. */
@@ -60,23 +59,18 @@ function filesWith(faults: Faults): SpoolFiles {
   }
 }
 
-function systemError(code: string): Error {
-  return Object.assign(new Error(`${code}: as the test says`), { code })
-}
-
 /** The name of a file of deliveries, unless the fields say otherwise. */
 function fileName(fields: Partial<FileFields> & { readonly id: number }): string {
   return nameOf({ kind: 'batch', dueAt: 0, attempts: 0, reportedAt: 0, count: 1, bytes: 9, ...fields })
 }
 
-const isLetter = (file: string) => /\.(invalid|stuck|unreadable)$/.test(file)
-const isOfEntry = (file: string) => file.endsWith('.batch')
-
-/** A disk from which no file can be removed while it is broken. */
-function diskThatKeepsFiles() {
-  const disk = { isBroken: false, files: filesWith({ before: refuseRemoval }) }
-  function refuseRemoval(operation: string): void {
-    if (disk.isBroken && operation === 'unlink') throw systemError('EIO')
+/** A disk on which an operation fails while the disk is broken, on files whose paths match. */
+function diskThatFailsTo(operation: string, file = /./, code = 'EIO') {
+  const disk = { isBroken: true, failures: 0, files: filesWith({ before: failTo }) }
+  function failTo(name: string, path: string): void {
+    if (!disk.isBroken || name !== operation || !file.test(path)) return
+    disk.failures += 1
+    throw Object.assign(new Error(`${code}: as the test says`), { code })
   }
   return disk
 }
@@ -99,16 +93,15 @@ test('the process does other work while a folder of very many names is opened', 
       return names.map((name) => ({ name, isFile: () => true }))
     }) as unknown as typeof fs.readdir,
   }
-  await using _spool = await openSpoolOn({ path: folder.path, deliver: never }, files)
+  await using _spool = await folder.open({ deliver: never }, files)
   isCounting = false
   expect(turns).toBeGreaterThan(15)
 })
 
 test('many small files are read at a time', async () => {
   await using folder = await spoolFolder()
-  const first = await openSpool({ path: folder.path, deliver: never })
-  for (let id = 0; id < 20; id += 1) await keep(first, numbered(id))
-  await first.close({ timeoutMs: 0 })
+  const deliveries = Array.from({ length: 20 }, (_, id) => numbered(id))
+  await folder.leave(...deliveries)
   let running = 0
   let most = 0
   const files: SpoolFiles = {
@@ -120,9 +113,9 @@ test('many small files are read at a time', async () => {
     },
   }
   const { deliver, delivered } = recorder()
-  await using spool = await openSpoolOn({ path: folder.path, deliver, concurrency: 1 }, files)
+  await using spool = await folder.open({ deliver, concurrency: 1 }, files)
   await until(() => spool.size === 0)
-  expect(idsOf(delivered)).toEqual(Array.from({ length: 20 }, (_, id) => `n${id}`))
+  expect(delivered).toEqual(deliveries)
   expect(most).toBe(20)
 })
 
@@ -136,7 +129,7 @@ describe.concurrent('keep resolves', () => {
         notes.push(`${kind} ${operation}`)
       },
     })
-    const spool = await openSpoolOn({ path: folder.path, deliver: never }, files)
+    const spool = await folder.open({ deliver: never }, files)
     notes.length = 0
     const kept = Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
     await kept.then(() => notes.push('resolved'))
@@ -164,15 +157,9 @@ describe.concurrent('keep resolves', () => {
     'not at all if %s of %s fails: all keeps of the file reject, and nothing of it stays',
     async (operation, file) => {
       await using folder = await spoolFolder()
-      let isBroken = false
-      const files = filesWith({
-        before: (name, path) => {
-          if (isBroken && name === operation && file.test(path)) throw systemError('EIO')
-        },
-      })
+      const disk = diskThatFailsTo(operation, file)
       const { deliver, delivered } = recorder()
-      await using spool = await openSpoolOn({ path: folder.path, deliver }, files)
-      isBroken = true
+      await using spool = await folder.open({ deliver }, disk.files)
       const results = await Promise.allSettled([1, 2].map((id) => keep(spool, numbered(id))))
       for (const result of results) {
         expect(result).toMatchObject({
@@ -181,8 +168,8 @@ describe.concurrent('keep resolves', () => {
         })
       }
       expect(spool.size).toBe(0)
-      expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
-      isBroken = false
+      expect(await folder.names()).toEqual([])
+      disk.isBroken = false
       await keep(spool, numbered(3))
       await until(() => spool.size === 0)
       expect(idsOf(delivered)).toEqual(['n3'])
@@ -199,18 +186,8 @@ describe.concurrent('a disk that is slow', () => {
         while (isSlow && operation === 'sync') await realTime(5)
       },
     })
-    const spool = await openSpoolOn({ path: folder.path, deliver: never, maxBytes: 2 ** 40 }, files)
-    const receiver = new DeliveryReceiver({
-      secrets: { token: 'a-secret-of-tests' },
-      ackTimeoutMs: 50,
-      logger: false,
-    }).onAny(spool.keep)
-    const answer = await receiver.handle({
-      method: 'POST',
-      headers: { token: 'a-secret-of-tests' },
-      body: JSON.stringify(numbered(1)),
-    })
-    expect(answer.status).toBe(204)
+    const spool = await folder.open({ deliver: never, maxBytes: 2 ** 40 }, files)
+    expect(await callBack(spool, numbered(1), { ackTimeoutMs: 50 })).toBe(204)
     const large = numbered(2, { text: 'x'.repeat(2 ** 20) })
     const results = Array.from({ length: 70 }, () => keep(spool, large))
     await expect(results.at(-1)).rejects.toMatchObject({
@@ -231,10 +208,10 @@ describe.concurrent('a removal that is slow', () => {
     let endHang = () => {}
     const hang = new Promise<void>((resolve) => (endHang = resolve))
     const files = filesWith({
-      before: (operation, file) => (operation === 'unlink' && isOfEntry(file) ? hang : undefined),
+      before: (operation, file) => (operation === 'unlink' && file.endsWith('.batch') ? hang : undefined),
     })
     const { deliver, delivered } = recorder()
-    const spool = await openSpoolOn({ path: folder.path, deliver }, files)
+    const spool = await folder.open({ deliver }, files)
     await keep(spool, numbered(1))
     await until(() => delivered.length === 1)
     const closed = spool.close()
@@ -247,36 +224,24 @@ describe.concurrent('a removal that is slow', () => {
 describe.concurrent('a disk that fails', () => {
   test('while a delivered entry cannot be removed, the entry still counts, and is not delivered twice', async () => {
     await using folder = await spoolFolder()
-    let failures = 0
-    const files = filesWith({
-      before: (operation, file) => {
-        if (operation === 'unlink' && isOfEntry(file) && failures++ < 1) throw systemError('EIO')
-      },
-    })
+    const disk = diskThatFailsTo('unlink', /\.batch$/)
     const { deliver, delivered } = recorder()
-    await using spool = await openSpoolOn({ path: folder.path, deliver }, files)
+    await using spool = await folder.open({ deliver }, disk.files)
     await keep(spool, numbered(1))
-    await until(() => failures === 1)
+    await until(() => disk.failures === 1)
     await realTime(20)
     expect(spool.size).toBe(1)
+    disk.isBroken = false
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
   test('while it is read delays no readable delivery', async () => {
     await using folder = await spoolFolder()
-    const before = await openSpool({ path: folder.path, deliver: never })
-    await keep(before, numbered(1))
-    await keep(before, numbered(2))
-    await before.close({ timeoutMs: 0 })
-    const [bad] = (await readdir(folder.path)).toSorted()
-    const files = filesWith({
-      before: (operation, file) => {
-        if (operation === 'readFile' && file.endsWith(bad ?? '')) throw systemError('EIO')
-      },
-    })
+    await folder.leave(numbered(1), numbered(2))
+    const [bad = ''] = await folder.names()
     const { deliver, delivered } = recorder()
-    const spool = await openSpoolOn({ path: folder.path, deliver }, files)
+    const spool = await folder.open({ deliver }, diskThatFailsTo('readFile', new RegExp(bad)).files)
     await until(() => delivered.length === 1)
     expect(idsOf(delivered)).toEqual(['n2'])
     expect(await spool.close()).toBe(1)
@@ -284,24 +249,17 @@ describe.concurrent('a disk that fails', () => {
 
   test('makes dead letters that cannot be read a SpoolError', async () => {
     await using folder = await spoolFolder()
-    const files = filesWith({
-      before: (operation) => {
-        if (operation === 'readFile') throw systemError('EIO')
-      },
-    })
-    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {} }, files)
-    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
+    await using spool = await folder.open({}, diskThatFailsTo('readFile').files)
+    await keepInvalid(spool, 'x')
     await expect(lettersOf(spool)).rejects.toBeInstanceOf(SpoolError)
   })
 
   test('while an old body makes room for a new one makes a SpoolError, and the new one is kept', async () => {
     await using folder = await spoolFolder()
-    const disk = diskThatKeepsFiles()
-    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {} }, disk.files)
-    const keepLarge = (body: string) =>
-      spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: body.repeat(10 * 2 ** 20) }))
+    const disk = diskThatFailsTo('unlink')
+    await using spool = await folder.open({}, disk.files)
+    const keepLarge = (body: string) => keepInvalid(spool, body.repeat(10 * 2 ** 20))
     await keepLarge('a')
-    disk.isBroken = true
     await expect(keepLarge('b')).rejects.toMatchObject({
       code: 'SPOOL',
       reason: 'disk',
@@ -319,30 +277,27 @@ describe.concurrent('a disk that fails', () => {
       ...filesWith({}),
       unlink: async (path) => {
         await fs.unlink(path)
-        throw systemError('EIO')
+        throw new Error('as the test says')
       },
     }
-    const first = await openSpoolOn({ path: folder.path, deliver: () => {} }, files)
-    await first.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(1) }))
+    const first = await folder.open({}, files)
+    await keepInvalid(first, numbered(1))
     const [{ id } = { id: 0 }] = await lettersOf(first)
     await expect(first.retry(id)).rejects.toBeInstanceOf(SpoolError)
     await first.close()
     const { deliver, delivered } = recorder()
-    await using _second = await openSpool({ path: folder.path, deliver })
+    await using _second = await folder.open({ deliver })
     await until(() => delivered.length === 1)
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
   test('while a dead letter is put back or discarded makes a SpoolError: the letter stays, and nothing is put back', async () => {
     await using folder = await spoolFolder()
-    const disk = diskThatKeepsFiles()
+    const disk = diskThatFailsTo('unlink')
     const { deliver, delivered } = recorder()
-    const damages: SpoolDamage[] = []
-    const onDamaged = (each: SpoolDamage) => void damages.push(each)
-    await using spool = await openSpoolOn({ path: folder.path, deliver, onDamaged }, disk.files)
-    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: numbered(1) }))
+    await using spool = await folder.open({ deliver }, disk.files)
+    await keepInvalid(spool, numbered(1))
     const [{ id } = { id: 0 }] = await lettersOf(spool)
-    disk.isBroken = true
     const refused = { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } }
     await expect(spool.discard(id)).rejects.toMatchObject(refused)
     await expect(spool.retry(id)).rejects.toMatchObject(refused)
@@ -353,7 +308,7 @@ describe.concurrent('a disk that fails', () => {
     expect(await spool.retry(id)).toBe(true)
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
-    expect(damages).toEqual([])
+    expect(folder.damages).toEqual([])
     await spool.close()
     expect(await readdir(folder.path)).toEqual([])
   })
@@ -366,13 +321,13 @@ describe.concurrent('a disk that fails', () => {
       before: (operation) => {
         if (operation === 'open') openFiles += 1
         if (operation === 'close') openFiles -= 1
-        if (operation === 'write' && failures++ < 1) throw systemError('EIO')
+        if (operation === 'write' && failures++ < 1) throw new Error('as the test says')
       },
     })
     const { deliver, delivered } = recorder(({ notification }) =>
       notification.id === 'n1' ? undefined : never(),
     )
-    const spool = await openSpoolOn({ path: folder.path, deliver }, files)
+    const spool = await folder.open({ deliver }, files)
     await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
     await until(() => delivered.length === 3 && failures === 1)
     await realTime(20)
@@ -387,25 +342,20 @@ describe.concurrent('a disk that fails', () => {
 describe.concurrent('a disk that has no room', () => {
   test('repeats the entries of a file together, and gives them files of their own later', async () => {
     await using folder = await spoolFolder()
-    let isFull = false
-    const files = filesWith({
-      before: (operation) => {
-        if (isFull && operation === 'writeFile') throw systemError('ENOSPC')
-      },
-    })
+    const disk = diskThatFailsTo('writeFile', /./, 'ENOSPC')
+    disk.isBroken = false
     let isWorking = false
     const { deliver, delivered } = recorder(() => {
       if (!isWorking) throw new Error('away')
     })
-    const spool = await openSpoolOn({ path: folder.path, deliver }, files)
-    const kept = Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
-    await kept
-    isFull = true
+    const spool = await folder.open({ deliver }, disk.files)
+    await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
+    disk.isBroken = true
     await until(() => delivered.length >= 3)
     await expect(keep(spool, numbered(4))).rejects.toMatchObject({ reason: 'disk' })
     // Their second attempts come after a second.
     await until(() => delivered.length >= 6)
-    isFull = false
+    disk.isBroken = false
     isWorking = true
     await until(() => spool.size === 0)
     expect(new Set(idsOf(delivered))).toEqual(new Set(['n1', 'n2', 'n3']))
@@ -417,16 +367,9 @@ describe.concurrent('a disk that has no room', () => {
 describe.concurrent('a dead letter for which there is no room', () => {
   test('is the file of its delivery, without why', async () => {
     await using folder = await spoolFolder()
-    const first = await openSpool({ path: folder.path, deliver: never })
-    await keep(first, numbered(1))
-    await first.close({ timeoutMs: 0 })
-    const files = filesWith({
-      before: (operation) => {
-        if (operation === 'writeFile') throw systemError('ENOSPC')
-      },
-    })
-    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) } as object
-    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {}, payloads }, files)
+    await folder.leave(numbered(1))
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+    await using spool = await folder.open({ payloads }, diskThatFailsTo('writeFile', /./, 'ENOSPC').files)
     await until(() => spool.size === 0)
     const [letter, ...others] = await lettersOf(spool)
     expect(letter).toMatchObject({ body: JSON.stringify(numbered(1)), reason: 'invalid' })
@@ -440,15 +383,14 @@ describe.concurrent('after a process was killed', () => {
     let endHang = () => {}
     const hang = new Promise<void>((resolve) => (endHang = resolve))
     const files = filesWith({ before: (operation) => (operation === 'write' ? hang : undefined) })
-    await using first = await openSpoolOn(
+    await using first = await folder.open(
       {
-        path: folder.path,
         deliver: ({ notification }) => (notification.id === 'n1' ? Promise.reject(new Error('no')) : never()),
       },
       files,
     )
     await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
-    const batches = async () => (await readdir(folder.path)).filter(isOfEntry)
+    const batches = () => folder.names(/\.batch$/)
     while ((await batches()).length < 2) await realTime(5)
     // What a kill leaves: the files, and a lock that no process listens on.
     const copy = `${folder.path}-copy`
@@ -464,19 +406,16 @@ describe.concurrent('after a process was killed', () => {
 
   test('while it wrote: what has no name yet was not acknowledged, and is removed', async () => {
     await using folder = await spoolFolder()
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await (await folder.open()).close()
     const names = [fileName({ id: 1 }), fileName({ id: 2, kind: 'stuck' })]
     for (const name of names) await writeFile(join(folder.path, `${name}.new`), 'half')
     await writeFile(join(folder.path, '0123456789abcdef.lock.new'), '')
-    const damages: SpoolDamage[] = []
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver: () => {},
-      onDamaged: (each) => damages.push(each),
     })
     expect(spool.size).toBe(0)
-    expect((await readdir(folder.path)).filter((name) => !name.endsWith('.lock'))).toEqual([])
-    expect(damages).toEqual([])
+    expect(await folder.names()).toEqual([])
+    expect(folder.damages).toEqual([])
   })
 
   test.each([
@@ -484,16 +423,16 @@ describe.concurrent('after a process was killed', () => {
     ['a letter was put back and not removed', 0, 'stuck'],
   ] as const)('when %s: the letter is kept, and the delivery not repeated', async (_when, attempts, kind) => {
     await using folder = await spoolFolder()
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await (await folder.open()).close()
     const line = lineOf(5, JSON.stringify(numbered(1)))
     const name = fileName({ id: 5, dueAt: attempts, attempts, bytes: line.length })
     await writeFile(join(folder.path, name), line)
     const letter = Buffer.concat([line, lineOf(6, '{}')])
     await writeFile(join(folder.path, fileName({ id: 5, kind, count: 2, bytes: letter.length })), letter)
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({ path: folder.path, deliver })
+    await using spool = await folder.open({ deliver })
     expect(spool.size).toBe(0)
-    expect((await readdir(folder.path)).filter(isOfEntry)).toEqual([])
+    expect(await folder.names(/\.batch$/)).toEqual([])
     expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: JSON.stringify(numbered(1)) }])
     expect(await spool.retry(5)).toBe(true)
     await until(() => spool.size === 0)
@@ -505,13 +444,13 @@ describe.concurrent('after a process was killed', () => {
     const { deliver, delivered } = recorder(({ notification }) =>
       Number(notification.id.slice(1)) % 2 ? never() : undefined,
     )
-    const first = await openSpool({ path: folder.path, deliver, concurrency: 20 })
+    const first = await folder.open({ deliver, concurrency: 20 })
     await Promise.all(Array.from({ length: 20 }, (_, id) => keep(first, numbered(id))))
     await until(() => first.size === 10)
     expect(await first.close({ timeoutMs: 0 })).toBe(10)
     delivered.length = 0
     const again = recorder()
-    await using second = await openSpool({ path: folder.path, deliver: again.deliver })
+    await using second = await folder.open({ deliver: again.deliver })
     expect(second.size).toBe(20)
     await until(() => second.size <= 10)
     await until(() => second.size === 0)
@@ -546,32 +485,28 @@ describe.concurrent('damage', () => {
         const [newName, bytes] = group === 1 ? damage(name, content) : [name, content]
         await writeFile(join(folder.path, newName), bytes)
       }
-      const damages: SpoolDamage[] = []
       const { deliver, delivered } = recorder()
-      const spool = await openSpool({ path: folder.path, deliver, onDamaged: (each) => damages.push(each) })
+      const spool = await folder.open({ deliver })
       await until(() => spool.size === 0)
       await spool.close()
       expect(idsOf(delivered).toSorted()).toEqual(['n0', 'n1', 'n2', ...left, 'n6', 'n7', 'n8'])
-      expect(damages.length).toBeGreaterThan(0)
+      expect(folder.damages.length).toBeGreaterThan(0)
       expect(await readdir(folder.path)).toHaveLength(1)
     },
   )
 
   test('of a dead letter is reported, and the letter kept as `….damaged`', async () => {
     await using folder = await spoolFolder()
-    const damages: SpoolDamage[] = []
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver: () => {},
-      onDamaged: (each) => damages.push(each),
     })
-    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'first' }))
-    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'second' }))
-    const [name = ''] = (await readdir(folder.path)).filter(isLetter).toSorted()
+    await keepInvalid(spool, 'first')
+    await keepInvalid(spool, 'second')
+    const [name = ''] = await folder.names(/\.invalid$/)
     const file = join(folder.path, name)
     await writeFile(file, (await readFile(file, 'utf8')).replace('first', 'fIrst'))
     expect((await lettersOf(spool)).map(({ body }) => body)).toEqual(['second'])
-    expect(damages).toEqual([{ file, offset: expect.any(Number) }])
+    expect(folder.damages).toEqual([{ file, offset: expect.any(Number) }])
     expect(await readdir(folder.path)).toContain(`${name}.damaged`)
   })
 
@@ -581,48 +516,41 @@ describe.concurrent('damage', () => {
     const files = filesWith({
       before: (operation, file) => (operation === 'readFile' ? whenRead(file) : undefined),
     })
-    const damages: SpoolDamage[] = []
-    const onDamaged = (each: SpoolDamage) => void damages.push(each)
-    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {}, onDamaged }, files)
-    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
+    await using spool = await folder.open({}, files)
+    await keepInvalid(spool, 'x')
     const [{ id } = { id: 0 }] = await lettersOf(spool)
     whenRead = () => spool.discard(id)
     expect(await lettersOf(spool)).toEqual([])
-    expect(damages).toEqual([])
+    expect(folder.damages).toEqual([])
     whenRead = () => {}
-    await spool.keepInvalid(new InvalidDeliveryError('no', { issues: [], body: 'x' }))
-    const [name = ''] = (await readdir(folder.path)).filter(isLetter)
+    await keepInvalid(spool, 'x')
+    const [name = ''] = await folder.names(/\.invalid$/)
     const file = join(folder.path, name)
     await unlink(file)
     expect(await lettersOf(spool)).toEqual([])
-    expect(damages).toEqual([{ file, offset: 0 }])
+    expect(folder.damages).toEqual([{ file, offset: 0 }])
   })
 
   test('a file that another program removed is reported, and waits no longer', async () => {
     await using folder = await spoolFolder()
-    const before = await openSpool({ path: folder.path, deliver: never })
-    await keep(before, numbered(1))
-    await before.close({ timeoutMs: 0 })
-    const [name = ''] = await readdir(folder.path)
-    const damages: SpoolDamage[] = []
+    await folder.leave(numbered(1))
+    const [name = ''] = await folder.names()
     const files = filesWith({
       before: async (operation, file) => {
         if (operation === 'readFile') await unlink(file).catch(() => {})
       },
     })
-    const onDamaged = (each: SpoolDamage) => void damages.push(each)
-    await using spool = await openSpoolOn({ path: folder.path, deliver: () => {}, onDamaged }, files)
+    await using spool = await folder.open({}, files)
     await until(() => spool.size === 0)
-    expect(damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
+    expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
   test('a file that another program removes while its deliveries are delivered delays none of them', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(async () => {
-      const names = (await readdir(folder.path)).filter((name) => name.endsWith('.batch'))
-      await Promise.all(names.map((name) => unlink(join(folder.path, name))))
+      for (const name of await folder.names(/\.batch$/)) await unlink(join(folder.path, name))
     })
-    await using spool = await openSpool({ path: folder.path, deliver, concurrency: 1 })
+    await using spool = await folder.open({ deliver, concurrency: 1 })
     await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
@@ -630,7 +558,7 @@ describe.concurrent('damage', () => {
 
   test('files of other programs are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await (await folder.open()).close()
     const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, bytes: 9 }))
     const files = ['half.batch.new', 'my.stuck.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
     for (const name of files) await writeFile(join(folder.path, name), 'theirs')
@@ -638,16 +566,13 @@ describe.concurrent('damage', () => {
     await fs.mkdir(join(folder.path, 'lost+found'))
     await fs.symlink('yarn.lock', join(folder.path, aLink))
     execFileSync('mkfifo', [join(folder.path, aPipe)])
-    const damages: SpoolDamage[] = []
     const { deliver, delivered } = recorder()
-    await using spool = await openSpool({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver,
-      onDamaged: (each) => damages.push(each),
     })
     expect(spool.size).toBe(0)
     const reported = [...files, aFolder, aLink, aPipe].map((name) => ({ file: join(folder.path, name) }))
-    expect(new Set(damages)).toEqual(new Set(reported))
+    expect(new Set(folder.damages)).toEqual(new Set(reported))
     await keep(spool, numbered(1))
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
@@ -656,7 +581,7 @@ describe.concurrent('damage', () => {
 
   test('is an error line of the log, also if `onDamaged` throws', async () => {
     await using folder = await spoolFolder()
-    await (await openSpool({ path: folder.path, deliver: () => {} })).close()
+    await (await folder.open()).close()
     await writeFile(join(folder.path, 'notes.txt'), '')
     const lines: object[] = []
     const log = (fields: object) => void lines.push(fields)
@@ -664,7 +589,7 @@ describe.concurrent('damage', () => {
     const onDamaged = () => {
       throw new Error('broken')
     }
-    await using _spool = await DeliverySpool.open({ path: folder.path, deliver: () => {}, logger, onDamaged })
+    await using _spool = await folder.open({ logger, onDamaged })
     expect(lines).toContainEqual({ event: 'spool.damaged', file: join(folder.path, 'notes.txt') })
     await until(() => lines.length > 2)
     expect(lines).toContainEqual({

@@ -1,20 +1,86 @@
 /** A folder for a spool, deliveries for it, and how to wait for what it does. */
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Delivery } from 'notification-subscriber'
-import { type DeadLetter, DeliverySpool, type DeliverySpoolOptions } from 'notification-subscriber/spool'
+import {
+  type Delivery,
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
+  InvalidDeliveryError,
+} from 'notification-subscriber'
+import {
+  type DeadLetter,
+  DeliverySpool,
+  type DeliverySpoolOptions,
+  type PayloadSchemas,
+  type SpoolDamage,
+} from 'notification-subscriber/spool'
 import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
+import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
 
-/** A new folder, gone with everything in it when the scope is left; `path` is one in it that does not exist yet. */
-export async function spoolFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'spool-'))
+/** A new folder of a spool that does not exist yet, gone with everything in it when the scope is left. */
+export async function spoolFolder() {
+  const parent = await mkdtemp(join(tmpdir(), 'spool-'))
+  const path = join(parent, 'spool')
+  const damages: SpoolDamage[] = []
+  const open = <Payloads extends PayloadSchemas>(
+    options: Partial<DeliverySpoolOptions<Payloads>> = {},
+    files?: SpoolFiles,
+  ) => openSpool({ path, onDamaged: (damage) => damages.push(damage), ...options }, files)
   return {
-    path: join(folder, 'spool'),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+    path,
+    /** What its spools reported. */
+    damages,
+    /** Opens a spool that logs nothing and does nothing with deliveries, unless the options say otherwise. */
+    open,
+    /** Keeps deliveries that an earlier process did not finish, each in a file of its own. */
+    async leave(...deliveries: readonly Delivery[]): Promise<void> {
+      const spool = await open({ deliver: never })
+      for (const delivery of deliveries) await keep(spool, delivery)
+      await spool.close({ timeoutMs: 0 })
+    },
+    /** The files in it, sorted: without the lock, or those whose names match. */
+    async names(pattern = /(?<!\.lock)$/): Promise<string[]> {
+      return (await readdir(path)).filter((name) => pattern.test(name)).toSorted()
+    },
+    [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
   }
+}
+
+/** A spool that logs nothing and does nothing with deliveries, on the real files or on some that fail, wait or take notes. */
+export async function openSpool<Payloads extends PayloadSchemas = NoPayloadSchemas>(
+  given: Partial<DeliverySpoolOptions<Payloads>> & { readonly path: string },
+  files?: SpoolFiles,
+): Promise<DeliverySpool<Payloads>> {
+  const options = { deliver: () => {}, logger: false as const, ...given }
+  if (files === undefined) return DeliverySpool.open(options)
+  return Reflect.construct(DeliverySpool, [await openParts(options, files)])
+}
+
+export const never = () => new Promise<never>(() => {})
+
+const token = 'a-secret-of-tests'
+
+/** Keeps a body that is no delivery, for a reason. */
+export function keepInvalid(spool: Pick<DeliverySpool, 'keepInvalid'>, body: unknown): Promise<void> {
+  return spool.keepInvalid(
+    new InvalidDeliveryError('no', { issues: [{ path: ['x', 0], message: 'm' }], body }),
+  )
+}
+
+/** The status of the answer to a callback, by a receiver that keeps deliveries in the spool. */
+export async function callBack(
+  spool: Pick<DeliverySpool, 'keep'>,
+  body: unknown,
+  options: Pick<
+    DeliveryReceiverOptions<PayloadSchemas>,
+    'ackTimeoutMs' | 'onError' | 'onInvalid' | 'payloads'
+  > = {},
+): Promise<number> {
+  const receiver = new DeliveryReceiver({ secrets: { token }, logger: false, ...options }).onAny(spool.keep)
+  return (await receiver.handle({ method: 'POST', headers: { token }, body })).status
 }
 
 export function numbered(id: number | string, payload: Record<string, unknown> = {}): Delivery {
@@ -28,18 +94,8 @@ export function idsOf(deliveries: readonly Delivery[]): string[] {
   return deliveries.map(({ notification }) => notification.id)
 }
 
-export function keep(spool: DeliverySpool, delivery: Delivery): Promise<void> {
+export function keep(spool: Pick<DeliverySpool, 'keep'>, delivery: Delivery): Promise<void> {
   return spool.keep(delivery.notification, { delivery })
-}
-
-/** A spool that logs nothing, unless the options say otherwise. */
-export function openSpool(options: DeliverySpoolOptions): Promise<DeliverySpool> {
-  return DeliverySpool.open({ logger: false, ...options })
-}
-
-/** A spool on files that fail, wait or take notes. */
-export async function openSpoolOn(options: DeliverySpoolOptions, files: SpoolFiles): Promise<DeliverySpool> {
-  return Reflect.construct(DeliverySpool, [await openParts({ logger: false, ...options }, files)])
 }
 
 /** What a `deliver` gets, and a promise that it returns until a test settles it. */
