@@ -158,7 +158,7 @@ function innermost(error: unknown): unknown {
 
 function innerOf(error: unknown): unknown {
   if (typeof error !== 'object' || error === null || error instanceof ProxyFailure) return undefined
-  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return error.errors[0]
+  if ('errors' in error && Array.isArray(error.errors)) return error.errors[0]
   const isWrapper = ['', 'UND_ERR_PRX_TLS'].includes(codeOf(error))
   return isWrapper && 'cause' in error ? error.cause : undefined
 }

@@ -37,7 +37,7 @@ function isProxyAddress(address: string): boolean {
   try {
     const { password, protocol, username } = new URL(address)
     decodeURIComponent(username + password)
-    return /^https?:$/.test(protocol)
+    return protocol === 'http:' || protocol === 'https:'
   } catch {
     return false
   }
@@ -51,7 +51,7 @@ export class ProxyFailure extends Error {
     override readonly cause: unknown,
     readonly status?: number,
   ) {
-    super('the proxy failed')
+    super()
   }
 
   /** Whether the proxy would refuse another attempt, too. */

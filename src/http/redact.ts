@@ -26,9 +26,7 @@ const maxNesting = 8
  */
 export function redact(text: string, secrets: readonly string[], { cutOff = false } = {}): string {
   const shown = shownPartOf(text)
-  const given = secrets.filter((secret) => secret !== '')
-  if (given.length === 0) return shown
-  const sought = [...new Set(given.flatMap(spellings))]
+  const sought = [...new Set(secrets.flatMap(spellings))]
   const isCutOff = cutOff || shown.length < text.length
   const texts = readings(shown)
   const isSecretShown =
@@ -43,7 +41,6 @@ export function gatewayKeys(headers: Readonly<Record<string, string>> = {}): str
 
 /** A copy, because a slice keeps the whole text in memory for as long as the error lives. */
 function shownPartOf(text: string): string {
-  if (text.length <= maxShownLength) return text
   return Buffer.from(text.slice(0, maxShownLength), 'utf16le').toString('utf16le')
 }
 
@@ -64,9 +61,9 @@ function* fragmentsOf(text: string): Generator<string> {
 /** Whether a text ends with the beginning of a secret, also if half an escape follows. */
 function endsInside(text: string, sought: readonly string[]): boolean {
   const brokenEscape = /(?:%[0-9a-f]?|&[#\w;]{0,9}|u[0-9a-f]{0,3})$/i.exec(text.slice(-16))?.[0].length ?? 0
-  const ends = [text, text.slice(0, text.length - brokenEscape)].map((each) => each.slice(-fragmentLength))
+  const ends = [text, text.slice(0, text.length - brokenEscape)]
   return sought.some((each) => {
-    for (let length = Math.min(each.length, fragmentLength) - 1; length >= minFragmentAtEnd; length--) {
+    for (let length = minFragmentAtEnd; length < fragmentLength; length++) {
       const beginning = each.slice(0, length)
       if (ends.some((end) => end.endsWith(beginning))) return true
     }
@@ -114,9 +111,9 @@ const htmlCharacters = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" } as c
 function charactersOf(escaped: string, ...groups: (string | undefined)[]): string {
   const [units, byte, decimal, hex, name] = groups
   if (units !== undefined) {
-    const codes = units.match(/[0-9a-f]{4}/gi) ?? []
+    const codes = units.matchAll(/[0-9a-f]{4}/gi)
     // Joined first, because two halves of a surrogate pair are one character.
-    return bytesOf(codes.map((code) => String.fromCharCode(Number.parseInt(code, 16))).join(''))
+    return bytesOf(Array.from(codes, ([code]) => String.fromCharCode(Number.parseInt(code, 16))).join(''))
   }
   if (byte !== undefined) return String.fromCharCode(Number.parseInt(byte, 16))
   if (name !== undefined) return htmlCharacters[name.toLowerCase() as keyof typeof htmlCharacters]

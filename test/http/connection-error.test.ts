@@ -178,6 +178,7 @@ describe('on a connection that broke the request may have been sent', () => {
 describe('the cause', () => {
   const refused = networkError({ code: 'ECONNREFUSED', syscall: 'connect' }, 'connect ECONNREFUSED ::1:443')
   const unreachable = networkError({ code: 'ENETUNREACH', syscall: 'connect' })
+  const itsOwnCause = new TypeError('x')
 
   test.each([
     ['itself', refused],
@@ -205,6 +206,7 @@ describe('the cause', () => {
     ],
     ['errors that are no list', networkError({ errors: 'many', code: 'ENOTFOUND' }), 'ENOTFOUND'],
     ['a code that is no text', failedFetch(networkError({ code: 7 })), undefined],
+    ['an error that is its own cause', Object.assign(itsOwnCause, { cause: itsOwnCause }), undefined],
     ['a cause that is undefined', Object.assign(new TypeError('x'), { cause: undefined }), undefined],
   ])('is no deeper than that: %s', async (_name, thrown, code) => {
     const { cause } = await errorAfter(thrown)

@@ -200,7 +200,8 @@ describe('a proxy that fails', () => {
       await using client = clientOf(`https://${host}`)
       const error = await failureOf(client.getAccessToken())
       const message = expect.stringContaining('must be the URL of an HTTP proxy')
-      expect(error).toMatchObject({ code: 'CONFIGURATION', issues: [{ path: ['HTTPS_PROXY'], message }] })
+      const issues = [{ path: ['HTTPS_PROXY'], message }]
+      expect(error).toMatchObject({ code: 'CONFIGURATION', issues, message })
       expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
     },
   )
