@@ -94,7 +94,7 @@ export class DeadLetters {
     await this.add(id, 'invalid', text, { issues })
     const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
     let bytes = invalid.reduce((sum, letter) => sum + diskBytesOf(letter.bytes), 0)
-    for (const letter of invalid.sort((a, b) => a.id - b.id)) {
+    for (const letter of invalid) {
       if (bytes <= maxInvalidBytes) return
       bytes -= diskBytesOf(letter.bytes)
       await this.remove(letter.id)

@@ -78,12 +78,10 @@ export function nameOf({ kind, dueAt, id, attempts, reportedAt, count, bytes }: 
  * {@link nameOf} makes it is `unknown`: a wrong time or id would delay entries or lose them.
  */
 export function parseName(name: string): FileFields | 'unfinished' | 'other' | 'unknown' {
-  const [, numbers = '', type] = /^((?:\d+-){6})[0-9a-f]{8}\.([a-z]+)$/.exec(name) ?? []
-  const kind = kinds.find((each) => each === type)
+  const kind = kinds.find((each) => name.endsWith(`.${each}`))
   if (kind !== undefined) {
+    const numbers = name.split('-').map(Number)
     const [dueAt = 0, id = 0, attempts = 0, reportedAt = 0, count = 0, bytes = 0] = numbers
-      .split('-')
-      .map(Number)
     const fields = { kind, dueAt, id, attempts, reportedAt, count, bytes }
     if (nameOf(fields) === name) return fields
   }
@@ -122,7 +120,7 @@ export function contentOf(
     nextStart = end + 2
     const segment = bytes.subarray(start, end)
     if (segment.subarray(0, doneMark.length).equals(doneMark)) continue
-    const line = end < bytes.length ? lineIn(segment, start) : undefined
+    const line = lineIn(segment, start)
     // A foreign or repeated line comes from a disk that confused its blocks.
     const isOwn =
       line !== undefined &&

@@ -1,5 +1,4 @@
 import { InvalidDeliveryError } from 'notification-subscriber'
-import { SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { recordingLogger } from '../support/recording-logger.js'
@@ -144,13 +143,17 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toMatchObject([{ body: 'no JSON' }])
   })
 
-  test('take 16 MiB at most: the oldest are dropped first, the newest stay', async () => {
+  test('take 16 MiB at most: the oldest are dropped first, the newest and kept deliveries stay', async () => {
     await using folder = await spoolFolder()
-    await using spool = await folder.open()
+    await folder.leave(numbered(1))
+    await using spool = await folder.open({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
+    await until(() => spool.size === 0)
     for (let number = 0; number < 20; number += 1) {
       await keepInvalid(spool, `${number} `.padEnd(2 ** 20, 'x'))
     }
-    const numbers = (await lettersOf(spool)).map(({ body }) => Number.parseInt(String(body), 10))
+    const [kept, ...letters] = await lettersOf(spool)
+    expect(kept).toMatchObject({ body: JSON.stringify(numbered(1)) })
+    const numbers = letters.map(({ body }) => Number.parseInt(String(body), 10))
     expect(numbers.at(-1)).toBe(19)
     expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => 20 - numbers.length + index))
     expect(numbers.length).toBeGreaterThanOrEqual(14)
@@ -161,7 +164,11 @@ describe('bodies that are no deliveries', () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
     await keepInvalid(spool, 'small')
-    await expect(keepInvalid(spool, 'x'.repeat(2 ** 24 + 1))).rejects.toThrow(SpoolError)
+    await expect(keepInvalid(spool, 'x'.repeat(2 ** 24 + 1))).rejects.toMatchObject({
+      code: 'SPOOL',
+      reason: 'full',
+      message: expect.stringContaining('16 MiB'),
+    })
     expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
   })
 

@@ -313,6 +313,12 @@ describe.concurrent('options', () => {
     expect(delivered).toEqual(['n1'])
   })
 
+  test('are for `open`: the constructor refuses everything', () => {
+    const issues = [{ path: [], message: expect.any(String) }]
+    const refusal = expect.objectContaining({ code: 'CONFIGURATION', issues })
+    expect(() => Reflect.construct(DeliverySpool, [])).toThrow(refusal)
+  })
+
   test('that cannot work are refused together, with their paths', async () => {
     const error = await openSpool({
       path: '',
@@ -357,8 +363,10 @@ describe.concurrent('quota', () => {
     await using spool = await folder.open({ payloads, maxBytes: 4_096 })
     await until(() => spool.size === 0)
     const kept = () => keep(spool, numbered(2, { score: 1 }))
+    await keepInvalid(spool, 'of its own quota')
+    const [letter, invalid] = await lettersOf(spool)
+    await spool.discard(invalid?.id ?? 0)
     await expect(kept()).rejects.toMatchObject({ code: 'SPOOL', reason: 'full' })
-    const [letter] = await lettersOf(spool)
     await spool.discard(letter?.id ?? 0)
     await kept()
   })

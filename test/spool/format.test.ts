@@ -82,9 +82,14 @@ test('lines are read back, but for those that are done', () => {
   }
 })
 
+test.each([4, 7])('a line of another file, with id %i, is damage', (id) => {
+  const read = contentOf(lineOf(id, '[]'), { id: 5, count: 2, bytes: 100 })
+  expect(read).toEqual({ lines: [], damagedAt: [1] })
+})
+
 /** What a disk does: it changes bytes from a place on. */
 const damage = fc.record({
-  kind: fc.constantFrom('flip', 'zeros', 'noise', 'cut', 'duplicate'),
+  kind: fc.constantFrom('flip', 'zeros', 'blank', 'noise', 'cut', 'duplicate'),
   at: fc.nat({ max: 10_000 }),
   length: fc.integer({ min: 1, max: 300 }),
   noise: fc.uint8Array({ minLength: 300, maxLength: 300 }),
@@ -104,6 +109,7 @@ test('with any damage no text is altered, each whole entry is read, and the dama
         let bytes = Buffer.from(whole)
         if (kind === 'flip') bytes[start] = (bytes[start] ?? 0) ^ (1 << (length % 8))
         if (kind === 'zeros') bytes.fill(0, start, end)
+        if (kind === 'blank') bytes.fill('\n', start, end)
         if (kind === 'noise') bytes.set(noise.subarray(0, end - start), start)
         if (kind === 'cut') bytes = bytes.subarray(0, start)
         if (kind === 'duplicate') whole.copy(bytes, start, 0, end - start)

@@ -247,6 +247,13 @@ describe.concurrent('a disk that fails', () => {
     expect(await spool.close()).toBe(1)
   })
 
+  test('while a spool is opened is a ConfigurationError, and leaves no lock', async () => {
+    await using folder = await spoolFolder()
+    const opened = folder.open({}, diskThatFailsTo('readdir').files)
+    await expect(opened).rejects.toMatchObject({ code: 'CONFIGURATION', cause: { code: 'EIO' } })
+    await using _spool = await folder.open()
+  })
+
   test('makes dead letters that cannot be read a SpoolError', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open({}, diskThatFailsTo('readFile').files)
@@ -572,7 +579,7 @@ describe.concurrent('damage', () => {
     })
     expect(spool.size).toBe(0)
     const reported = [...files, aFolder, aLink, aPipe].map((name) => ({ file: join(folder.path, name) }))
-    expect(new Set(folder.damages)).toEqual(new Set(reported))
+    expect(new Set(folder.damages)).toStrictEqual(new Set(reported))
     await keep(spool, numbered(1))
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
