@@ -114,7 +114,7 @@ describe('between claim and call', () => {
     expect(world.requests).toHaveLength(before + 1)
   })
 
-  test('a process that finds a newer configuration replaces nothing', async () => {
+  test('a process that finds a newer configuration replaces nothing, and leaves no claim', async () => {
     const world = await settledWorld({ users: 1 })
     const twin = { ...world.configuration, usernames: ['agent1'], recreateIfExists: false, parameters: {} }
     world.service.create(twin, 'another app')
@@ -126,6 +126,8 @@ describe('between claim and call', () => {
     await world.time.advance(20 * second)
     expect(world.requestsSince(0)).not.toContain('recreate agent1')
     expect(problemCodes(nodeOf(world))).toEqual(['SUPERSEDED'])
+    // Its claim would keep the newer process from the user.
+    expect(world.store.keys.filter((key) => world.store.text(key)?.includes('"claim"'))).toEqual([])
   })
 
   test('a user who has left meanwhile is not subscribed', async () => {

@@ -60,6 +60,20 @@ test('200 users, a tenth of them refused by the service, cost at most 4,500 requ
   expect(states.filter((state) => state === 'active')).toHaveLength(180)
 })
 
+test('users who are always refused are an outage once, and not again, while deliveries prove the others', async () => {
+  const world = await settledWorld({ users: 20 })
+  for (const name of agents(4)) world.refused.add(name)
+  for (let count = 0; count < 4 * 60; count++) {
+    for (const name of agents(20).slice(4)) world.callback(name)
+    await world.time.advance(minute)
+  }
+  expect(world.problems.map(({ what: { code, resolved } }) => [code, resolved])).toEqual([
+    ['SERVICE', false],
+    ['SERVICE', true],
+  ])
+  expect(problemCodes(nodeOf(world))).toEqual([])
+})
+
 test('an outage is tested with a user without a claim, also before that user is due', async () => {
   const world = await settledWorld({ users: 4 })
   await world.time.advance(9 * minute)

@@ -24,6 +24,8 @@ export class CircuitBreaker {
   readonly #problems: Problems
   readonly #userCount: () => number
   readonly #failedInARow = new Set<string>()
+  /** Users who failed while others did not: further refusals are their own. */
+  readonly #failedAlone = new Set<string>()
   #outage: Outage | undefined
   #tester: string | undefined
 
@@ -53,7 +55,9 @@ export class CircuitBreaker {
     if (this.#tester === username) this.#tester = undefined
   }
 
-  succeeded(): void {
+  succeeded(username: string): void {
+    for (const failed of this.#failedInARow) this.#failedAlone.add(failed)
+    this.#failedAlone.delete(username)
     this.#failedInARow.clear()
     if (this.#outage !== undefined) this.#problems.resolve(codeOf(this.#outage.kind))
     this.#outage = undefined
@@ -65,6 +69,7 @@ export class CircuitBreaker {
     const before = this.#outage
     // In an outage, any other call was already in flight.
     if (before !== undefined && this.#tester !== username) return
+    if (before === undefined && kind === 'REFUSED' && this.#failedAlone.has(username)) return
     this.#failedInARow.add(username)
     const enough = Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))
     if (before === undefined && this.#failedInARow.size < enough) return

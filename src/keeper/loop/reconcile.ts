@@ -222,7 +222,7 @@ export class Reconciler {
       const sent = { since: now(), at: Date.now() }
       const result = await sendCall(client, call, username, values)
       if (result.kind === 'refused' || result.kind === 'lost') circuit.failed(username, result.failure)
-      else circuit.succeeded()
+      else circuit.succeeded(username)
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
       this.#settle(visit, call, result, facts, sent)
