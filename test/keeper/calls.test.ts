@@ -97,22 +97,25 @@ test('a process that crashed between claim and answer delays its user by two min
 })
 
 describe('between claim and call', () => {
-  test('a process that stood still until its claim was taken over sends nothing', async () => {
-    const world = await settledWorld({ users: 1 })
-    const slow = nodeOf(world)
-    void slow.process.run(() => slow.keeper.sweep())
-    while (!world.store.keys.some((key) => world.store.text(key)?.includes('"claim"'))) {
-      await world.time.advance(1)
-    }
-    slow.process.suspend()
-    const before = world.requests.length
-    world.start()
-    world.nextOutcomes.push({ kind: 'late', effectAfterMs: 0, answerAfterMs: 20 * second })
-    while (world.requests.length === before) await world.time.advance(second)
-    slow.process.resume()
-    await world.time.advance(10 * second)
-    expect(world.requests).toHaveLength(before + 1)
-  })
+  test.each(['suspend', 'sleep'] as const)(
+    'a process in %s until its claim was taken over sends nothing',
+    async (standStill) => {
+      const world = await settledWorld({ users: 1 })
+      const slow = nodeOf(world)
+      void slow.process.run(() => slow.keeper.sweep())
+      while (!world.store.keys.some((key) => world.store.text(key)?.includes('"claim"'))) {
+        await world.time.advance(1)
+      }
+      slow.process[standStill]()
+      const before = world.requests.length
+      world.start()
+      world.nextOutcomes.push({ kind: 'late', effectAfterMs: 0, answerAfterMs: 20 * second })
+      while (world.requests.length === before) await world.time.advance(second)
+      slow.process.resume()
+      await world.time.advance(10 * second)
+      expect(world.requests).toHaveLength(before + 1)
+    },
+  )
 
   test('a process that finds a newer configuration replaces nothing, and leaves no claim', async () => {
     const world = await settledWorld({ users: 1 })
