@@ -12,17 +12,4 @@ export {
 export type { Logger } from '../logger.js'
 export type { KeyValueStore } from '../stores/key-value-store.js'
 export { SubscriptionKeeper } from './subscription-keeper.js'
-export type {
-  KeeperClient,
-  KeeperGap,
-  KeeperProblem,
-  KeeperProblemCode,
-  KeeperStatus,
-  KeptSubscription,
-  Roster,
-  RotationReport,
-  SubscriptionKeeperOptions,
-  SweepOptions,
-  SweepProgress,
-  SweepReport,
-} from './types.js'
+export type * from './types.js'

@@ -94,11 +94,12 @@ export type ResolvedOptions = SubscriptionKeeperOptions & {
 
 /** @throws `ConfigurationError` with every problem found */
 export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOptions {
-  validate<unknown>(optionsSchema, options, (issues, text) => {
-    return new ConfigurationError(`SubscriptionKeeper cannot be made from these options: ${text}.`, {
-      issues,
-    })
-  })
+  validate<unknown>(
+    optionsSchema,
+    options,
+    (issues, text) =>
+      new ConfigurationError(`SubscriptionKeeper cannot be made from these options: ${text}.`, { issues }),
+  )
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   return { ...options, ...defaults, ...given }
 }
@@ -123,18 +124,18 @@ export function validateCallOptions(
 }
 
 /**
- * Validates the new values of a rotation.
+ * Validates the new values of a rotation, and what they make of the present ones.
  *
- * @param merged - makes the values afterwards, which must not be too many either
+ * @returns all values afterwards
  * @throws `InvalidRequestError`: nothing was done
  */
 export function validateRotation(
   values: UpdateSubscriptionParametersInput,
-  merged: (values: UpdateSubscriptionParametersInput) => UpdateSubscriptionParametersInput,
+  merge: (changes: UpdateSubscriptionParametersInput) => UpdateSubscriptionParametersInput,
 ): UpdateSubscriptionParametersInput {
   const refuse = refusalOf('rotateParameters')
-  const changes = validate(updateSubscriptionParametersInputSchema, values, refuse)
-  const message = associatedValuesProblem(merged(changes))
+  const merged = merge(validate(updateSubscriptionParametersInputSchema, values, refuse))
+  const message = associatedValuesProblem(merged)
   if (message !== undefined) throw refuse([{ path: [], message }], message)
-  return changes
+  return merged
 }

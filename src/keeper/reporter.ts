@@ -29,11 +29,7 @@ export class Reporter {
     const { onGap } = this.#options
     const log = onGap === undefined ? this.#lossLog : this.log
     log('warn', { event: 'subscription.restored', ...gap }, message)
-    this.#call('onGap', () => onGap?.(gap), gap)
-  }
-
-  reportProgress(onProgress: () => unknown): void {
-    this.#call('onProgress', onProgress, {})
+    this.call('onGap', () => onGap?.(gap), gap)
   }
 
   #reportProblem(problem: KeeperProblem): void {
@@ -44,11 +40,11 @@ export class Reporter {
     const log = onProblem === undefined ? this.#lossLog : this.log
     if (resolved) log('info', { event: 'problem.resolved', ...fields }, 'A problem is resolved')
     else log('error', { event: 'problem.began', ...fields }, 'A problem began, or more users have it')
-    this.#call('onProblem', () => onProblem?.(problem), { code: problem.code })
+    this.call('onProblem', () => onProblem?.(problem), { code: problem.code })
   }
 
-  /** Errors of the user's functions must not stop the keeper. */
-  #call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object): void {
+  /** Calls a function of the user: its errors must not stop the keeper. */
+  call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object = {}): void {
     void callSafely(call, (err) =>
       this.#lossLog('error', { event: 'listener.failed', listener, ...about, err }, 'A listener failed'),
     )
@@ -109,18 +105,14 @@ export class Problems {
     this.#report(shown(problem, false))
   }
 
-  /** Adds a user to this problem. */
-  addUser(
-    code: UserProblemCode,
-    username: string,
-    message: (userCount: number) => string,
-    error?: unknown,
-  ): void {
+  /** Adds a user to this problem, which the message is to name. */
+  addUser(code: UserProblemCode, username: string, message: string, error?: unknown): void {
     const problem = this.#open.get(keyOf(code, 'users')) ?? newProblem(code)
     const { usernames } = problem
     if (usernames.has(username)) return
     usernames.add(username)
-    Object.assign(problem, { message: message(usernames.size), error })
+    const who = usernames.size === 1 ? JSON.stringify(username) : `${usernames.size} users`
+    Object.assign(problem, { message: `${who}: ${message}`, error })
     this.#open.set(keyOf(code, 'users'), problem)
     if (usernames.size < 2 * problem.reportedUsers) return
     problem.reportedUsers = usernames.size

@@ -13,6 +13,7 @@ import { Roster } from './memory/roster.js'
 import { type User, Users } from './memory/users.js'
 import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
 import { Reporter } from './reporter.js'
+import { absorb } from './rules/record.js'
 import { never, now } from './timing.js'
 import type {
   KeeperStatus,
@@ -64,27 +65,21 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const reporter = new Reporter(resolved)
     const { problems } = reporter
     const store = new KeeperStore(resolved.store, name, problems)
-    const onGeneration = () => this.#queue.markAllDue(never)
+    const onGeneration = () => this.#queue.markAllDue()
     const configuration = new Configuration(resolved, { store, problems, onGeneration })
     const index = new IndexOfNames(store)
-    const onRemoved = () => this.#queue.markRosterDue()
     const onLoss = () => {
       this.#queue.markRosterDue()
-      this.#queue.markAllDue(never)
+      this.#queue.markAllDue()
     }
-    const onForeign = (key: string, generation: number) => configuration.meetForeign(key, generation)
-    const users = new Users({ sweepIntervalMs, store, index, problems, onForeign, onLoss })
-    const circuit = new CircuitBreaker(problems, () => users.all.size)
+    const users = new Users({ sweepIntervalMs, store, index, configuration, problems, onLoss })
+    const circuit = new CircuitBreaker(problems)
     const shared = { ...resolved, store, users, configuration, index, circuit, reporter, problems }
-    const onDue = (user: User) => this.#queue.markDue(user)
-    const roster = new Roster({ ...shared, onChange: onDue })
-    const reconciler = new Reconciler({
-      ...shared,
-      routes: new Routes(configuration, problems),
-      limiter: new Limiter(circuit, resolved),
-      onEnd: () => this.#queue.foundEnd(),
-      onRemoved,
-    })
+    const onChange = (user: User) => this.#queue.markDue(user)
+    const roster = new Roster({ ...shared, onChange })
+    const routes = new Routes(configuration, problems)
+    const limiter = new Limiter(circuit, resolved)
+    const reconciler = new Reconciler({ ...shared, routes, limiter })
     const reconcile = (user: User, provenFrom: number) => reconciler.reconcile(user, provenFrom)
     this.#name = name
     this.#sweepIntervalMs = sweepIntervalMs
@@ -92,7 +87,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#store = store
     this.#users = users
     this.#configuration = configuration
-    this.#deliveries = new Deliveries({ ...shared, onNews: onDue })
+    this.#deliveries = new Deliveries({ ...shared, onChange })
     this.#queue = new Queue({ ...shared, roster, reconcile, deliveries: this.#deliveries })
   }
 
@@ -101,8 +96,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    const { hasStoodStill, isWatching } = this.#queue
-    if (!hasStoodStill) this.#deliveries.observe(context?.subscriptionId, isWatching)
+    const { hasJustWoken, isWatching } = this.#queue
+    if (!hasJustWoken) this.#deliveries.observe(context?.subscriptionId, isWatching)
   }
 
   /**
@@ -115,8 +110,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateCallOptions('sweep', options)
-    const { allowRemovals = false, onProgress, signal } = options
-    return untilAborted(this.#sweep({ allowRemovals, provenFrom: now() }, onProgress), signal)
+    const { allowRemovals = false } = options
+    return this.#sweep({ allowRemovals, provenFrom: now() }, options)
   }
 
   /**
@@ -126,7 +121,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   start(): void {
     if (this.#queue.isWatching) return
-    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenFrom: never })))
+    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenFrom: never }, {})))
   }
 
   /** Ends the watch and running sweeps; resolves when nothing is in flight. Subscriptions stay. */
@@ -153,10 +148,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
   ): Promise<RotationReport> {
     validateCallOptions('rotateParameters', options)
     const configuration = this.#configuration
-    const changes = validateRotation(values, (changed) => configuration.merged(changed))
-    configuration.rotate(changes)
-    const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({ provenFrom: now() }, onProgress), signal)
+    configuration.rotate(validateRotation(values, (changes) => configuration.merged(changes)))
+    const report = await this.#sweep({ provenFrom: now() }, options)
     const confirmed: string[] = []
     const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.all.get(name))
     for (const user of this.#users.all.values()) {
@@ -176,6 +169,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
   status(): KeeperStatus {
     const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
+    // A user without a proof makes it NaN.
     let oldestProofAt = Number.POSITIVE_INFINITY
     for (const { state, lastProvenAt = Number.NaN } of this.subscriptions()) {
       counts[state]++
@@ -216,8 +210,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
-    const { onProgress, signal } = options
-    const report = await untilAborted(this.#sweep({ provenFrom: now(), wantsNone: true }, onProgress), signal)
+    const report = await this.#sweep({ provenFrom: now(), wantsNone: true }, options)
     this.#refuseIfNothingWasDone('unsubscribeAll')
     return report
   }
@@ -226,8 +219,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const { conflictSince, delivery, provenSince, record } = user
     const isSure = record?.id !== undefined && !record.isUnsure
     const isProven = isSure && now() - provenSince <= 2 * this.#sweepIntervalMs
-    const known = record && this.#users.withDelivery(user, record)
-    const hasConflict = record?.id === undefined && conflictSince > never
+    const known = record && absorb(record, delivery)
+    const hasConflict = record?.id === undefined && conflictSince !== never
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
     return {
       subscriptionId: record?.id,
@@ -238,10 +231,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  #sweep(request: SweepRequest, onProgress?: SweepOptions['onProgress']): Promise<SweepReport> {
+  #sweep(request: SweepRequest, { onProgress, signal }: SweepOptions): Promise<SweepReport> {
     const { log, problems } = this.#reporter
     const report = (progress: SweepProgress) =>
-      onProgress && this.#reporter.reportProgress(() => onProgress(progress))
+      onProgress && this.#reporter.call('onProgress', () => onProgress(progress))
     const sweep = async (context: object | undefined) => {
       const startedSince = now()
       const { active, failed, ...counts } = await this.#queue.sweep(request, report)
@@ -252,7 +245,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
       return { ...counts, active, failed, problems: problems.list() }
     }
     const contextOf = () => ({ name: this.#name })
-    return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
+    const sweeping = this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
+    return untilAborted(sweeping, signal)
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */

@@ -14,6 +14,9 @@ export const storeTimeoutMs = 5_000
 export const rosterTimeoutMs = 30_000
 export const callTimeoutMs = 30_000
 
+/** By which share of an interval a proof is due earlier, or later after one of another process. */
+export const jitter = 1 / 15
+
 /** A call is sent within this time after its claim, or the user is claimed again. */
 export const claimFreshMs = 10_000
 /** A claim that has not changed for this long is stale: the outcome of its call is unknown. */
@@ -53,9 +56,7 @@ export function retryWaitMs(failures: number, retryAfterMs?: number): number {
 }
 
 /** The monotonic clock. */
-export function now(): number {
-  return performance.now()
-}
+export const now = () => performance.now()
 
 /** The longest work without a pause for the process' timers and sockets. */
 export const longestWorkMs = 20

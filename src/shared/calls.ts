@@ -1,4 +1,4 @@
-/** Calls a user's functions so that their errors break nothing here, and counts work in flight. */
+/** Calls a user's functions so that their errors break nothing here, shares calls, and counts work in flight. */
 
 /**
  * Calls a function at once, and resolves when its result is settled. `onFailure` gets its error, and is awaited, too.
@@ -9,6 +9,17 @@ export async function callSafely(call: () => unknown, onFailure: (error: unknown
     await call()
   } catch (error) {
     await onFailure(error)
+  }
+}
+
+/** Makes a function whose calls at the same time share one run of `work`. */
+export function singleFlight(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined
+    })
+    return running
   }
 }
 

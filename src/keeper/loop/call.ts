@@ -50,11 +50,17 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
 
-export interface Reconciled {
-  readonly outcome: Outcome
-  readonly isCreated: boolean
-  readonly isRestored: boolean
+/** What a reconciliation found and did. */
+export interface Found {
+  isCreated: boolean
+  isRestored: boolean
+  /** Whether the service had ended the subscription. */
+  hasEnded: boolean
+  /** Whether another process has removed the user, whom this process still wants. */
+  wasRemoved: boolean
 }
+
+export type Reconciled = Readonly<Found> & { readonly outcome: Outcome }
 
 /**
  * The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. `no-route`: the service has no
@@ -63,8 +69,7 @@ export interface Reconciled {
 export type CallResult =
   | { readonly kind: 'answered'; readonly answer: Answer; readonly error?: unknown }
   | { readonly kind: 'no-route'; readonly error: unknown }
-  | { readonly kind: 'refused'; readonly failure: Failure }
-  | { readonly kind: 'lost'; readonly failure: Failure }
+  | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
 
 /** The keeper itself repeats calls, so that no request leaves long after its claim. */
 const once = { retry: false, timeoutMs: callTimeoutMs } as const
@@ -76,38 +81,30 @@ export async function sendCall(
   username: string,
   values: UpdateSubscriptionParametersInput,
 ): Promise<CallResult> {
+  const send = async (): Promise<Answer> => {
+    if (call.kind === 'unsubscribe') await client.unsubscribe(call.id, once)
+    else if (call.kind === 'update') await client.updateSubscriptionParameters(call.id, values, once)
+    else {
+      const input = {
+        ...values,
+        notificationTypes: typesOf(call.spec),
+        usernames: [username],
+        callbackUrl: callbackUrlOf(call.spec),
+        ...(call.kind === 'recreate' && { recreateIfExists: true }),
+      }
+      const result = await client.tryCreateSubscription(input, once)
+      return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
+    }
+    return { kind: 'ok' }
+  }
   // A custom client may have no time limit.
   const limitMs = 2 * callTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
-    const answer = await withTimeLimit(limitMs, request(client, call, username, values), late)
-    return { kind: 'answered', answer }
+    return { kind: 'answered', answer: await withTimeLimit(limitMs, send(), late) }
   } catch (error) {
     return classify(call, error)
   }
-}
-
-async function request(
-  client: KeeperClient,
-  call: Call,
-  username: string,
-  values: UpdateSubscriptionParametersInput,
-): Promise<Answer> {
-  if ('id' in call) {
-    if (call.kind === 'unsubscribe') await client.unsubscribe(call.id, once)
-    else await client.updateSubscriptionParameters(call.id, values, once)
-    return { kind: 'ok' }
-  }
-  const { spec } = call
-  const input = {
-    ...values,
-    notificationTypes: typesOf(spec),
-    usernames: [username],
-    callbackUrl: callbackUrlOf(spec),
-    ...(call.kind === 'recreate' && { recreateIfExists: true }),
-  }
-  const result = await client.tryCreateSubscription(input, once)
-  return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
 }
 
 /** The outcome of a call that has thrown. */

@@ -1,7 +1,7 @@
 /** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
 import type { User, Users } from '../memory/users.js'
 import type { Problems } from '../reporter.js'
-import { deliveryLagMs, minute, now } from '../timing.js'
+import { deliveryLagMs, jitter, minute, now } from '../timing.js'
 
 /** An unknown subscription is forgotten after this time without a delivery. */
 const memoryMs = 60 * minute
@@ -11,7 +11,6 @@ const maxUnknown = 1_000
 interface UnknownSubscription {
   readonly firstSince: number
   lastSince: number
-  isReported: boolean
 }
 
 export interface DeliveriesParts {
@@ -20,7 +19,7 @@ export interface DeliveriesParts {
   readonly users: Users
   readonly problems: Problems
   /** Called with a user whose delivery other processes do not know. */
-  readonly onNews: (user: User) => void
+  readonly onChange: (user: User) => void
 }
 
 export class Deliveries {
@@ -33,13 +32,13 @@ export class Deliveries {
 
   /** Records a delivery at almost no cost: the queue does the rest. */
   observe(id: number, isWatching: boolean): void {
-    const { onNews, problems, reportStrays, sweepIntervalMs, users } = this.#parts
+    const { onChange, problems, reportStrays, sweepIntervalMs, users } = this.#parts
     const user = users.byId.get(id)
     if (user === undefined) {
       // The command line's `check` delivers with the id 0, which no subscription has.
       const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !users.formerIds.has(id)
       if (!isWatching || !reportStrays || !mayBeStray) return
-      const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now(), isReported: false }
+      const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now() }
       unknown.lastSince = now()
       if (this.#unknown.size < maxUnknown) this.#unknown.set(id, unknown)
       return
@@ -50,22 +49,21 @@ export class Deliveries {
     const { provenAt = 0, restores = 0 } = user.record ?? {}
     // Other processes must learn of a proof before their own is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2
-    if (restores > 0 || isOld) onNews(user)
+    if (restores > 0 || isOld) onChange(user)
   }
 
   /** Reports unknown subscriptions, and resolves those that are known now or deliver no longer. */
-  review(): void {
+  reportStrays(): void {
     const { problems, sweepIntervalMs, users } = this.#parts
     // Every record was read in this time: another process may have made the subscription.
-    const patienceMs = (sweepIntervalMs * 16) / 15
+    const patienceMs = sweepIntervalMs * (1 + jitter)
     users.forgetFormerIds(now() - 2 * sweepIntervalMs)
     for (const [id, unknown] of this.#unknown) {
       const isKnown = users.byId.has(id) || users.formerIds.has(id)
       if (isKnown || now() - unknown.lastSince > memoryMs) {
         this.#unknown.delete(id)
         problems.resolve('STRAY', id)
-      } else if (!unknown.isReported && now() - unknown.firstSince >= patienceMs) {
-        unknown.isReported = true
+      } else if (now() - unknown.firstSince >= patienceMs) {
         problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
       }
     }

@@ -2,6 +2,7 @@
 import { ApiError } from '../../errors.js'
 import { excerpt, messageOf, wholeMessageOf } from '../../shared/text.js'
 import type { Configuration, RouteName } from '../memory/configuration.js'
+import type { ResolvedOptions } from '../options.js'
 import type { Problems } from '../reporter.js'
 import { brokenAnswerMs, delay, now, retryWaitMs } from '../timing.js'
 import type { Failure } from './call.js'
@@ -22,17 +23,14 @@ interface Outage {
 /** While the service fails, one call at a time tests it. */
 export class CircuitBreaker {
   readonly #problems: Problems
-  readonly #userCount: () => number
   readonly #failedInARow = new Set<string>()
   /** Users who failed while others did not: further refusals are their own. */
   readonly #failedAlone = new Set<string>()
   #outage: Outage | undefined
   #tester: string | undefined
 
-  /** @param userCount - with fewer users than three, all of them make an outage */
-  constructor(problems: Problems, userCount: () => number) {
+  constructor(problems: Problems) {
     this.#problems = problems
-    this.#userCount = userCount
   }
 
   get outage(): Outage | undefined {
@@ -63,7 +61,8 @@ export class CircuitBreaker {
     this.#outage = undefined
   }
 
-  failed(username: string, { kind, error, retryAfterMs }: Failure): void {
+  /** @param userCount - with fewer users than three, all of them make an outage */
+  failed(username: string, { kind, error, retryAfterMs }: Failure, userCount: number): void {
     // Nothing was sent, so the service's state is unknown.
     if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
     const before = this.#outage
@@ -71,13 +70,12 @@ export class CircuitBreaker {
     if (before !== undefined && this.#tester !== username) return
     if (before === undefined && kind === 'REFUSED' && this.#failedAlone.has(username)) return
     this.#failedInARow.add(username)
-    const enough = Math.min(usersOfAnOutage, Math.max(1, this.#userCount()))
-    if (before === undefined && this.#failedInARow.size < enough) return
+    if (before === undefined && this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
     const failures = (before?.failures ?? 0) + 1
     this.#outage = { kind, error, failures, nextTestFrom: now() + retryWaitMs(failures, retryAfterMs) }
     if (before !== undefined && codeOf(before.kind) !== codeOf(kind))
       this.#problems.resolve(codeOf(before.kind))
-    const message = `${outageMessages[kind]} The last error: ${excerpt(wholeMessageOf(error), 500)}`
+    const message = `${outageMessages[kind]} ${testMessage} The last error: ${excerpt(wholeMessageOf(error), 500)}`
     this.#problems.begin(codeOf(kind), message, { error })
   }
 }
@@ -94,10 +92,7 @@ export class Limiter {
   /** When the next request may leave; monotonic. */
   #nextFrom = 0
 
-  constructor(
-    circuit: CircuitBreaker,
-    { concurrency, maxRequestsPerSecond }: { concurrency: number; maxRequestsPerSecond: number },
-  ) {
+  constructor(circuit: CircuitBreaker, { concurrency, maxRequestsPerSecond }: ResolvedOptions) {
     this.#circuit = circuit
     this.#free = concurrency
     this.#spacingMs = 1_000 / maxRequestsPerSecond
@@ -144,7 +139,7 @@ export class Routes {
   }
 
   isProven(route: RouteName): boolean {
-    return this.#configuration.isRouteProven(route) && !this.#wrong.has(route)
+    return this.#configuration.provenRoutes.has(route) && !this.#wrong.has(route)
   }
 
   /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
@@ -153,13 +148,13 @@ export class Routes {
   }
 
   /** Whether this user may be unsubscribed: one user tests an unproven route, because that may leave a subscription. */
-  enter(username: string): boolean {
+  beginTest(username: string): boolean {
     if (this.isProven('unsubscribe')) return true
     this.#tester ??= username
     return this.#tester === username
   }
 
-  leave(username: string): void {
+  endTest(username: string): void {
     if (this.#tester === username) this.#tester = undefined
   }
 
@@ -176,25 +171,20 @@ export class Routes {
   }
 }
 
+const testMessage = 'One call at a time, from every 5 s to every 5 min, tests whether it is over.'
 const outageMessages: Readonly<Record<OutageKind, string>> = {
   CREDENTIALS:
-    'The credentials are refused: check the client ID and the secret, and that access was not ended. ' +
-    'One call at a time tests whether they are accepted again.',
-  SERVICE:
-    'The service fails or cannot be reached. One call at a time, from every 5 s to every 5 min, tests whether it is back.',
-  REFUSED:
-    'The service refused the last requests of all users that were tried. One call at a time tests it again.',
+    'The credentials are refused: check the client ID and the secret, and that access was not ended.',
+  SERVICE: 'The service fails or cannot be reached.',
+  REFUSED: 'The service refused the last requests of all users that were tried.',
 }
 
 function routesMessage(routes: readonly RouteName[], error: unknown): string {
   const settings = routes.map((route) => `\`routes.${route}\``).join(' and ')
   const answer =
     error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)
-  const effect = routes.includes('unsubscribe')
-    ? 'no subscription is ended'
-    : 'new parameters reach only new subscriptions'
   return (
     `The service has another route than ${settings} of the client: ${answer}. Set \`routes.update\` and ` +
-    `\`routes.unsubscribe\` to the method and the path of this service. Until then ${effect}.`
+    '`routes.unsubscribe` to the methods and paths of this service: until then subscriptions are not updated or not ended.'
   )
 }

@@ -1,7 +1,8 @@
 /**
  * The owner of time: knows when each user, the roster and the configuration are due, what is in flight, and how often it
- * failed. A sweep makes all users due, waits and counts.
+ * failed. A sweep makes all users due, waits and counts. Names of times: see `timing.ts`.
  */
+import { singleFlight } from '../../shared/calls.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
 import type { Roster, RosterRequest } from '../memory/roster.js'
@@ -62,29 +63,28 @@ export class Queue {
   readonly #parts: QueueParts
   readonly #entries = new Map<User, Entry>()
   readonly #inFlight = new Set<Promise<void>>()
-  readonly #sweeps = new Set<Sweep>()
   /** All calls of {@link Queue.sweep} that have not ended. */
-  readonly #running = new Set<Promise<unknown>>()
+  readonly #sweepCalls = new Set<Promise<unknown>>()
+  /** The sweeps that wait for users. */
+  readonly #sweeps = new Set<Sweep>()
   /** When each of these is due; monotonic. */
-  readonly #dueFrom = { check: never, look: never, roster: never }
-  /** Users who are due, the next one last. */
-  #ready: User[] = []
+  readonly #dueFrom = { store: never, configuration: never, roster: never }
+  /** Users who were due when it was made, the next one last. */
+  #batch: User[] = []
   /** Proofs since then are enough for every user. */
   #provenFrom = never
   #isWatching = false
   /** Calls of {@link Queue.stop} in progress. */
   #stops = 0
-  /** The reasons to tick: the watch, and sweeps. */
-  #holders = 0
+  /** Set while the watch or a sweep runs. */
   #timer: NodeJS.Timeout | undefined
   /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
   #tickedAt = 0
   #tickedBeforeAt = 0
   #rosterReadSince = never
   #lastEndSince = never
-  #blockedSince: number | undefined
+  #blockedSince = Number.POSITIVE_INFINITY
   #workedSince = never
-  #pausing: Promise<void> | undefined
 
   constructor(parts: QueueParts) {
     this.#parts = parts
@@ -95,7 +95,7 @@ export class Queue {
   }
 
   /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
-  get hasStoodStill(): boolean {
+  get hasJustWoken(): boolean {
     return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
   }
 
@@ -108,16 +108,16 @@ export class Queue {
     this.#isWatching = true
     this.#dueFrom.roster = now() + this.#parts.sweepIntervalMs
     this.#inBackground(sweep)
-    this.#hold()
+    this.#startTicking()
   }
 
   /** Ends the watch and running sweeps; resolves when nothing is in flight. */
   async stop(): Promise<void> {
     this.#stops++
-    if (this.#isWatching) this.#release()
     this.#isWatching = false
-    this.#review()
-    await Promise.allSettled([...this.#inFlight, ...this.#running])
+    this.#stopTicking()
+    this.#endBlockedSweeps()
+    await Promise.allSettled([...this.#inFlight, ...this.#sweepCalls])
     this.#stops--
   }
 
@@ -128,7 +128,7 @@ export class Queue {
   }
 
   /** Makes every user due soon. @param provenFrom - users without a proof since then are proven again */
-  markAllDue(provenFrom: number): void {
+  markAllDue(provenFrom = never): void {
     this.#provenFrom = Math.max(this.#provenFrom, provenFrom)
     for (const user of this.#parts.users.all.values()) this.markDue(user)
   }
@@ -140,7 +140,7 @@ export class Queue {
   }
 
   /** One ended subscription suggests more: every user is proven again. */
-  foundEnd(): void {
+  #foundEnd(): void {
     const calmMs = Math.max(calmAfterEndMs, this.#parts.sweepIntervalMs)
     const isFirst = now() - this.#lastEndSince >= calmMs
     this.#lastEndSince = now()
@@ -151,31 +151,32 @@ export class Queue {
 
   /** Reads configuration and roster, and reconciles every user once. */
   sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    const running = this.#sweep(request, onProgress).finally(() => this.#running.delete(running))
-    this.#running.add(running)
-    return running
+    const call = this.#sweep(request, onProgress).finally(() => {
+      this.#sweepCalls.delete(call)
+      this.#stopTicking()
+    })
+    this.#sweepCalls.add(call)
+    this.#startTicking()
+    return call
   }
 
   async #sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    this.#hold()
-    try {
-      const problem = await this.#prepare(request)
-      if (problem !== undefined) {
-        this.#dueFrom.roster = now()
-        return await this.#reportOfNothing(request, problem)
-      }
-      const sweep = new Sweep(this.#parts.users.all.values(), request.provenFrom, onProgress)
-      this.#sweeps.add(sweep)
-      await this.#pause()
-      this.markAllDue(sweep.provenFrom)
-      await this.#pause()
-      this.#advance()
-      await sweep.ended
-      this.#sweeps.delete(sweep)
-      return sweep.report()
-    } finally {
-      this.#release()
+    const obstacle = await this.#prepare(request)
+    if (obstacle !== undefined) {
+      // Read again as soon as the obstacle is gone.
+      this.#dueFrom.roster = now()
+      return this.#reportOfNothing(request, obstacle)
     }
+    const sweep = new Sweep(this.#parts.users.all.values(), request.provenFrom, onProgress)
+    this.#sweeps.add(sweep)
+    // Each of these visits all users.
+    await this.#pause()
+    this.markAllDue(sweep.provenFrom)
+    await this.#pause()
+    this.#advance()
+    await sweep.ended
+    this.#sweeps.delete(sweep)
+    return sweep.report()
   }
 
   /** Reads configuration and roster. @returns the reason if no user can be reconciled */
@@ -184,15 +185,15 @@ export class Queue {
     const patientUntil = now() + sweepPatienceMs
     for (;;) {
       try {
-        await configuration.look()
+        await configuration.synchronize()
         if (this.#stops === 0) await this.#readRoster(request)
         if (this.#stops > 0) return new Error(stoppedMessage)
-        // Unless `rotateParameters` was called meanwhile.
         const { generation, isSuperseded } = configuration.state
+        // A rotation meanwhile has made the generation unknown: once more.
         if (generation !== undefined || isSuperseded) return undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
-        if (now() >= patientUntil || this.#stops > 0) return new Error(storeMessage, { cause: error })
+        if (now() >= patientUntil || this.#stops > 0) return error
         await delay(1_000)
       }
     }
@@ -207,11 +208,11 @@ export class Queue {
   }
 
   /** Ends sweeps that make no progress. */
-  #review(): void {
+  #endBlockedSweeps(): void {
     const { circuit, configuration, store } = this.#parts
     const isBlocked = store.isFailing || circuit.outage !== undefined
-    this.#blockedSince = isBlocked ? (this.#blockedSince ?? now()) : undefined
-    const isHopeless = isBlocked && now() - (this.#blockedSince ?? 0) >= sweepPatienceMs
+    this.#blockedSince = isBlocked ? Math.min(this.#blockedSince, now()) : Number.POSITIVE_INFINITY
+    const isHopeless = now() - this.#blockedSince >= sweepPatienceMs
     const message = configuration.state.isSuperseded ? supersededMessage : isHopeless ? untriedMessage : ''
     const reason = this.#stops > 0 ? stoppedMessage : message
     if (reason === '') return
@@ -220,45 +221,47 @@ export class Queue {
 
   // The tick: once a second while the watch or a sweep runs
 
-  #hold(): void {
-    if (this.#holders++ > 0) return
+  #startTicking(): void {
+    if (this.#timer !== undefined) return
     this.#tickedAt = Date.now()
     this.#tick()
   }
 
-  #release(): void {
-    if (--this.#holders === 0) clearTimeout(this.#timer)
+  #stopTicking(): void {
+    if (this.#isWatching || this.#sweepCalls.size > 0) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   #tick(): void {
     this.#timer = setTimeout(() => this.#tick(), tickMs)
     this.#tickedBeforeAt = this.#tickedAt
     this.#tickedAt = Date.now()
-    if (this.hasStoodStill) this.markAllDue(now())
+    if (this.hasJustWoken) this.markAllDue(now())
     this.#lookAround()
     this.#advance()
   }
 
   #advance(): void {
-    if (this.#ready.length === 0) this.#collect()
+    if (this.#batch.length === 0) this.#collect()
     this.#beginDue()
-    this.#review()
+    this.#endBlockedSweeps()
   }
 
   #lookAround(): void {
     const { configuration, deliveries, store, sweepIntervalMs } = this.#parts
     if (store.isFailing) {
-      this.#every('check', storeTimeoutMs, () => store.check())
+      this.#every('store', storeTimeoutMs, () => store.check())
       return
     }
-    this.#every('look', lookMs, () => {
-      deliveries.review()
-      return configuration.look()
+    this.#every('configuration', lookMs, () => {
+      deliveries.reportStrays()
+      return configuration.synchronize()
     })
     if (this.#isWatching) this.#every('roster', sweepIntervalMs, () => this.#readRoster({}))
   }
 
-  #every(name: 'check' | 'look' | 'roster', periodMs: number, work: () => Promise<void>): void {
+  #every(name: 'store' | 'configuration' | 'roster', periodMs: number, work: () => Promise<void>): void {
     if (now() < this.#dueFrom[name]) return
     this.#dueFrom[name] = now() + periodMs
     this.#inBackground(work)
@@ -305,13 +308,13 @@ export class Queue {
   #collect(): void {
     const due = [...this.#parts.users.all.values()].filter((user) => this.#isDue(user))
     const isMissing = ({ record }: User) => record?.id === undefined
-    this.#ready = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
+    this.#batch = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
   }
 
   get #isReady(): boolean {
     const { circuit, configuration, store } = this.#parts
     const { generation, isSuperseded } = configuration.state
-    if (this.#holders === 0 || this.#stops > 0 || store.isFailing) return false
+    if (this.#timer === undefined || this.#stops > 0 || store.isFailing) return false
     if (generation === undefined || isSuperseded) return false
     return circuit.outage === undefined || circuit.isTestDue
   }
@@ -322,7 +325,7 @@ export class Queue {
     while (this.#isReady && this.#inFlight.size < room()) {
       const user = this.#next()
       if (user === undefined) return
-      const visit = this.#reconcile(user).finally(() => {
+      const visit = this.#work(user).finally(() => {
         this.#inFlight.delete(visit)
         // A test of an outage may have made no call: the next one waits for the next tick.
         if (circuit.outage === undefined) this.#beginDue()
@@ -331,34 +334,39 @@ export class Queue {
     }
   }
 
-  /** In an outage any user can test the service, except one whose last call may still take effect. */
   #next(): User | undefined {
     const { circuit, users } = this.#parts
-    for (let user = this.#ready.pop(); user !== undefined; user = this.#ready.pop()) {
+    for (let user = this.#batch.pop(); user !== undefined; user = this.#batch.pop()) {
       if (users.all.get(user.username) === user && this.#isDue(user)) return user
     }
-    if (circuit.outage === undefined) return undefined
-    for (const user of users.all.values()) {
+    return circuit.outage === undefined ? undefined : this.#outageTester()
+  }
+
+  /** Any user for whom a call may be made at once can test the service. */
+  #outageTester(): User | undefined {
+    for (const user of this.#parts.users.all.values()) {
       const mayCall = user.isWanted && user.record?.claim === undefined && now() >= user.restorableFrom
       if (mayCall && !this.#entryOf(user).isInFlight) return user
     }
     return undefined
   }
 
-  async #reconcile(user: User): Promise<void> {
+  async #work(user: User): Promise<void> {
     const { circuit, reconcile, users } = this.#parts
     const entry = this.#entryOf(user)
     entry.isInFlight = true
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
     const provenFrom = circuit.outage === undefined ? this.#provenFrom : now()
+    // A change during the reconciliation may come too late for it: then the user is due again at once.
     entry.dueFrom = Number.POSITIVE_INFINITY
     const reconciled = await reconcile(user, provenFrom)
-    const { outcome } = reconciled
+    const { hasEnded, outcome, wasRemoved } = reconciled
     entry.isInFlight = false
-    // A change during the reconciliation may have come too late for it.
-    entry.dueFrom = Math.min(entry.dueFrom, now() + this.#waitMs(user, entry, outcome))
+    entry.dueFrom = Math.min(entry.dueFrom, now() + this.#noteOutcome(user, entry, outcome))
     for (const sweep of this.#sweeps) sweep.note(user, reconciled, entry.dueFrom - now())
+    if (hasEnded) this.#foundEnd()
+    if (wasRemoved) this.markRosterDue()
     if (outcome.kind === 'removed' && !user.isWanted) {
       users.forget(user)
       this.#entries.delete(user)
@@ -366,16 +374,13 @@ export class Queue {
   }
 
   /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
-  #pause(): Promise<void> {
-    this.#pausing ??= delay(0).then(() => {
-      this.#workedSince = now()
-      this.#pausing = undefined
-    })
-    return this.#pausing
-  }
+  readonly #pause = singleFlight(async () => {
+    await delay(0)
+    this.#workedSince = now()
+  })
 
-  /** How long the user can wait now, in ms. */
-  #waitMs({ username }: User, entry: Entry, outcome: Outcome): number {
+  /** Counts failures. @returns how long the user can wait now, in ms */
+  #noteOutcome({ username }: User, entry: Entry, outcome: Outcome): number {
     if (outcome.kind !== 'failed') {
       if (outcome.kind !== 'claimed' && outcome.kind !== 'held') entry.failures = 0
       const isAtRest = outcome.kind === 'done' || outcome.kind === 'conflict'
@@ -393,6 +398,5 @@ export class Queue {
 
 const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
 const untriedMessage = 'This user was not tried: the service or the store fails. The next sweep tries again.'
-const storeMessage = 'The store fails: nothing is sent until it works again.'
 const bugMessage = 'A bug of the keeper stopped a reconciliation: please report it. The user is tried again'
 const failureMessage = 'A user could not be kept subscribed, and is tried again'

@@ -5,9 +5,10 @@
 import { randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import * as z from 'zod'
+import { singleFlight } from '../../shared/calls.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Problems } from '../reporter.js'
-import { parseWith, type Spec, specOf } from '../rules/record.js'
+import { countSchema, parseWith, type Spec, specOf } from '../rules/record.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import { type KeeperStore, lossMessage } from './keeper-store.js'
 
@@ -15,10 +16,7 @@ import { type KeeperStore, lossMessage } from './keeper-store.js'
 export type RouteName = 'update' | 'unsubscribe'
 
 const storedSchema = z.object({
-  generation: z
-    .int()
-    .min(1)
-    .max(2 ** 48),
+  generation: countSchema.min(1),
   salt: z.string(),
   /** Of spec, parameters and headers. */
   hash: z.string(),
@@ -42,11 +40,11 @@ export interface ConfigurationState {
   readonly values: UpdateSubscriptionParametersInput
   /** Names of parameters and headers, in lower case. */
   readonly names: readonly string[]
-  /** `undefined` before the first look, and after a rotation until the next look. */
+  /** `undefined` before the first synchronization, and after a rotation until the next. */
   readonly generation: number | undefined
   /** Whether another process has a newer configuration: this one sends nothing. */
   readonly isSuperseded: boolean
-  /** Whether the store held no configuration when this process first looked. */
+  /** Whether the store held no configuration when this process first read it. */
   readonly wasMissing: boolean
 }
 
@@ -54,23 +52,16 @@ export class Configuration {
   readonly spec: Spec
   readonly #parts: ConfigurationParts
   readonly #provenRoutes = new Set<RouteName>()
+  readonly provenRoutes: ReadonlySet<RouteName> = this.#provenRoutes
   #state: ConfigurationState
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
-  #looking: Promise<void> | undefined
   /** The newest generation that this process has used; 0 before the first. */
   #highest = 0
   /** The highest generation that only a newer release can read. */
   #foreignGeneration = 0
 
-  constructor(
-    {
-      callbackUrl,
-      headers,
-      notificationTypes,
-      parameters,
-    }: Pick<SubscriptionKeeperOptions, 'notificationTypes' | 'callbackUrl' | 'parameters' | 'headers'>,
-    parts: ConfigurationParts,
-  ) {
+  constructor(options: SubscriptionKeeperOptions, parts: ConfigurationParts) {
+    const { callbackUrl, headers, notificationTypes, parameters } = options
     const values = { parameters, headers }
     const names = namesOf(values)
     this.spec = specOf(notificationTypes, String(callbackUrl))
@@ -94,22 +85,17 @@ export class Configuration {
     return { parameters: merge(values.parameters, parameters), headers: merge(values.headers, headers) }
   }
 
-  /** The next look makes the new values a configuration. */
-  rotate(changes: UpdateSubscriptionParametersInput): void {
-    const values = this.merged(changes)
+  /** The next synchronization makes the values a configuration. */
+  rotate(values: UpdateSubscriptionParametersInput): void {
     this.#state = { ...this.#state, values, names: namesOf(values), generation: undefined }
-  }
-
-  isRouteProven(route: RouteName): boolean {
-    return this.#provenRoutes.has(route)
   }
 
   /** Stores that a route has answered 2xx. */
   proveRoute(route: RouteName): void {
     if (this.#provenRoutes.has(route)) return
     this.#provenRoutes.add(route)
-    // A failure is reported by the store, and the next look writes again.
-    this.look().catch(() => {})
+    // A failure is reported by the store, and the next synchronization writes again.
+    this.synchronize().catch(() => {})
   }
 
   /** A newer release has written something. @returns whether that supersedes this process */
@@ -121,17 +107,12 @@ export class Configuration {
   }
 
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure, KeyFailure */
-  look(): Promise<void> {
-    this.#looking ??= this.#parts.store
-      .untilStored(storeKey, () => this.#look())
-      .finally(() => {
-        this.#looking = undefined
-      })
-    return this.#looking
-  }
+  readonly synchronize = singleFlight(() =>
+    this.#parts.store.untilStored(storeKey, () => this.#synchronize()),
+  )
 
   /** @returns whether the store has this process' configuration */
-  async #look(): Promise<boolean> {
+  async #synchronize(): Promise<boolean> {
     const { problems, store } = this.#parts
     const { generation: mine, values } = this.#state
     const parsed = await store.read(storeKey, (stored) => parseWith(storedSchema, stored))

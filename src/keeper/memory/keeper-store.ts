@@ -3,6 +3,7 @@
  * fails, the fault is of that key. Both are reported.
  */
 import { randomUUID } from 'node:crypto'
+import { singleFlight } from '../../shared/calls.js'
 import { withTimeLimit } from '../../shared/time-limit.js'
 import type { KeyValueStore } from '../../stores/key-value-store.js'
 import type { Problems } from '../reporter.js'
@@ -32,7 +33,6 @@ export class KeeperStore {
   #isFailing = false
   /** Why the store can never be used. */
   #refusal: Error | undefined
-  #checking: Promise<void> | undefined
 
   constructor(store: KeyValueStore, name: string, problems: Problems) {
     this.#store = store
@@ -105,12 +105,7 @@ export class KeeperStore {
   }
 
   /** Tests the store. @throws StoreFailure */
-  check(): Promise<void> {
-    this.#checking ??= this.#writeAndRead().finally(() => {
-      this.#checking = undefined
-    })
-    return this.#checking
-  }
+  readonly check = singleFlight(() => this.#writeAndRead())
 
   async #writeAndRead(): Promise<void> {
     const name = this.#nameOf('check')
@@ -171,5 +166,5 @@ const refusalMessage = (returned: string) =>
   `The store's \`compareAndSet\` returned ${returned}. It must return true if it wrote the value, and false if another ` +
   'one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
 export const lossMessage =
-  'The store has lost what was in it, or an older copy took its place: what this process knows is written again. ' +
-  'Check whether the store evicts keys, and whether a replica or a backup with old data took over.'
+  'The store has lost data, or an older copy took its place: what this process knows is written again. Check whether the ' +
+  'store evicts keys, and whether a replica or a backup with old data took over.'

@@ -1,8 +1,10 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
 import { createHash } from 'node:crypto'
 import type { Problems } from '../reporter.js'
-import { absorb, type Delivery, parseRecord, type UserRecord } from '../rules/record.js'
-import { day, deliveryLagMs, never, now, restoreWaitMs } from '../timing.js'
+import { type Delivery, parseRecord, type UserRecord } from '../rules/record.js'
+import { day, deliveryLagMs, jitter, never, now, restoreWaitMs } from '../timing.js'
+import type { Configuration } from './configuration.js'
+import type { IndexOfNames } from './index-of-names.js'
 import { goneMark, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
 
 /** Another process has written the record first. */
@@ -19,9 +21,9 @@ class KnownUser {
   /** Whether the index has the name. */
   isIndexed = false
 
-  /** The last known text in the store, and since when; monotonic. */
+  /** The last known text in the store, and since when it has not changed; monotonic. */
   text: string | undefined
-  textSince = never
+  unchangedSince = never
   record: UserRecord | undefined
   /** When the record was last read or written. */
   readSince = never
@@ -30,7 +32,7 @@ class KnownUser {
   provenSince = never
   proofDueFrom = never
   /** The id that this process has proven, and the number of later proofs. */
-  metId: number | undefined
+  provenId: number | undefined
   proofs = 0
 
   /** When any process found a conflict, and when the next attempt is due. */
@@ -56,14 +58,9 @@ export type User = Readonly<KnownUser>
 export interface UsersParts {
   readonly sweepIntervalMs: number
   readonly store: KeeperStore
-  readonly index: {
-    /** @returns the names that could not be added */
-    add(usernames: readonly string[]): Promise<readonly string[]>
-    remove(username: string): Promise<void>
-  }
+  readonly index: IndexOfNames
   readonly problems: Problems
-  /** Called with a record of a newer release. @returns whether that supersedes this process */
-  readonly onForeign: (key: string, generation: number) => boolean
+  readonly configuration: Configuration
   /** Called when a record is missing: others may be, too. */
   readonly onLoss: () => void
 }
@@ -109,14 +106,20 @@ export class Users {
 
   // The record in the store
 
-  /** Reads the record; writes it back if the store has lost it. @throws StoreFailure, KeyFailure, Collision */
+  /**
+   * Reads the record; writes it back if the store has lost it.
+   *
+   * @returns nothing if there never was a record, or it was removed on purpose
+   * @throws StoreFailure, KeyFailure, Collision
+   */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { onForeign, onLoss, problems, store } = this.#parts
+    const { configuration, onLoss, problems, store } = this.#parts
     const known = user.record
     const { text, value, foreignGeneration } = await store.read(user.key, parseRecord)
-    if (foreignGeneration !== undefined && onForeign(user.key, foreignGeneration)) return known
+    if (foreignGeneration !== undefined && configuration.meetForeign(user.key, foreignGeneration))
+      return known
     const isNew = text !== user.text
-    if (isNew) Object.assign(user, { text, textSince: now() })
+    if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
       // An older copy is used, but the subscription may have another id now.
       const isFormer = value.id !== undefined && this.#formerIds.has(value.id)
@@ -128,7 +131,7 @@ export class Users {
       if (text === goneMark) user.isIndexed = false
       if (known !== undefined) this.#takeIn(user, undefined)
     } else {
-      user.metId = undefined
+      user.provenId = undefined
       await this.write(user, known)
       if (text !== undefined) return user.record
       problems.reportOnce('STORE', lossMessage, 'loss')
@@ -176,7 +179,7 @@ export class Users {
       throw new Collision(collisionMessage)
     this.#track(user, record)
     user.text = text
-    user.textSince = user.readSince = now()
+    user.unchangedSince = user.readSince = now()
   }
 
   /** Takes over another process' record. Its age comes from the wall clock, but is not before the last look. */
@@ -215,7 +218,7 @@ export class Users {
   noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
     this.#noteProof(user, sentSince, -1)
     user.proofs = id === undefined ? user.proofs + 1 : 1
-    if (id !== undefined) user.metId = id
+    if (id !== undefined) user.provenId = id
   }
 
   /** @returns whether the delivery is new, and not a moment after the last one */
@@ -227,11 +230,6 @@ export class Users {
     user.restorableFrom = never
     this.#noteProof(user, now() - deliveryLagMs, 0)
     return true
-  }
-
-  /** The record with the proof of the last delivery. */
-  withDelivery({ delivery }: User, record: UserRecord): UserRecord {
-    return absorb(record, delivery, deliveryLagMs)
   }
 
   /** @param later - 1: another process proved the user, and is to be the first to do so again */
@@ -247,7 +245,7 @@ export class Users {
   }
 
   #oneIntervalAfter(since: number, later: number): number {
-    return since + this.#parts.sweepIntervalMs * (1 + (later * Math.random()) / 15)
+    return since + this.#parts.sweepIntervalMs * (1 + later * jitter * Math.random())
   }
 }
 

@@ -8,10 +8,12 @@ export type Answer =
   | { readonly kind: 'created'; readonly id: number }
   | { readonly kind: 'ok' | 'conflict' | 'not-found' | 'unreadable' }
 
-/** Times of a call, by the wall clock. */
-export interface CallTimes {
+/** Times are of the wall clock. */
+export interface Exchange {
   readonly sentAt: number
   readonly answeredAt: number
+  /** Whether a 404 of this route is proof. */
+  readonly isRouteProven: boolean
 }
 
 /** What users are to be subscribed to. */
@@ -30,20 +32,21 @@ export interface Applied {
   readonly gap?: KeeperGap
 }
 
-/** @param isRouteProven - whether a 404 of this route is proof */
 export function apply(
   record: UserRecord,
   call: Call,
   answer: Answer,
   facts: Target,
-  { sentAt, answeredAt, isRouteProven }: CallTimes & { readonly isRouteProven: boolean },
+  exchange: Exchange,
 ): Applied {
+  const { sentAt, answeredAt, isRouteProven } = exchange
   if ('id' in call) {
     const isMissing = answer.kind === 'not-found'
     if (isMissing && !isRouteProven) return { record, learnt: { missing: call.kind } }
-    // Also if it ended before: the gap is reported when the user is subscribed again.
-    if (call.kind === 'unsubscribe')
+    if (call.kind === 'unsubscribe') {
+      // Also after a 404: the gap is reported when the user is subscribed again.
       return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
+    }
     if (isMissing) return { record: without(record, 'id'), learnt: {} }
     const sure = without(record, 'isUnsure', 'isInterrupted')
     const names = union(record.names, facts.names)
@@ -51,12 +54,12 @@ export function apply(
     return { record: updated, learnt: {}, proven: 'id' }
   }
   const learnt = call.spec === facts.spec ? { isTaken: true } : {}
-  // What replaces one that may be the keeper's own is not counted.
+  // Replacing one that may be the keeper's own does not count, unless the service refused.
   const isCounted = call.kind === 'recreate' && (!record.isUnsure || answer.kind === 'conflict')
   const tried = isCounted ? { ...record, replacedAt: answeredAt } : record
   switch (answer.kind) {
     case 'created':
-      return created(tried, call, answer.id, facts, { sentAt, answeredAt })
+      return created(tried, call, answer.id, facts, exchange)
     case 'unreadable': {
       const unsure = { ...without(tried, 'id'), spec: call.spec, isUnsure: true } as const
       return { record: { ...unsure, provenAt: record.provenAt ?? sentAt }, learnt }
@@ -78,7 +81,7 @@ function created(
   { kind, spec }: Extract<Call, { spec: string }>,
   id: number,
   facts: Target,
-  { sentAt, answeredAt }: CallTimes,
+  { sentAt, answeredAt }: Exchange,
 ): Applied {
   const { isInterrupted, isUnsure, provenAt, restoredCount, restores } = record
   const isChange = isInterrupted || record.spec !== spec || hasFormerNames(record, facts)

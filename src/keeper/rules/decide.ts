@@ -50,7 +50,8 @@ export interface Facts {
 
 export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   const { generation, id, isInterrupted, isUnsure, spec } = record
-  if (!facts.isWanted || (mayBeOurs(record, facts) && spec !== facts.spec)) return end(record, learnt, facts)
+  const isOutdated = spec !== facts.spec && mayBeOurs(record, facts)
+  if (!facts.isWanted || isOutdated) return end(record, learnt, facts)
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
   const recreateOrConflict = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
@@ -69,6 +70,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   if (isUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
   if (learnt.missing !== undefined && !learnt.isTaken) return createOrWait
   if (!facts.wantsProof && !isInterrupted) return { kind: 'done' }
+  // An update restores nothing, so it need not wait.
   return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : createOrWait
 }
 
@@ -91,6 +93,7 @@ function mayReplace(
   { isUnsure, provenAt, replacedAt }: UserRecord,
   { at, replacesExisting }: Facts,
 ): boolean {
+  // What was proven is the keeper's own, also with `existing: 'report'`.
   if (isUnsure) return replacesExisting || provenAt !== undefined
   return replacesExisting && (replacedAt === undefined || Math.abs(at - replacedAt) >= day)
 }

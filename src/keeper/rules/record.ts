@@ -5,8 +5,9 @@
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
 import { parseJson } from '../../shared/validation.js'
+import { deliveryLagMs } from '../timing.js'
 
-const countSchema = z
+export const countSchema = z
   .int()
   .min(0)
   .max(2 ** 48)
@@ -112,11 +113,11 @@ export interface Delivery {
   readonly at: number
 }
 
-/** A delivery proves the subscription at its arrival time minus the lag. */
-export function absorb(record: UserRecord, delivery: Delivery | undefined, lagMs: number): UserRecord {
+/** The record with the proof of the last delivery. */
+export function absorb(record: UserRecord, delivery: Delivery | undefined): UserRecord {
   if (delivery === undefined || delivery.id !== record.id) return record
   if (record.deliveryAt !== undefined && delivery.at <= record.deliveryAt) return record
-  const provenAt = Math.max(record.provenAt ?? Number.NEGATIVE_INFINITY, delivery.at - lagMs)
+  const provenAt = Math.max(record.provenAt ?? Number.NEGATIVE_INFINITY, delivery.at - deliveryLagMs)
   return { ...record, provenAt, deliveryAt: delivery.at, restores: 0 }
 }
 

@@ -171,7 +171,8 @@ async function end(world: World): Promise<void> {
   const report = await world.settled(world.start(world.configuration, false), (keeper) =>
     keeper.unsubscribeAll(),
   )
-  const left = world.service.active('keeper').filter((each) => !mayBeLeft(world, each) && !areLost)
+  if (areLost) return
+  const left = world.service.active('keeper').filter((each) => !mayBeLeft(world, each))
   refuse(world, [
     ...report.failed.map(({ username, error }) => `${username} was not unsubscribed: ${error}`),
     ...left.map(({ id, usernames }) => `${id} of ${usernames} is left after unsubscribeAll()`),
