@@ -6,9 +6,8 @@ import { withEach, withProcess } from './processes.js'
 import { costOfReceiving, withReceivers } from './receive.js'
 import { comparisons, cpuPerCall, factsOf, type Row, speed, timePerCall } from './report.js'
 
-const one = '1'
-const manyCounts = ['100000'] as const
-const counts = [one, ...manyCounts] as const
+const [one, many] = ['1', '100000'] as const
+const counts = [one, many] as const
 type Count = (typeof counts)[number]
 
 const connectionCounts = [1, 100, 1_000] as const
@@ -48,7 +47,7 @@ function receiverRows(settings: Settings): Promise<Row[]> {
     const measured = await inTurns(shorter(settings), counts, (count, runMs) =>
       remote.call('receive', { ids: Number(count), runMs }),
     )
-    const what = (count: string) => `\`receiver.handle\` for ${count} subscription ids`
+    const what = `\`receiver.handle\` for ${shown(Number(many))} subscription ids`
     return againstOne(what, measured, 'a route of your own on `node:http`')
   })
 }
@@ -60,27 +59,18 @@ function emulatorRows(settings: Settings): Promise<Row[]> {
     const measured = await inTurns(shorter(settings), counts, (count, runMs) =>
       remotes[count].call('subscribeAndEnd', runMs),
     )
-    const what = (count: string) => `emulator: create and unsubscribe while it holds ${count}`
+    const what = `emulator: create and unsubscribe while it holds ${shown(Number(many))}`
     return againstOne(what, measured, 'a mock server of your own')
   })
 }
 
 function againstOne(
-  what: (count: string) => string,
+  what: string,
   measured: Readonly<Record<Count, readonly Cost[]>>,
   instead: string,
 ): Row[] {
-  return manyCounts.flatMap((count) =>
-    factsOf(
-      comparisons(
-        what(shown(Number(count))),
-        { ours: measured[count], 'with one': measured[one] },
-        ['with one'],
-        [timePerCall],
-      ),
-      instead,
-    ),
-  )
+  const figures = { ours: measured[many], 'with one': measured[one] }
+  return factsOf(comparisons(what, figures, ['with one'], [timePerCall]), instead)
 }
 
 async function clientConnectionRows(settings: Settings): Promise<Row[]> {

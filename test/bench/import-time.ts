@@ -9,18 +9,13 @@ const execute = promisify(execFile)
 
 const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration, isTime: true }
 
-/** Under the names that users import. */
-const entryPoints: Readonly<Record<string, readonly string[]>> = {
-  'notification-subscriber': ['stripe', 'openai', '@octokit/webhooks', '@twurple/eventsub-http'],
-  'notification-subscriber/webhooks': ['@octokit/webhooks'],
-}
+const ours = 'notification-subscriber'
+const peers = ['stripe', 'openai', '@octokit/webhooks', '@twurple/eventsub-http'] as const
 
 export async function importRows({ rounds }: Settings): Promise<Row[]> {
-  const names = [...new Set(Object.entries(entryPoints).flatMap(([name, peers]) => [name, ...peers]))]
-  const measured = await inTurns({ rounds: Math.max(rounds * 2, 15), runMs: 0 }, names, importMillis)
-  return Object.entries(entryPoints).flatMap(([name, peers]) =>
-    comparisons(`import '${name}'`, { ...measured, ours: measured[name] ?? [] }, peers, [importTime]),
-  )
+  const settings = { rounds: Math.max(rounds * 2, 15), runMs: 0 }
+  const measured = await inTurns(settings, [ours, ...peers], importMillis)
+  return comparisons(`import '${ours}'`, { ...measured, ours: measured[ours] }, peers, [importTime])
 }
 
 async function importMillis(name: string): Promise<number> {
@@ -29,7 +24,7 @@ async function importMillis(name: string): Promise<number> {
     await import('${name}')
     process.stdout.write(String(performance.now() - startedAt))`
   const { stdout } = await execute(process.execPath, ['--input-type=module', '--eval', program], {
-    cwd: name in entryPoints ? packageFolder : benchFolder,
+    cwd: name === ours ? packageFolder : benchFolder,
     // Whatever makes this process run TypeScript has no place there.
     env: { PATH: process.env.PATH },
   })

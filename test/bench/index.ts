@@ -17,9 +17,9 @@ import { asText, type Row } from './report.js'
 
 /** Loaded when the package is built and the peers are there. */
 const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promise<Row[]>>>> = {
-  'access-token': async () => (await import('./access-token.js')).accessTokenRows,
+  'access-token': async () => (await import('./single.js')).accessTokenRows,
   create: async () => (await import('./create.js')).createRows,
-  parse: async () => (await import('./parse.js')).parseRows,
+  parse: async () => (await import('./single.js')).parseRows,
   receive: async () => (await import('./receive.js')).receiveRows,
   spool: async () => (await import('./spool.js')).spoolRows,
   import: async () => (await import('./import-time.js')).importRows,

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { SubscriptionConflictError } from '../../../dist/index.js'
 import { type KeeperClient, SubscriptionKeeper } from '../../../dist/keeper/index.js'
-import { type Cost, costOf } from '../measure.js'
+import { type Cost, costOf, heapAfterCollection } from '../measure.js'
 import { serve } from '../processes.js'
 
 const users = Number(process.argv[2])
@@ -44,14 +44,6 @@ const store = {
     keep(key, value)
     return true
   },
-}
-
-async function heapAfterCollection(): Promise<number> {
-  for (let round = 0; round < 3; round++) {
-    globalThis.gc?.()
-    await pause(20)
-  }
-  return process.memoryUsage().heapUsed
 }
 
 /** Short, so that one is over soon: what an interval costs does not depend on its length. */

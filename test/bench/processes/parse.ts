@@ -50,11 +50,9 @@ function isAccepted(body: string): boolean {
   }
 }
 
-const functions = {
+serve({
   run: (runMs: number): Promise<Cost> => costOf(async () => parseFor(runMs)),
-}
-export type ParseFunctions = typeof functions
-serve(functions)
+})
 
 /** Looks at the clock only now and then, because that costs as much as parsing. */
 function parseFor(runMs: number): number {

@@ -5,11 +5,9 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { open as openLmdb } from 'lmdb'
 import { DeliverySpool } from '../../../dist/spool/index.js'
 import { deliveryOf } from '../deliveries.js'
-import { heapAfterCollection } from '../measure.js'
 import { serve } from '../processes.js'
 
 type Deliver = () => unknown
@@ -99,8 +97,6 @@ const functions = {
     const path = join(folder, `keep-${opened++}`)
     const spool = await open(path, isDelivering ? async () => {} : never)
     const times: number[] = []
-    const delay = monitorEventLoopDelay({ resolution: 1 })
-    delay.enable()
     const startedAt = performance.now()
     let id = 0
     const write = async () => {
@@ -114,14 +110,11 @@ const functions = {
     await Promise.all(Array.from({ length: writers }, write))
     if (isDelivering) await settled(spool)
     const elapsedMs = performance.now() - startedAt
-    delay.disable()
     await spool.close({ timeoutMs: 0 })
-    const diskBytes = sizeOf(path)
     rmSync(path, { recursive: true })
     times.sort((a, b) => a - b)
     const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN
-    const loopDelayMs = delay.percentile(99) / 1e6
-    return { kept: times.length, elapsedMs, p50Ms: at(0.5), p99Ms: at(0.99), loopDelayMs, diskBytes }
+    return { kept: times.length, elapsedMs, p50Ms: at(0.5), p99Ms: at(0.99) }
   },
   /** Keeps so many, so many at the same time; then opens the folder again, and delivers all. */
   openAndDrain: async ({ count, together }: DrainRun) => {
@@ -132,15 +125,12 @@ const functions = {
       await Promise.all(group.map((delivery) => filling.keep(undefined, { delivery })))
     }
     await filling.close({ timeoutMs: 0 })
-    const before = await heapAfterCollection()
     let isGo = false
     let go = () => {}
     const gate = new Promise<void>((resolve) => (go = resolve))
     const beganAt = performance.now()
     const spool = await open(path, () => (isGo ? undefined : gate))
     const openMs = performance.now() - beganAt
-    const waiting = spool.size
-    const heapBytes = (await heapAfterCollection()) - before
     const drainingAt = performance.now()
     isGo = true
     go()
@@ -149,7 +139,7 @@ const functions = {
     await spool.close({ timeoutMs: 0 })
     const diskBytes = sizeOf(path)
     rmSync(path, { recursive: true })
-    return { waiting, openMs, heapBytes, drainMs, diskBytes }
+    return { openMs, drainMs, diskBytes }
   },
 }
 export type SpoolEngineFunctions = typeof functions
