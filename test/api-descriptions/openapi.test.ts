@@ -1,7 +1,6 @@
 /** openapi.json is a valid document, and tells the truth about what the client, the emulator and its callbacks do. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -14,6 +13,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { deliveryJsonSchema } from '../../scripts/api-descriptions/json-schemas.js'
 import { openApiDocument } from '../../scripts/api-descriptions/openapi.js'
 import { lowEnergy, Receiver } from '../emulator/support.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -136,17 +136,13 @@ describe('openapi.json', () => {
 
 describe('the build', () => {
   test('writes both files, where the package exports them', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'api-descriptions-'))
-    try {
-      await run(process.execPath, ['--import', 'tsx', 'scripts/write-api-descriptions.ts', folder], {
-        cwd: root,
-      })
-      const written = async (name: string) => JSON.parse(await readFile(join(folder, name), 'utf8'))
-      expect(await written('openapi.json')).toEqual(document)
-      expect(await written('delivery.schema.json')).toEqual(deliveryJsonSchema())
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    await using folder = await temporaryFolder()
+    await run(process.execPath, ['--import', 'tsx', 'scripts/write-api-descriptions.ts', folder.path], {
+      cwd: root,
+    })
+    const written = async (name: string) => JSON.parse(await readFile(join(folder.path, name), 'utf8'))
+    expect(await written('openapi.json')).toEqual(document)
+    expect(await written('delivery.schema.json')).toEqual(deliveryJsonSchema())
     expect(manifest.scripts.build).toContain('write-api-descriptions.ts dist')
     expect(manifest.exports['./openapi.json']).toBe('./dist/openapi.json')
     expect(manifest.exports['./delivery.schema.json']).toBe('./dist/delivery.schema.json')

@@ -8,7 +8,8 @@ import { Agent } from 'undici'
 import { describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { createCertificate } from '../support/certificates.js'
-import { type RunningEmulator, run, start, startEmulatorCommand, temporaryFolder } from './support.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+import { type RunningEmulator, run, start, startEmulatorCommand } from './support.js'
 
 async function subscribe({ listening }: RunningEmulator): Promise<number> {
   const { baseUrl, authUrl, domain, clientId, clientSecret, caFile } = listening

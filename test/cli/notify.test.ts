@@ -7,7 +7,8 @@ import { notifyCommand } from '../../src/cli/notify.js'
 import { StateFolder } from '../../src/cli/state-folder.js'
 import { created, Receiver } from '../emulator/support.js'
 import { listen } from '../support/listen.js'
-import { call, temporaryFolder } from './support.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+import { call } from './support.js'
 
 let emulator: Emulator
 let receiver: Receiver

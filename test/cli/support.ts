@@ -2,8 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -13,6 +11,7 @@ import { onTestFinished, vi } from 'vitest'
 import { writePage } from '../../scripts/build-page.js'
 import { type Command, UsageError } from '../../src/cli/command.js'
 import { Terminal } from '../../src/cli/terminal.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const builds = fileURLToPath(new URL('.built', import.meta.url))
@@ -192,10 +191,4 @@ export async function folderOfTest(): Promise<string> {
   const folder = await temporaryFolder()
   onTestFinished(() => folder[Symbol.asyncDispose]())
   return folder.path
-}
-
-/** A new folder, which is removed where it goes out of scope. */
-export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
-  const path = await mkdtemp(join(tmpdir(), 'notification-subscriber-cli-'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

@@ -1,11 +1,11 @@
 /** The wording of the errors is reviewed as a whole: test/messages. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigurationError, NotificationClient } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const env = {
   NOTIFICATION_BASE_URL: baseUrl,
@@ -75,21 +75,17 @@ describe('fromEnv', () => {
 
   test('reads the certificates of NOTIFICATION_CA_FILE', async () => {
     const { ca } = createLoopbackCertificate()
-    const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
-    try {
-      const withFile = { ...env, NOTIFICATION_CA_FILE: join(folder, 'ca.pem') }
-      expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
-      await writeFile(withFile.NOTIFICATION_CA_FILE, 'no certificate')
-      expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
-      // An option of the caller's comes before the variable, and is named by its own name.
-      expect(problemsOf({ ca: 'x' }, withFile)).toEqual(['ca'])
-      await writeFile(withFile.NOTIFICATION_CA_FILE, ca)
-      expect(problemsOf({}, withFile)).toEqual([])
-      // The other variables keep their names beside an option `ca`.
-      expect(problemsOf({ ca }, { ...env, NOTIFICATION_DOMAIN: 'acme ' })).toEqual(['NOTIFICATION_DOMAIN'])
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    await using folder = await temporaryFolder()
+    const withFile = { ...env, NOTIFICATION_CA_FILE: join(folder.path, 'ca.pem') }
+    expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
+    await writeFile(withFile.NOTIFICATION_CA_FILE, 'no certificate')
+    expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
+    // An option of the caller's comes before the variable, and is named by its own name.
+    expect(problemsOf({ ca: 'x' }, withFile)).toEqual(['ca'])
+    await writeFile(withFile.NOTIFICATION_CA_FILE, ca)
+    expect(problemsOf({}, withFile)).toEqual([])
+    // The other variables keep their names beside an option `ca`.
+    expect(problemsOf({ ca }, { ...env, NOTIFICATION_DOMAIN: 'acme ' })).toEqual(['NOTIFICATION_DOMAIN'])
   })
 
   test('reads a user name and a password, in place of client credentials', async () => {

@@ -5,6 +5,8 @@
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { environmentOf } from '../support/emulator-environment.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
 import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
@@ -49,17 +51,10 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
 
   test('Create a subscription creates one, with the variables of the environment', async () => {
     await using emulator = await startEmulator()
+    await using files = await temporaryFolder()
     const { stdout } = await folder.run('README.md: Create a subscription', {
+      ...(await environmentOf(emulator, files.path)),
       CALLBACK_TOKEN: callbackToken,
-      NOTIFICATION_BASE_URL: emulator.baseUrl,
-      NOTIFICATION_AUTH_URL: emulator.authUrl,
-      NOTIFICATION_DOMAIN: emulator.domain,
-      NOTIFICATION_CLIENT_ID: emulator.clientId,
-      NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-      NO_PROXY: '127.0.0.1',
-      no_proxy: '127.0.0.1',
-      // The emulator's authority is not among those that Node.js trusts.
-      NODE_TLS_REJECT_UNAUTHORIZED: '0',
     })
     expect(stdout).toBe('Subscription 1 is active\n')
     expect(emulator.subscriptions).toEqual([

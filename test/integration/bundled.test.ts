@@ -1,12 +1,11 @@
 /** A bundler that puts undici into an ES module takes its `require` away: the first call says what to do. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -27,27 +26,23 @@ console.log(JSON.stringify(outcomes))
 `
 
 test('every call without a fetch rejects with a NotificationError that names the ways out', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
-  try {
-    const outfile = join(folder, 'bundle.mjs')
-    await build({
-      stdin: { contents: program, resolveDir: root, loader: 'ts' },
-      bundle: true,
-      format: 'esm',
-      platform: 'node',
-      outfile,
-      logLevel: 'silent',
-    })
-    const { stdout } = await run(process.execPath, [outfile])
-    const refused = [
-      true,
-      'CONFIGURATION',
-      expect.stringMatching(
-        /^The client has nothing to send requests with: undici cannot be loaded \(.+\)\. If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis\.fetch`\.$/,
-      ),
-    ]
-    expect(JSON.parse(stdout)).toEqual([refused, refused, 'works with fetch'])
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+  await using folder = await temporaryFolder()
+  const outfile = join(folder.path, 'bundle.mjs')
+  await build({
+    stdin: { contents: program, resolveDir: root, loader: 'ts' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    outfile,
+    logLevel: 'silent',
+  })
+  const { stdout } = await run(process.execPath, [outfile])
+  const refused = [
+    true,
+    'CONFIGURATION',
+    expect.stringMatching(
+      /^The client has nothing to send requests with: undici cannot be loaded \(.+\)\. If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis\.fetch`\.$/,
+    ),
+  ]
+  expect(JSON.parse(stdout)).toEqual([refused, refused, 'works with fetch'])
 })

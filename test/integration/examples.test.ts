@@ -1,10 +1,10 @@
 /** Every example, copied into a project of `npm init -y` with the packed package, and run by tsx as its top says. */
-import { readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { NotificationClient } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { sampleDelivery } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { environmentOf } from '../support/emulator-environment.js'
 import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/listen.js'
 import { RedisServer } from '../support/redis-server.js'
@@ -100,7 +100,7 @@ describe('examples that end by themselves', () => {
 
   test('subscribe-and-unsubscribe.mts says what to do if there is such a subscription', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })
-    const variables = await environmentOf(emulator)
+    const variables = await environmentOf(emulator, project.folder)
     await using client = new NotificationClient(emulator.clientOptions)
     const callbackUrl = 'https://app.example.com/notifications'
     await client.createSubscription({ notificationTypes: ['behavioral'], usernames: ['alice'], callbackUrl })
@@ -162,7 +162,10 @@ describe('examples that listen until Ctrl-C', () => {
 
   test('develop-with-emulator.mts subscribes with an emulator, and prints its notifications', async () => {
     await using emulator = await startEmulator({ allowInsecureLoopback: true })
-    await using example = await startServer('develop-with-emulator.mts', await environmentOf(emulator))
+    await using example = await startServer(
+      'develop-with-emulator.mts',
+      await environmentOf(emulator, project.folder),
+    )
     expectNextStep(example)
     expect(await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice' })).toMatchObject([
       { status: 204 },
@@ -193,7 +196,7 @@ describe('examples that listen until Ctrl-C', () => {
     await using redis = await RedisServer.start()
     await using emulator = await startEmulator()
     const variables = {
-      ...(await environmentOf(emulator)),
+      ...(await environmentOf(emulator, project.folder)),
       CALLBACK_URL: 'https://app.example.com/notifications',
       CALLBACK_TOKEN: token,
       REDIS_URL: redis.url,
@@ -220,7 +223,7 @@ describe('examples that listen until Ctrl-C', () => {
   test.each(['CALLBACK_URL', 'CALLBACK_TOKEN', 'REDIS_URL'])('service.mts asks for %s', async (missing) => {
     await using emulator = await startEmulator()
     const variables = {
-      ...(await environmentOf(emulator)),
+      ...(await environmentOf(emulator, project.folder)),
       CALLBACK_URL: 'https://app.example.com/notifications',
       CALLBACK_TOKEN: token,
       REDIS_URL: 'redis://127.0.0.1:1',
@@ -276,22 +279,6 @@ describe('examples that listen until Ctrl-C', () => {
 /** The last line that an example has printed says what to do next: a command, a file or a page. */
 function expectNextStep({ lines }: RunningExample): void {
   expect(lines.at(-1)).toMatch(/\bNext\b|\bnpx \S|\bcurl \S|\S\.mts|docs\/\S+\.md|\bLook at\b/)
-}
-
-/** `NOTIFICATION_*` as the command line's emulator prints them. */
-async function environmentOf(emulator: Emulator): Promise<Record<string, string>> {
-  const caFile = join(project.folder, 'ca.pem')
-  await writeFile(caFile, emulator.ca)
-  return {
-    NOTIFICATION_BASE_URL: emulator.baseUrl,
-    NOTIFICATION_AUTH_URL: emulator.authUrl,
-    NOTIFICATION_DOMAIN: emulator.domain,
-    NOTIFICATION_CLIENT_ID: emulator.clientId,
-    NOTIFICATION_CLIENT_SECRET: emulator.clientSecret,
-    NOTIFICATION_CA_FILE: caFile,
-    NO_PROXY: '127.0.0.1',
-    no_proxy: '127.0.0.1',
-  }
 }
 
 /** The header with the secret, from the command that an example prints to copy. */

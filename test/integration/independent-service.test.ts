@@ -3,10 +3,7 @@
  * alone. A row is a service that differs in what the document leaves open; a test is what must hold on each.
  */
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { NotificationClient, type NotificationClientOptions, type Routes } from 'notification-subscriber'
 import { type KeeperGap, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliverySpool } from 'notification-subscriber/spool'
@@ -18,6 +15,7 @@ import { type IndependentService, startIndependentService } from '../independent
 import { type Variant, variants } from '../independent-service/variants.js'
 import { eventually } from '../support/eventually.js'
 import { listen, refusingPort } from '../support/listen.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 /** Callbacks to this address fail. */
 const nowhere = `https://127.0.0.1:${refusingPort}`
@@ -224,21 +222,17 @@ describe.concurrent.each(variants)('$name', (variant) => {
     })
 
     test('the spool keeps a delivery and hands it over', async () => {
-      const path = await mkdtemp(join(tmpdir(), 'notification-subscriber-spool-'))
-      try {
-        const delivered: string[] = []
-        const deliver = ({ notification }: { notification: { id: string } }) =>
-          void delivered.push(notification.id)
-        await using spool = await DeliverySpool.open({ path, deliver, logger: false })
-        await using receiving = await startReceiver(service, { onInvalid: spool.keepInvalid })
-        receiving.receiver.onAny(spool.keep)
-        await client.createSubscription(wanted('gina', receiving.url))
-        const [callback] = await service.notify('gina')
-        expect(callback).toMatchObject({ status: 204 })
-        await eventually(() => expect(delivered).toEqual([callback?.notificationId]))
-      } finally {
-        await rm(path, { recursive: true })
-      }
+      await using folder = await temporaryFolder()
+      const delivered: string[] = []
+      const deliver = ({ notification }: { notification: { id: string } }) =>
+        void delivered.push(notification.id)
+      await using spool = await DeliverySpool.open({ path: folder.path, deliver, logger: false })
+      await using receiving = await startReceiver(service, { onInvalid: spool.keepInvalid })
+      receiving.receiver.onAny(spool.keep)
+      await client.createSubscription(wanted('gina', receiving.url))
+      const [callback] = await service.notify('gina')
+      expect(callback).toMatchObject({ status: 204 })
+      await eventually(() => expect(delivered).toEqual([callback?.notificationId]))
     })
 
     if (wrongRoutes === undefined) {

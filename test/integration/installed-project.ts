@@ -6,15 +6,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import { run } from '../consumers/support/run.js'
+import { environmentWith, run } from '../consumers/support/run.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What the examples ask to install besides the package: links, because the installed versions are the tested ones. */
 const linked = ['tsx', 'bullmq', 'ioredis', 'prom-client', '@opentelemetry']
-
-/** What the tests' own runner sets would change what the programs under test do. */
-const ofTheRunner = /^(VITEST|NODE_ENV|NODE_OPTIONS|TEST$|DEV$|PROD$|MODE$|SSR$|BASE_URL$)/
 
 export class InstalledProject implements AsyncDisposable {
   readonly folder: string
@@ -70,11 +67,10 @@ export class RunningExample implements AsyncDisposable {
   #hasEnded = false
 
   constructor(folder: string, file: string, variables: Readonly<Record<string, string>>) {
-    const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
     // What `tsx FILE` starts. That command kills a program that does not answer Ctrl-C within 60 ms.
     const child = spawn(process.execPath, ['--import', 'tsx', file], {
       cwd: folder,
-      env: { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv,
+      env: environmentWith(variables),
       stdio: ['ignore', 'pipe', 'pipe'],
       // A group of its own, so that its children can be killed with it.
       detached: true,

@@ -2,11 +2,10 @@
  * The recipe of examples/trace-opentelemetry.mts to the letter, in a process of its own with the instrumentation of
  * undici and http beside it, on the real OpenTelemetry SDK.
  */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import { environmentOf } from '../support/emulator-environment.js'
 import { freePort } from '../support/listen.js'
 import { InstalledProject } from './installed-project.js'
 
@@ -37,17 +36,8 @@ beforeAll(async () => {
   // The service shows every secret that it was sent, and refuses.
   const body = `refused: ${clientSecret} ${callbackToken}`
   emulator.injectFault('create', { status: 400, body })
-  const caFile = join(project.folder, 'ca.pem')
-  await writeFile(caFile, emulator.ca)
   await using running = project.start('instrumented.mts', {
-    NOTIFICATION_BASE_URL: emulator.baseUrl,
-    NOTIFICATION_AUTH_URL: emulator.authUrl,
-    NOTIFICATION_DOMAIN: emulator.domain,
-    NOTIFICATION_CLIENT_ID: emulator.clientId,
-    NOTIFICATION_CLIENT_SECRET: clientSecret,
-    NOTIFICATION_CA_FILE: caFile,
-    NO_PROXY: '127.0.0.1',
-    no_proxy: '127.0.0.1',
+    ...(await environmentOf(emulator, project.folder)),
     CALLBACK_TOKEN: callbackToken,
     PORT: String(await freePort()),
   })

@@ -1,14 +1,14 @@
 /** `npm pack` and `npm publish` in a clone: no package without `dist` comes about. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
@@ -19,13 +19,13 @@ const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !n
 async function clone(): Promise<
   AsyncDisposable & { readonly path: string; npm(...args: string[]): Promise<string> }
 > {
-  const path = await mkdtemp(join(tmpdir(), 'clone-'))
+  const { path, ...folder } = await temporaryFolder()
   for (const file of ['package.json', '.npmrc', 'README.md', 'LICENSE'])
     await cp(join(root, file), join(path, file))
   return {
     path,
     npm: async (...args) => (await run('npm', args, { cwd: path, env })).stdout,
-    [Symbol.asyncDispose]: () => rm(path, { recursive: true }),
+    ...folder,
   }
 }
 

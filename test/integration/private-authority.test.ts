@@ -1,6 +1,5 @@
 /** The option `ca`: a private authority is trusted besides the public ones, directly and through a proxy. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { NotificationClient } from 'notification-subscriber'
@@ -9,6 +8,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { trustedWith } from '../../src/http/undici.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -50,15 +50,11 @@ test('the same holds for a server behind a proxy', async () => {
 })
 
 test('the public authorities and NODE_EXTRA_CA_CERTS stay trusted', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
-  try {
-    const file = join(folder, 'extra.pem')
-    await writeFile(file, 'extra')
-    vi.stubEnv('NODE_EXTRA_CA_CERTS', file)
-    expect(await trustedWith('own')).toEqual([...rootCertificates, 'extra', 'own'])
-    vi.stubEnv('NODE_EXTRA_CA_CERTS', join(folder, 'missing.pem'))
-    expect(await trustedWith('own')).toEqual([...rootCertificates, 'own'])
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'extra.pem')
+  await writeFile(file, 'extra')
+  vi.stubEnv('NODE_EXTRA_CA_CERTS', file)
+  expect(await trustedWith('own')).toEqual([...rootCertificates, 'extra', 'own'])
+  vi.stubEnv('NODE_EXTRA_CA_CERTS', join(folder.path, 'missing.pem'))
+  expect(await trustedWith('own')).toEqual([...rootCertificates, 'own'])
 })

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
 import { clientVariables } from '../../../src/emulator/words.js'
 import { listen } from '../../support/listen.js'
-import { call, temporaryFolder } from '../support.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
+import { call } from '../support.js'
 
 /** Is in every body of an answer here, and must be printed nowhere. */
 export const bodyMark = 'the-body-of-an-answer'

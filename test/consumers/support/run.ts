@@ -12,12 +12,17 @@ export function start(
   folder: string,
   variables: Record<string, string> = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
-  const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
   return spawn(command, args, {
     cwd: folder,
-    env: { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv,
+    env: environmentWith(variables),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+}
+
+/** The environment of the tests without their runner, with these variables. */
+export function environmentWith(variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !ofTheRunner.test(name))
+  return { ...Object.fromEntries(inherited), ...variables } as NodeJS.ProcessEnv
 }
 
 /** Resolves with what the command printed; rejects with it if the command failed. */

@@ -7,7 +7,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { startEmulator } from 'notification-subscriber/emulator'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { temporaryFolder } from '../../cli/support.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { CuttableProxy } from './cuttable-proxy.js'
 import { launchChromium, openPage, World } from './support.js'
 
