@@ -13,34 +13,15 @@ import { NaiveStore } from '../support/naive-store.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
 let service: FakeService
-let store: ReturnType<typeof keyValueStore>
+let store: NaiveStore
 beforeEach(() => {
   vi.useFakeTimers()
   service = fakeService()
-  store = keyValueStore()
+  store = new NaiveStore()
 })
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** A store in the shape of Keyv, which expires its entries itself. */
-function keyValueStore() {
-  const entries = new Map<string, { value: string; expiresAt: number }>()
-  return {
-    entries,
-    async get(key: string) {
-      const entry = entries.get(key)
-      return entry && entry.expiresAt > Date.now() ? entry.value : undefined
-    },
-    async set(key: string, value: string, ttlMs: number) {
-      entries.set(key, { value, expiresAt: Date.now() + ttlMs })
-      return true
-    },
-    async delete(key: string) {
-      return entries.delete(key)
-    },
-  }
-}
 
 const clientWith = (tokenCache: object, auth: object = {}) =>
   service.client({ auth: { ...credentials, tokenCache: tokenCache as KeyValueStore, ...auth } })
@@ -162,7 +143,7 @@ describe('tokenCache', () => {
   })
 
   test('a rejected token that the store cannot remove is not taken over again', async () => {
-    const store = { ...keyValueStore(), delete: () => false, set() {} }
+    const store = Object.assign(new NaiveStore(), { delete: async () => {}, set: async () => {} })
     const expiresAtMs = Date.now() + 60_000
     store.get = async () => JSON.stringify({ accessToken: 'revoked', lifetimeMs: 60_000, expiresAtMs })
     service.onCall = rejecting('revoked')
@@ -196,11 +177,12 @@ describe('tokenCache', () => {
   })
 
   test('a slow delete of the rejected token does not hit the new one', async () => {
-    const slow = {
-      ...store,
-      async delete(key: string) {
+    const slow: KeyValueStore = {
+      get: (key) => store.get(key),
+      set: (key, value, ttlMs) => store.set(key, value, ttlMs),
+      async delete(key) {
         await new Promise((resolve) => setTimeout(resolve, 40))
-        return store.delete(key)
+        await store.delete(key)
       },
     }
     await clientWith(slow).getAccessToken()
@@ -252,7 +234,7 @@ describe('tokenCache', () => {
       }
       for (const operation of ['get', 'set', 'delete'] as const) {
         const { lines, ...logger } = recordingLogger()
-        const tokenCache = { ...keyValueStore(), [operation]: fails }
+        const tokenCache = Object.assign(new NaiveStore(), { [operation]: fails })
         const client = service.client({ auth: { ...credentials, tokenCache }, logger })
         const rejected = await client.getAccessToken()
         await vi.advanceTimersByTimeAsync(0)
@@ -289,7 +271,7 @@ describe('tokenCache', () => {
     service.onToken = (_call, count) =>
       count === 1 ? new Response('', { status: 503 }) : tokenAnswer('token', 10)
     let isHanging = false
-    const hanging = { ...store, get: () => (isHanging ? new Promise(() => {}) : undefined) }
+    const hanging = { get: () => (isHanging ? new Promise(() => {}) : undefined), set() {}, delete() {} }
     const client = clientWith(hanging)
     const first = client.getAccessToken()
     await vi.advanceTimersByTimeAsync(11_000)

@@ -12,53 +12,25 @@ import { auth, expectNoSecretIn } from '../support/secrets.js'
 const dayMs = 24 * 60 * 60 * 1000
 const loopback = createLoopbackCertificate()
 
-interface Case {
-  readonly name: string
-  readonly certificate: ReturnType<typeof createLoopbackCertificate>
-  readonly trusted: boolean
-  readonly says: RegExp
-}
+type Case = [
+  name: string,
+  certificate: ReturnType<typeof createLoopbackCertificate>,
+  trusted: boolean,
+  says: RegExp,
+]
+
+const withAuthority = { ...loopback, tls: { ...loopback.tls, cert: loopback.tls.cert + loopback.ca } }
+const otherHost = createCertificate({ host: 'other.example.com' })
+const expired = createCertificate({ validFrom: Date.now() - 60 * dayMs, validUntil: Date.now() - dayMs })
+const ofTomorrow = createCertificate({ validFrom: Date.now() + dayMs })
 
 const cases: readonly Case[] = [
-  {
-    name: 'self-signed',
-    certificate: createCertificate({ selfSigned: true }),
-    trusted: false,
-    says: /certificate is self-signed/,
-  },
-  {
-    name: 'signed by a private authority',
-    certificate: loopback,
-    trusted: false,
-    says: /authority that is not trusted here.*ca/s,
-  },
-  {
-    name: 'sent together with a private authority',
-    certificate: { ...loopback, tls: { ...loopback.tls, cert: loopback.tls.cert + loopback.ca } },
-    trusted: false,
-    says: /private authority.*ca/s,
-  },
-  {
-    name: 'of another host',
-    certificate: createCertificate({ host: 'other.example.com' }),
-    trusted: true,
-    says: /issued for another host/,
-  },
-  {
-    name: 'expired',
-    certificate: createCertificate({
-      validFrom: Date.now() - 60 * dayMs,
-      validUntil: Date.now() - dayMs,
-    }),
-    trusted: true,
-    says: /certificate has expired/,
-  },
-  {
-    name: 'not valid yet',
-    certificate: createCertificate({ validFrom: Date.now() + dayMs }),
-    trusted: true,
-    says: /not valid yet/,
-  },
+  ['self-signed', createCertificate({ selfSigned: true }), false, /certificate is self-signed/],
+  ['signed by a private authority', loopback, false, /authority that is not trusted here.*ca/s],
+  ['sent together with a private authority', withAuthority, false, /private authority.*ca/s],
+  ['of another host', otherHost, true, /issued for another host/],
+  ['expired', expired, true, /certificate has expired/],
+  ['not valid yet', ofTomorrow, true, /not valid yet/],
 ]
 
 const transports = {
@@ -71,7 +43,7 @@ const transports = {
 }
 
 describe.each(Object.entries(transports))('over %s, a certificate that is', (_name, transport) => {
-  test.each(cases)('$name', async ({ certificate, trusted, says }) => {
+  test.each(cases)('%s', async (_what, certificate, trusted, says) => {
     await using server = await ScriptedServer.listen(certificate.tls, async (connection) => {
       await connection.request()
     })

@@ -109,49 +109,23 @@ const callOptions = fc.oneof(anything, spoiled({ timeoutMs: 1_000, signal: new A
 const any = (value: unknown) => value as never
 
 describe('every method of the client', () => {
-  test.each([
+  type Call = (client: NotificationClient, value: never) => unknown
+  test.each<[name: string, values: fc.Arbitrary<unknown>, call: Call]>([
+    ['createSubscription', inputs, (client, value) => client.createSubscription(value)],
+    ['tryCreateSubscription', inputs, (client, value) => client.tryCreateSubscription(value)],
+    ['unsubscribe', anything, (client, value) => client.unsubscribe(value)],
+    ['update', inputs, (client, value) => client.updateSubscriptionParameters(1, value)],
     [
-      'createSubscription',
-      inputs,
-      (client: NotificationClient, value: unknown) => client.createSubscription(any(value)),
-    ],
-    [
-      'tryCreateSubscription',
-      inputs,
-      (client: NotificationClient, value: unknown) => client.tryCreateSubscription(any(value)),
-    ],
-    ['unsubscribe', anything, (client: NotificationClient, value: unknown) => client.unsubscribe(any(value))],
-    [
-      'updateSubscriptionParameters',
-      inputs,
-      (client: NotificationClient, value: unknown) => client.updateSubscriptionParameters(1, any(value)),
-    ],
-    [
-      'updateSubscriptionParameters of any id',
+      'update of any id',
       anything,
-      (client: NotificationClient, value: unknown) =>
-        client.updateSubscriptionParameters(any(value), { parameters: { token: 'x' } }),
+      (client, value) => client.updateSubscriptionParameters(value, { parameters: { token: 'x' } }),
     ],
-    [
-      'getAccessToken with options',
-      callOptions,
-      (client: NotificationClient, value: unknown) => client.getAccessToken(any(value)),
-    ],
-    [
-      'createSubscription with options',
-      callOptions,
-      (client: NotificationClient, value: unknown) => client.createSubscription(subscription, any(value)),
-    ],
-    [
-      'unsubscribe with options',
-      callOptions,
-      (client: NotificationClient, value: unknown) => client.unsubscribe(1, any(value)),
-    ],
-  ] as const)('%s refuses it, or sends it', async (_name, values, call) => {
+    ['getAccessToken with options', callOptions, (client, value) => client.getAccessToken(value)],
+    ['create with options', callOptions, (client, value) => client.createSubscription(subscription, value)],
+    ['unsubscribe with options', callOptions, (client, value) => client.unsubscribe(1, value)],
+  ])('%s refuses it, or sends it', async (_name, values, call) => {
     await fc.assert(
-      fc.asyncProperty(values as fc.Arbitrary<unknown>, (value) =>
-        refusedOrSent((client) => call(client, value)),
-      ),
+      fc.asyncProperty(values, (value) => refusedOrSent((client) => call(client, any(value)))),
       { numRuns: tries(400) },
     )
   })

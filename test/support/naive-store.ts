@@ -7,11 +7,11 @@ interface Entry {
 }
 
 export class NaiveStore implements RedisStore {
-  readonly #entries = new Map<string, Entry>()
+  readonly entries = new Map<string, Entry>()
 
   /** What is stored now, by key. */
   get values(): Record<string, string> {
-    const present = [...this.#entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
+    const present = [...this.entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
     return Object.fromEntries(present.map(([key, { value }]) => [key, value]))
   }
 
@@ -20,11 +20,11 @@ export class NaiveStore implements RedisStore {
   }
 
   async set(key: string, value: string, ttlMs = Number.POSITIVE_INFINITY): Promise<void> {
-    this.#entries.set(key, { value, expiresAt: Date.now() + ttlMs })
+    this.entries.set(key, { value, expiresAt: Date.now() + ttlMs })
   }
 
   async delete(key: string): Promise<void> {
-    this.#entries.delete(key)
+    this.entries.delete(key)
   }
 
   async compareAndSet(
@@ -39,7 +39,7 @@ export class NaiveStore implements RedisStore {
   }
 
   #now(key: string): string | undefined {
-    const entry = this.#entries.get(key)
+    const entry = this.entries.get(key)
     return entry && entry.expiresAt > Date.now() ? entry.value : undefined
   }
 }

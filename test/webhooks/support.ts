@@ -135,28 +135,8 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
         }
       },
     ],
-    [
-      'toNodeHandler',
-      async (receiver) => {
-        const server = await serverOf(toNodeHandler(receiver))
-        return {
-          send: async (method, headers, body) =>
-            answerOf(await fetch(server.url, requestOf(method, headers, body))),
-          [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-        }
-      },
-    ],
-    [
-      'toKoaMiddleware',
-      async (receiver) => {
-        const server = await serverOf(new Koa().use(toKoaMiddleware(receiver)).callback())
-        return {
-          send: async (method, headers, body) =>
-            answerOf(await fetch(server.url, requestOf(method, headers, body))),
-          [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-        }
-      },
-    ],
+    ['toNodeHandler', (receiver) => served(toNodeHandler(receiver))],
+    ['toKoaMiddleware', (receiver) => served(new Koa().use(toKoaMiddleware(receiver)).callback())],
     [
       'toFastifyPlugin',
       async (receiver) => {
@@ -174,6 +154,15 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
       },
     ],
   ]
+
+async function served(listener: RequestListener): Promise<Transport> {
+  const server = await serverOf(listener)
+  return {
+    send: async (method, headers, body) =>
+      answerOf(await fetch(server.url, requestOf(method, headers, body))),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
 
 function requestOf(
   method: string,
