@@ -120,6 +120,18 @@ const keptCharacters = 16 * 1024
 
 const log = lossLogOf(undefined)
 
+/** The arguments of each public event, for a change that is this event. */
+const argumentsOf: {
+  readonly [Name in keyof EmulatorEvents]: (change: Change) => EmulatorEvents[Name] | undefined
+} = {
+  request: (change) =>
+    change.kind === 'entry' && change.entry.kind === 'request' ? ifAnswered(change.entry.record) : undefined,
+  callback: (change) =>
+    change.kind === 'entry' && change.entry.kind === 'callback' ? ifAnswered(change.entry.record) : undefined,
+  created: (change) => (change.kind === 'created' ? [change.subscription] : undefined),
+  ended: (change) => (change.kind === 'ended' ? [change.subscription, change.reason] : undefined),
+}
+
 export class Activity {
   readonly #history = new Map<number, HistoryEntry>()
   readonly #numbers: Readonly<Record<HistoryEvent['kind'], number[]>> = {
@@ -130,9 +142,6 @@ export class Activity {
   }
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #watchers = new Set<(change: Change) => void>()
-  readonly #listeners: {
-    readonly [Name in keyof EmulatorEvents]: Set<{ call: (...args: EmulatorEvents[Name]) => unknown }>
-  } = { request: new Set(), callback: new Set(), created: new Set(), ended: new Set() }
   #lastNumber = 0
   #lastRequestId = 0
   #lastCallbackId = 0
@@ -140,41 +149,19 @@ export class Activity {
   /** Records a request with a cut body. Call the returned function with the outcome. */
   beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
     this.#counts[request.operation]++
-    const begun = {
-      ...request,
-      ...beginningOf(request.body),
-      startedAt: Date.now(),
-      id: ++this.#lastRequestId,
-    }
-    return this.#follow<RecordedRequest>(
-      begun,
-      (record) => this.#emit('request', record),
-      (record) => ({ kind: 'request', record }),
-    )
+    const begun = { ...request, ...begunNow(request.body), id: ++this.#lastRequestId }
+    return this.#follow<RecordedRequest>(begun, (record) => ({ kind: 'request', record }))
   }
 
   /** Records a callback in the same way. */
   beginCallback(callback: Begun<RecordedCallback>): (outcome: Outcome<RecordedCallback>) => void {
-    const begun = {
-      ...callback,
-      ...beginningOf(callback.body),
-      startedAt: Date.now(),
-      id: ++this.#lastCallbackId,
-    }
-    return this.#follow<RecordedCallback>(
-      begun,
-      (record) => this.#emit('callback', record),
-      (record) => ({ kind: 'callback', record }),
-    )
+    const begun = { ...callback, ...begunNow(callback.body), id: ++this.#lastCallbackId }
+    return this.#follow<RecordedCallback>(begun, (record) => ({ kind: 'callback', record }))
   }
 
   subscriptionChanged(change: SubscriptionChange): void {
+    if (change.kind === 'ended') this.#add({ ...change, at: Date.now() })
     this.#announce(change)
-    if (change.kind === 'created') this.#emit('created', change.subscription)
-    if (change.kind !== 'ended') return
-    const { subscription, reason } = change
-    this.#add({ kind: 'ended', at: Date.now(), subscription, reason })
-    this.#emit('ended', subscription, reason)
   }
 
   tokensRevoked(): void {
@@ -223,26 +210,32 @@ export class Activity {
     name: Name,
     listener: (...args: EmulatorEvents[Name]) => unknown,
   ): () => void {
-    const names = Object.keys(this.#listeners)
+    const names = Object.keys(argumentsOf)
     if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
     if (typeof listener !== 'function') throw refused('listener', 'must be a function')
-    // In its own object: a listener that is added twice is called twice, and each is stopped separately.
-    const added = { call: listener }
-    this.#listeners[name].add(added)
-    return () => void this.#listeners[name].delete(added)
+    const onFailure = (err: unknown) =>
+      log(
+        'error',
+        { event: 'emulator.listener-failed', listener: name, err },
+        'A listener of the emulator failed',
+      )
+    return this.watch((change) => {
+      const args = argumentsOf[name](change)
+      if (args !== undefined) void callSafely(() => listener(...args), onFailure)
+    })
   }
 
   #follow<Recorded extends RecordedExchange>(
     begun: Recorded,
-    emit: (record: Recorded) => void,
     eventOf: (record: Recorded) => HistoryEvent,
   ): (outcome: Outcome<Recorded>) => void {
     const number = this.#add(eventOf(begun))
     const startedSince = performance.now()
     return (outcome) => {
-      const record = { ...begun, ...outcome, durationMs: Math.round(performance.now() - startedSince) }
-      if (this.#history.has(number)) this.#set(number, eventOf(record))
-      emit(record)
+      const durationMs = Math.round(performance.now() - startedSince)
+      const entry = { number, ...eventOf({ ...begun, ...outcome, durationMs }) }
+      if (this.#history.has(number)) this.#history.set(number, entry)
+      this.#announce({ kind: 'entry', entry })
     }
   }
 
@@ -251,34 +244,19 @@ export class Activity {
     const numbers = this.#numbers[event.kind]
     numbers.push(number)
     if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
-    this.#set(number, event)
-    return number
-  }
-
-  #set(number: number, event: HistoryEvent): void {
     const entry = { number, ...event }
     this.#history.set(number, entry)
     this.#announce({ kind: 'entry', entry })
+    return number
   }
 
   #announce(change: Change): void {
-    for (const watcher of this.#watchers) watcher(change)
+    for (const watcher of [...this.#watchers]) watcher(change)
   }
+}
 
-  #emit<Name extends keyof EmulatorEvents>(name: Name, ...args: EmulatorEvents[Name]): void {
-    for (const { call } of [...this.#listeners[name]]) {
-      callSafely(
-        () => call(...args),
-        (err) => {
-          log(
-            'error',
-            { event: 'emulator.listener-failed', listener: name, err },
-            'A listener of the emulator failed',
-          )
-        },
-      )
-    }
-  }
+function ifAnswered<Recorded extends RecordedExchange>(record: Recorded): readonly [Recorded] | undefined {
+  return record.durationMs === undefined ? undefined : [record]
 }
 
 type Body = Pick<RecordedMessage, 'body' | 'bodyLength'>
@@ -287,6 +265,10 @@ export function beginningOf(body: string): Body {
   // Copied, because a slice keeps the whole text in memory.
   const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
   return { body: beginning, bodyLength: body.length }
+}
+
+function begunNow(body: string): Body & Pick<RecordedExchange, 'startedAt'> {
+  return { ...beginningOf(body), startedAt: Date.now() }
 }
 
 /** The same for a body that arrives in pieces, of which all are read. */
