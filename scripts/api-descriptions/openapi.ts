@@ -1,5 +1,5 @@
 /** The notification service and its callbacks as an OpenAPI 3.1 document. */
-import { reservedHeaders } from '../../src/emulator/service/subscription-endpoints.js'
+import { reservedHeaders } from '../../src/emulator/service/requests.js'
 import { notificationTypes } from '../../src/notification-types.js'
 import { endpoints } from '../../src/shared/routes.js'
 import {

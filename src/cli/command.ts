@@ -68,17 +68,6 @@ function flagProblem(code: string, message: string, known: readonly string[]): s
 }
 
 /**
- * The port that a flag names, or nothing if the flag is not given.
- *
- * @throws `UsageError` for a text that is no port
- */
-export function portOf(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new UsageError(`${flag} must be a port number from 0 to 65535; 0 takes any free port`)
-}
-
-/**
  * The text of the file that a flag names, or nothing if the flag is not given.
  *
  * @throws `UsageError` for a file that cannot be read, or is larger than 1 MiB

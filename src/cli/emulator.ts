@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { Emulator, EmulatorOptions } from '../emulator/index.js'
 import { clientVariables } from '../emulator/words.js'
 import { ConfigurationError } from '../errors.js'
-import { type Command, type CommandContext, contentOf, portOf, readFlags, UsageError } from './command.js'
-import { EnvFile, envLines, type Variables } from './env-file.js'
+import { type Command, type CommandContext, contentOf, readFlags, UsageError } from './command.js'
+import { envFileAt, envLines, type Variables, writeEnvFile } from './env-file.js'
 import { printEvents } from './event-lines.js'
 import { onInterruption } from './signals.js'
 import { reusableCertificate, StateFolder } from './state-folder.js'
@@ -30,9 +30,8 @@ export const emulatorCommand: Command = { help, run }
 
 async function run(args: string[], { terminal }: CommandContext): Promise<number> {
   const flags = readFlags('emulator', args, flagTypes)
-  const ports = { port: portOf('--port', flags.port), page: portOf('--page-port', flags['page-port']) }
   const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
-  const envFile = flags['write-env'] === undefined ? undefined : await EnvFile.open(flags['write-env'])
+  const envFile = flags['write-env'] && (await envFileAt(flags['write-env']))
   // Listens for signals before it writes, so that a signal does not end the process halfway.
   const interrupted = untilInterrupted()
   const folder =
@@ -44,10 +43,10 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
       clientSecret: state?.clientSecret,
       password: state?.password,
       ...reusableCertificate(state),
-      port: ports.port ?? state?.port ?? 0,
+      port: Number(flags.port ?? state?.port ?? 0),
       host: flags.host,
       page: {
-        port: ports.page,
+        port: Number(flags['page-port'] ?? 0),
         environment: { NOTIFICATION_CA_FILE: folder.caFile, CALLBACK_TOKEN: callbackToken },
       },
       callbackCa,
@@ -59,7 +58,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
       await folder.save({ port, clientSecret, password, callbackToken, tls, ca })
       if (pageUrl !== undefined) await folder.setPageUrl(pageUrl)
       const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
-      await envFile?.write(variables)
+      if (envFile !== undefined) await writeEnvFile(envFile, variables)
       announce(terminal, emulator, variables, envFile)
       printEvents(emulator, terminal)
       terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
@@ -146,14 +145,14 @@ function announce(
   terminal: Terminal,
   emulator: Emulator,
   variables: Variables,
-  envFile: EnvFile | undefined,
+  envFile: string | undefined,
 ): void {
   const { baseUrl, authUrl, domain, clientId, clientSecret, pageUrl } = emulator
   const { NOTIFICATION_CA_FILE: caFile, CALLBACK_TOKEN: callbackToken } = variables
   const listening = { baseUrl, authUrl, domain, clientId, clientSecret, caFile, callbackToken, pageUrl }
-  terminal.event('listening', { ...listening, envFile: envFile?.path })
-  const where = envFile === undefined ? 'For .env:' : `${envFile.path} has the variables for your app:`
-  const lines = envFile === undefined ? envLines(variables) : [`node --env-file=${envFile.path} app.mjs`]
+  terminal.event('listening', { ...listening, envFile })
+  const where = envFile === undefined ? 'For .env:' : `${envFile} has the variables for your app:`
+  const lines = envFile === undefined ? envLines(variables) : [`node --env-file=${envFile} app.mjs`]
   for (const line of [
     ...[terminal.paint('bold', `The emulator is running. ${where}`), '', ...lines, ''],
     ...[`Page:   ${terminal.paint('cyan', `${pageUrl}`)}`, 'Ctrl-C  ends it.', ''],

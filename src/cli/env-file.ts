@@ -9,40 +9,32 @@ const firstLine = '# Written by notification-subscriber emulator, anew at each s
 
 export type Variables = Readonly<Record<string, string>>
 
-export class EnvFile {
-  readonly path: string
-
-  private constructor(path: string) {
-    this.path = path
+/**
+ * The path of the file, after a check that the emulator can write there.
+ *
+ * @throws `UsageError` if the path is no regular file, cannot be written, or has lines that no emulator wrote
+ */
+export async function envFileAt(file: string): Promise<string> {
+  // The file is replaced, and a symbolic link must stay one. Usually there is no such file yet.
+  const path = await realpath(file).catch(() => resolve(file))
+  const text = await readPrivateFile(path)
+  if (text && !text.startsWith(firstLine)) {
+    throw new UsageError(
+      `--write-env names ${path}, which has lines that no emulator wrote: name a file of its own, such as ` +
+        'emulator.env, and give node both files: --env-file=.env --env-file=emulator.env',
+    )
   }
-
-  /**
-   * Checks that the emulator can write there, before it starts.
-   *
-   * @throws `UsageError` if the path is no regular file, cannot be written, or has lines that no emulator wrote
-   */
-  static async open(file: string): Promise<EnvFile> {
-    // The file is replaced, and a symbolic link must stay one. Usually there is no such file yet.
-    const path = await realpath(file).catch(() => resolve(file))
-    const text = await readPrivateFile(path)
-    if (text && !text.startsWith(firstLine)) {
-      throw new UsageError(
-        `--write-env names ${path}, which has lines that no emulator wrote: name a file of its own, such as ` +
-          'emulator.env, and give node both files: --env-file=.env --env-file=emulator.env',
-      )
-    }
-    try {
-      await access(dirname(path), constants.W_OK)
-    } catch (error) {
-      throw new UsageError(`--write-env names ${path}, which cannot be written: ${messageOf(error)}`)
-    }
-    return new EnvFile(path)
+  try {
+    await access(dirname(path), constants.W_OK)
+  } catch (error) {
+    throw new UsageError(`--write-env names ${path}, which cannot be written: ${messageOf(error)}`)
   }
+  return path
+}
 
-  /** @throws `UsageError` if the file cannot be written */
-  async write(variables: Variables): Promise<void> {
-    await writePrivateFile(this.path, [firstLine, ...envLines(variables), ''].join('\n'))
-  }
+/** @throws `UsageError` if the file cannot be written */
+export async function writeEnvFile(path: string, variables: Variables): Promise<void> {
+  await writePrivateFile(path, [firstLine, ...envLines(variables), ''].join('\n'))
 }
 
 /** A line for each variable, as `node --env-file`, dotenv and shells read it. */

@@ -21,7 +21,8 @@ const help = `Usage: notification-subscriber <command> [flags]
   --help     of a command: its flags
   --version  the version of this package
 
-Exit codes: 0 success, 1 a check or a callback failed, 2 the command cannot run as it was called.`
+Exit codes: 0 success, 1 a check or a callback failed, 2 the command cannot run as it was called,
+130 a check was interrupted by Ctrl-C.`
 
 // If the output fails, a command still ends in order. A reader such as `head -1` may have ended, and a
 // terminal may be closed: nothing is lost then.

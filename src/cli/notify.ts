@@ -1,7 +1,9 @@
 /** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
-import * as z from 'zod'
+import type { NotifyAnswer } from '../emulator/page/actions.js'
+import type { Issue } from '../errors.js'
 import { notificationTypes } from '../notification-types.js'
 import { excerpt, messageOf } from '../shared/text.js'
+import { parseJson } from '../shared/validation.js'
 import { type Command, type CommandContext, readFlags, UsageError } from './command.js'
 import { StateFolder } from './state-folder.js'
 import type { Terminal } from './terminal.js'
@@ -57,11 +59,9 @@ function notificationOf({ type, user, category, payload }: Flags): Notification 
 }
 
 function payloadOf(text: string): object {
-  try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text))
-  } catch {
-    throw new UsageError('--payload must be a JSON object, such as \'{"score":4.2}\'')
-  }
+  const payload = parseJson(text)
+  if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) return payload
+  throw new UsageError('--payload must be a JSON object, such as \'{"score":4.2}\'')
 }
 
 async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
@@ -89,38 +89,10 @@ function loopbackUrl(text: string): URL {
   return url
 }
 
-const answerSchema = z.object({
-  results: z.array(
-    z.object({
-      subscriptionId: z.number(),
-      callbackUrl: z.string(),
-      status: z.number().optional(),
-      error: z.string().optional(),
-      subscriptionEnded: z.boolean(),
-    }),
-  ),
-  /** If no subscription matched: the newest subscriptions, and the number of all. */
-  subscribed: z
-    .array(
-      z.object({
-        subscriptionId: z.number(),
-        notificationTypes: z.array(z.string()),
-        usernames: z.array(z.string()),
-      }),
-    )
-    .default([]),
-  subscribedCount: z.number().default(0),
-})
-type Answer = z.infer<typeof answerSchema>
-
-const refusalSchema = z.object({
-  issues: z.array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() })).min(1),
-})
-
 /** An emulator answers when its callbacks are done; each ends after at most 5 seconds. */
 const answerTimeoutMs = 60_000
 
-async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
+async function post(pageUrl: URL, notification: Notification): Promise<NotifyAnswer> {
   const signal = AbortSignal.timeout(answerTimeoutMs)
   let status: number
   let body: unknown
@@ -145,12 +117,12 @@ async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
     const reason = messageOf(cause) || `${cause.code}`
     throw new UsageError(`No emulator answers at ${pageUrl.origin}: ${reason}. Is the emulator running?`)
   }
-  const answer = answerSchema.safeParse(body)
-  if (status === 200 && answer.success) return answer.data
-  const refusal = refusalSchema.safeParse(body)
-  if (refusal.success) {
-    const shown = refusal.data.issues.slice(0, 5)
-    const sentences = shown.map(({ path, message }) => `${flagOf(path)} ${excerpt(message, 300)}`.trimStart())
+  if (status === 200 && isAnswer(body)) return body
+  const { issues }: { issues?: readonly Issue[] } = Object(body)
+  if (Array.isArray(issues) && issues.length > 0) {
+    const sentences = issues.map(({ path, message }) =>
+      `${flagOf(path)} ${excerpt(message, 300)}`.trimStart(),
+    )
     throw new UsageError(sentences.join('; '))
   }
   if (status === 404) {
@@ -161,16 +133,21 @@ async function post(pageUrl: URL, notification: Notification): Promise<Answer> {
   throw new UsageError(`${pageUrl.origin} answered ${status}: is this the page of an emulator?`)
 }
 
+function isAnswer(body: unknown): body is NotifyAnswer {
+  const { results, subscribed }: Partial<NotifyAnswer> = Object(body)
+  return Array.isArray(results) && Array.isArray(subscribed)
+}
+
 /** The flag that sets a field of the notification. */
-function flagOf([field, ...below]: readonly (string | number)[]): string {
+function flagOf([field, ...below]: Issue['path']): string {
   if (field === undefined) return ''
-  return [field === 'username' ? '--user' : `--${field}`, ...below].join('.')
+  return [field === 'username' ? '--user' : `--${String(field)}`, ...below].join('.')
 }
 
 function printAnswer(
   terminal: Terminal,
   { type, username, category }: Notification,
-  { results, subscribed, subscribedCount }: Answer,
+  { results, subscribed, subscribedCount }: NotifyAnswer,
 ): void {
   for (const { subscriptionId, callbackUrl, status, error, subscriptionEnded } of results) {
     terminal.event('callback', { subscriptionId, callbackUrl, status, error, subscriptionEnded })

@@ -6,11 +6,11 @@ import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/http.js'
 import { endpoints, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
-import { certificatesIn, messageOf } from '../shared/text.js'
+import { messageOf } from '../shared/text.js'
 import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
 import type { KeyAndCertificate } from './https/certificate.js'
-import { isReservedHeader } from './service/subscription-endpoints.js'
+import { isReservedHeader } from './service/requests.js'
 
 /** Options of `startEmulator`. Each has a default. */
 export interface EmulatorOptions {
@@ -107,8 +107,13 @@ const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRe
 
 const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
 
+const portRule = 'must be a port number from 0 to 65535; 0 takes any free port'
+const port = z
+  .number(portRule)
+  .refine((number) => Number.isInteger(number) && number >= 0 && number <= 65_535, portRule)
+
 const pageSchema = z.strictObject({
-  port: z.int().min(0).max(65_535).optional(),
+  port: port.optional(),
   environment: z
     .record(z.string(), z.string().regex(/^[^\r\n\0]*$/, 'must be one line'))
     .refine(
@@ -146,7 +151,7 @@ const optionsSchema = z
     callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
     routes: routesSchema().superRefine(refuseAmbiguity).optional(),
     allowInsecureLoopback: z.boolean().default(false),
-    port: z.int().min(0).max(65_535).default(0),
+    port: port.default(0),
     page: z.union([z.boolean(), pageSchema], 'must be true, false or { port, environment }').default(false),
     host: z.string().refine(canBeInUrl, 'must be an IP address or a host name').default('127.0.0.1'),
     tls: tlsSchema.optional(),
@@ -155,10 +160,6 @@ const optionsSchema = z
   .refine(({ tls, ca }) => (tls === undefined) === (ca === undefined), {
     path: ['tls'],
     error: 'and `ca` belong together: give both or neither',
-  })
-  .refine(({ tls, ca }) => tls === undefined || ca === undefined || isSignedBy(ca, tls.cert), {
-    path: ['tls', 'cert'],
-    error: 'is not signed by `ca`',
   })
 
 /**
@@ -204,18 +205,6 @@ function isCertificate(pem: string): boolean {
 
 function isStillValid(pem: string): boolean {
   return Date.parse(new X509Certificate(pem).validTo) > Date.now()
-}
-
-/** Only a certificate that comes alone is checked: with intermediate ones in `cert`, TLS builds the chain. */
-function isSignedBy(ca: string, cert: string): boolean {
-  if (certificatesIn(cert).length > 1) return true
-  const signed = new X509Certificate(cert)
-  return certificatesIn(ca)
-    .filter(isCertificate)
-    .some((pem) => {
-      const authority = new X509Certificate(pem)
-      return signed.checkIssued(authority) && signed.verify(authority.publicKey)
-    })
 }
 
 /** The message of what `use` throws. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/command.js'
-import { EnvFile, envLines } from '../../src/cli/env-file.js'
+import { envFileAt, envLines, writeEnvFile } from '../../src/cli/env-file.js'
 import { folderOfTest } from './support.js'
 
 const variables = { NOTIFICATION_DOMAIN: 'emulator', CALLBACK_TOKEN: 'from the emulator' }
@@ -16,8 +16,7 @@ async function dotEnv(text?: string): Promise<string> {
 }
 
 async function write(file: string, values: Record<string, string> = variables): Promise<string> {
-  const envFile = await EnvFile.open(file)
-  await envFile.write(values)
+  await writeEnvFile(await envFileAt(file), values)
   return readFile(file, 'utf8')
 }
 
@@ -38,7 +37,7 @@ test.each(['PORT=3000\n', '# of mine\n', '\n'])(
   'a file with other lines is refused and stays: %j',
   async (text) => {
     const file = await dotEnv(text)
-    await expect(EnvFile.open(file)).rejects.toThrow(UsageError)
+    await expect(envFileAt(file)).rejects.toThrow(UsageError)
     expect(await readFile(file, 'utf8')).toBe(text)
   },
 )
@@ -47,7 +46,7 @@ test('a symbolic link stays one', async () => {
   const target = await dotEnv('')
   const link = `${target}.link`
   await symlink(target, link)
-  await (await EnvFile.open(link)).write(variables)
+  await write(link)
   expect((await lstat(link)).isSymbolicLink()).toBe(true)
   expect(parseEnv(await readFile(target, 'utf8'))).toEqual(variables)
 })

@@ -81,9 +81,9 @@ async function post(
       }
     }
     const requestSent = !provesNothingSent(error)
-    const { message, next } = connectionProblem(error, callbackUrl, requestSent)
+    const problem = connectionProblem(error, callbackUrl, requestSent)
     const question = `Is your app running, and does it listen at ${callbackUrl.host}?`
-    return { problem: message, next: next ?? (requestSent ? lookIntoLog : question) }
+    return { problem, next: requestSent ? lookIntoLog : question }
   }
 }
 

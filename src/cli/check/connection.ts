@@ -27,12 +27,11 @@ export async function checkConnection(
       validUntil,
     })
   } catch (error) {
-    const { message, next } = connectionProblem(error, url)
     const proxy = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'].find((each) => env[each])
     if (proxy !== undefined) {
       return skipped(name, `not reached directly, and ${proxy} is set: the next steps use that proxy`)
     }
-    return failed(name, message, next ?? `Check ${variable}`)
+    return failed(name, connectionProblem(error, url), `Check ${variable}`)
   }
 }
 
@@ -64,26 +63,7 @@ async function certificateOf(
   })
 }
 
-const untrusted = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-])
-
-/** The client's explanation, with the advice for the command line. */
-export function connectionProblem(
-  error: unknown,
-  url: URL,
-  requestSent = false,
-): { message: string; next?: string } {
-  const { message, cause } = toConnectionError(error, { host: url.host, secrets: [] }, requestSent)
-  const { code = '' }: { code?: string } = Object(cause)
-  return untrusted.has(code)
-    ? {
-        message,
-        next: 'Set NOTIFICATION_CA_FILE to a file with the certificate of the authority that signed it',
-      }
-    : { message }
+/** The client's explanation. */
+export function connectionProblem(error: unknown, { host }: URL, requestSent = false): string {
+  return toConnectionError(error, { host, secrets: [] }, requestSent).message
 }

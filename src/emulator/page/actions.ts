@@ -49,20 +49,23 @@ export function actionNamed(name: string): Action | undefined {
   return Object.hasOwn(actions, name) ? actions[name] : undefined
 }
 
-async function notify({ emulator }: PageHost, body: unknown): Promise<object> {
+/** The answer to `notify`; the newest subscriptions only if none matched. */
+export type NotifyAnswer = Awaited<ReturnType<typeof notify>>
+
+async function notify({ emulator }: PageHost, body: unknown) {
   // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
   const results = await emulator.notify(body as EmulatedNotification)
-  if (results.length > 0) return { results: results.map(resultView) }
   const { subscriptions } = emulator
-  const subscribed = subscriptions
-    .slice(-newestShown)
-    .reverse()
-    .map(({ subscriptionId, notificationTypes, usernames }) => ({
+  const newest = results.length > 0 ? [] : subscriptions.slice(-newestShown).reverse()
+  return {
+    results: results.map(resultView),
+    subscribed: newest.map(({ subscriptionId, notificationTypes, usernames }) => ({
       subscriptionId,
       notificationTypes,
       usernames,
-    }))
-  return { results, subscribed, subscribedCount: subscriptions.length }
+    })),
+    subscribedCount: subscriptions.length,
+  }
 }
 
 async function resend(host: PageHost, body: unknown): Promise<object> {
@@ -74,7 +77,7 @@ async function resend(host: PageHost, body: unknown): Promise<object> {
   return resultView(await host.callbacks.resend(entry.record))
 }
 
-function resultView({ error, callbackUrl, ...result }: CallbackResult): object {
+function resultView({ error, callbackUrl, ...result }: CallbackResult) {
   return {
     ...result,
     callbackUrl: masked.url(callbackUrl),

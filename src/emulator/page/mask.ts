@@ -2,20 +2,56 @@
  * Masks secrets. Known harmless text stays and everything else is masked: an associated parameter can have any name, and
  * carries the receiver's secret (docs/service.md, Resources).
  */
+import { decodeFormComponent } from '../service/requests.js'
 
 const dots = '••••••••'
 
-/** Hides the secrets in a text, or nothing: {@link masked}, {@link plain}. */
-export interface Mask {
+/** Hides the secrets in a text; {@link plain} hides nothing. */
+export type Mask = typeof masked
+
+export const masked = {
   /** A value that is a secret. */
-  value(text: string): string
-  variable(name: string, value: string): string
-  header(name: string, value: string): string
-  url(text: string): string
-  /** The body of a request. */
-  form(contentType: string | undefined, body: string): string
-  /** The body of an answer, which may repeat a secret of the headers that were sent. */
-  answer(body: string, sentHeaders: Readonly<Record<string, string>>): string
+  value: (_secret: string) => dots,
+
+  variable: (name: string, value: string) => (harmlessVariables.has(name) ? value : dots),
+
+  /** The scheme of `authorization` stays readable. */
+  header(name: string, value: string): string {
+    const lowerName = name.toLowerCase()
+    if (lowerName === 'location') return masked.url(value)
+    if (harmlessHeaders.has(lowerName)) return value
+    const [, scheme] = /^(basic|bearer) /i.exec(value) ?? []
+    return lowerName === 'authorization' && scheme !== undefined ? `${scheme} ${dots}` : dots
+  },
+
+  /** A password, or a possible secret in a query: a receiver may check either. */
+  url(text: string): string {
+    const withoutPassword = text.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#@]*@/i, `$1${dots}@`)
+    const [, path = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(withoutPassword) ?? []
+    if (query === undefined) return path + fragment
+    return `${path}?${maskPairs(query, (name, value) => (maySecret(name, value) ? dots : value))}${fragment}`
+  },
+
+  /** A form keeps its names and the values of the documented fields; a body of another kind is masked as a whole. */
+  form(contentType: string | undefined, body: string): string {
+    if (body === '') return ''
+    if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')) return dots
+    return maskPairs(body, (name, value) => {
+      if (name === 'callback_url') return encodeURIComponent(masked.url(decodeFormComponent(value) ?? dots))
+      return harmlessFields.has(name) ? value : dots
+    })
+  },
+
+  /** The body of an answer may repeat a secret of the headers that were sent. */
+  answer(body: string, sentHeaders: Readonly<Record<string, string>>): string {
+    const secrets = Object.entries(sentHeaders)
+      .filter(([name, value]) => masked.header(name, value) !== value)
+      .flatMap(([, value]) => [value, value.replace(/^\S+ /, '')])
+    return secrets
+      .filter((secret) => secret.length >= 4)
+      .reduce((text, secret) => text.replaceAll(secret, dots), body)
+      .replace(/("access_token"\s*:\s*")[^"]*/, `$1${dots}`)
+  },
 }
 
 export const plain: Mask = {
@@ -25,48 +61,6 @@ export const plain: Mask = {
   url: (text) => text,
   form: (_contentType, body) => body,
   answer: (body) => body,
-}
-
-export const masked: Mask = {
-  value: () => dots,
-  variable: (name, value) => (harmlessVariables.has(name) ? value : dots),
-
-  /** The scheme of `authorization` stays readable. */
-  header(name, value) {
-    const lowerName = name.toLowerCase()
-    if (lowerName === 'location') return masked.url(value)
-    if (harmlessHeaders.has(lowerName)) return value
-    const [, scheme] = /^(basic|bearer) /i.exec(value) ?? []
-    return lowerName === 'authorization' && scheme !== undefined ? `${scheme} ${dots}` : dots
-  },
-
-  /** A password, or a possible secret in a query: a receiver may check either. */
-  url(text) {
-    const withoutPassword = text.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#@]*@/i, `$1${dots}@`)
-    const [, path = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(withoutPassword) ?? []
-    if (query === undefined) return path + fragment
-    return `${path}?${maskPairs(query, (name, value) => (maySecret(name, value) ? dots : value))}${fragment}`
-  },
-
-  /** A form keeps its names and the values of the documented fields; a body of another kind is masked as a whole. */
-  form(contentType, body) {
-    if (body === '') return ''
-    if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')) return dots
-    return maskPairs(body, (name, value) => {
-      if (name === 'callback_url') return encodeURIComponent(masked.url(decode(value) ?? dots))
-      return harmlessFields.has(name) ? value : dots
-    })
-  },
-
-  answer(body, sentHeaders) {
-    const secrets = Object.entries(sentHeaders)
-      .filter(([name, value]) => masked.header(name, value) !== value)
-      .flatMap(([, value]) => [value, value.replace(/^\S+ /, '')])
-    return secrets
-      .filter((secret) => secret.length >= 4)
-      .reduce((text, secret) => text.replaceAll(secret, dots), body)
-      .replace(/("access_token"\s*:\s*")[^"]*/, `$1${dots}`)
-  },
 }
 
 /** A secret by its name, or because it is as long as a secret and no word. */
@@ -102,15 +96,7 @@ function maskPairs(pairs: string, maskValue: (name: string, value: string) => st
       // A text without a name may be the secret itself.
       if (equals === -1) return pair === '' ? '' : dots
       const name = pair.slice(0, equals)
-      return `${name}=${maskValue(decode(name) ?? name, pair.slice(equals + 1))}`
+      return `${name}=${maskValue(decodeFormComponent(name) ?? name, pair.slice(equals + 1))}`
     })
     .join('&')
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return undefined
-  }
 }

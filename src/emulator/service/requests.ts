@@ -102,3 +102,16 @@ export function decodeFormComponent(text: string): string | undefined {
     return undefined
   }
 }
+
+/**
+ * Whether a header says how the callback itself is sent: a second value would break its framing, its body or its route.
+ * The client refuses some more names.
+ */
+export function isReservedHeader(name: string): boolean {
+  return reservedHeaders.has(name.toLowerCase())
+}
+
+export const reservedHeaders: ReadonlySet<string> = new Set([
+  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+])

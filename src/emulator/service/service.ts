@@ -1,14 +1,15 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { endpoints, idPlace, type Routes, resolvedRoute } from '../../shared/routes.js'
+import { endpoints, idPlace, resolvedRoute } from '../../shared/routes.js'
 import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
+import type { ResolvedEmulatorOptions } from '../options.js'
 import { type Answer, Refusal } from './requests.js'
-import { SubscriptionEndpoints, type SubscriptionRules } from './subscription-endpoints.js'
+import { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { SubscriptionStore } from './subscription-store.js'
-import { type ClientIdentity, TokenEndpoint, type TokenIssuer } from './token-endpoint.js'
+import { TokenEndpoint, type TokenIssuer } from './token-endpoint.js'
 
 /** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
@@ -35,8 +36,6 @@ interface Endpoint {
   answer(headers: Headers, body: string, variable: string | undefined): Promise<Answer>
 }
 
-type ServiceOptions = ClientIdentity & SubscriptionRules & { readonly routes?: Routes | undefined }
-
 interface ServiceParts {
   readonly tokens: TokenIssuer
   readonly store: SubscriptionStore
@@ -50,7 +49,7 @@ export class NotificationService {
   readonly #parts: ServiceParts
   readonly #endpoints: readonly Endpoint[]
 
-  constructor(options: ServiceOptions, parts: ServiceParts) {
+  constructor(options: ResolvedEmulatorOptions, parts: ServiceParts) {
     this.#parts = parts
     this.#endpoints = endpointsOf(options, parts)
   }
@@ -155,7 +154,7 @@ export class NotificationService {
 }
 
 /** Every method and path that is answered; see the option `routes`. */
-function endpointsOf(options: ServiceOptions, { tokens, store }: ServiceParts): Endpoint[] {
+function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Endpoint[] {
   const { domain, routes } = options
   const tokenEndpoint = new TokenEndpoint(options, tokens)
   const subscriptions = new SubscriptionEndpoints(options, tokens, store)

@@ -3,10 +3,12 @@ import { type NotificationType, notificationTypes } from '../../notification-typ
 import { headerName } from '../../shared/http.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
+import type { ResolvedEmulatorOptions } from '../options.js'
 import {
   type Answer,
   formType,
   invalid,
+  isReservedHeader,
   mediaTypeOf,
   parseAuthorization,
   parseForm,
@@ -17,21 +19,17 @@ import type { SubscriptionRequest, SubscriptionStore } from './subscription-stor
 import type { TokenIssuer } from './token-endpoint.js'
 
 /** What subscription calls are checked against. */
-export interface SubscriptionRules {
-  /** For Basic authorization. */
-  readonly username: string
-  readonly password: string
-  /** Names of request headers that become parameters. */
-  readonly permittedHeaders: readonly string[]
-  readonly allowInsecureLoopback: boolean
-}
+type Rules = Pick<
+  ResolvedEmulatorOptions,
+  'username' | 'password' | 'permittedHeaders' | 'allowInsecureLoopback'
+>
 
 export class SubscriptionEndpoints {
-  readonly #rules: SubscriptionRules
+  readonly #rules: Rules
   readonly #tokens: TokenIssuer
   readonly #store: SubscriptionStore
 
-  constructor(rules: SubscriptionRules, tokens: TokenIssuer, store: SubscriptionStore) {
+  constructor(rules: Rules, tokens: TokenIssuer, store: SubscriptionStore) {
     this.#rules = rules
     this.#tokens = tokens
     this.#store = store
@@ -125,7 +123,7 @@ function notFound(subscriptionId: number): Refusal {
 const subscriptionFields = new Set(['notification_type', 'username', 'callback_url', 'recreateIfExists'])
 
 /** @throws `Refusal` (400) if a field is missing or wrong */
-function readCreateForm(body: string, headers: Headers, rules: SubscriptionRules): SubscriptionRequest {
+function readCreateForm(body: string, headers: Headers, rules: Rules): SubscriptionRequest {
   const form = parseForm(body)
   return {
     notificationTypes: new Set(readList(form, 'notification_type').map(readNotificationType)),
@@ -145,7 +143,7 @@ function readUpdate(
   { format, idField }: ResolvedRoute,
   body: string,
   headers: Headers,
-  rules: SubscriptionRules,
+  rules: Rules,
 ): Record<string, string> {
   const form = fieldsIn(format, body)
   if (idField !== undefined) form.delete(idField)
@@ -224,19 +222,6 @@ function readParameters(
 
 // RFC 9110 section 5.5, with the bytes above ASCII that HTTP/1.1 carries as they are.
 const headerValuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
-
-/**
- * Whether a header says how the callback itself is sent: a second value would break its framing, its body or its route.
- * The client refuses some more names.
- */
-export function isReservedHeader(name: string): boolean {
-  return reservedHeaders.has(name.toLowerCase())
-}
-
-export const reservedHeaders: ReadonlySet<string> = new Set([
-  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
-  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
-])
 
 /** Why a parameter cannot be sent as a header of the same name and value, or nothing if it can. */
 function headerProblem(name: string, value: string): string | undefined {

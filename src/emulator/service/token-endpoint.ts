@@ -1,6 +1,7 @@
 /** The token endpoint (docs/service.md, Endpoints), and the access tokens that it issues. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
+import type { ResolvedEmulatorOptions } from '../options.js'
 import {
   type Answer,
   decodeFormComponent,
@@ -12,18 +13,13 @@ import {
   Refusal,
 } from './requests.js'
 
-export interface ClientIdentity {
-  readonly domain: string
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly credentialsEncoding: 'raw' | 'form-urlencoded'
-}
+type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
 
 export class TokenEndpoint {
-  readonly #identity: ClientIdentity
+  readonly #identity: Identity
   readonly #tokens: TokenIssuer
 
-  constructor(identity: ClientIdentity, tokens: TokenIssuer) {
+  constructor(identity: Identity, tokens: TokenIssuer) {
     this.#identity = identity
     this.#tokens = tokens
   }
