@@ -107,10 +107,11 @@ const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRe
 
 const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
 
-const portRule = 'must be a port number from 0 to 65535; 0 takes any free port'
-const port = z
-  .number(portRule)
-  .refine((number) => Number.isInteger(number) && number >= 0 && number <= 65_535, portRule)
+const port = z.custom<number>(
+  (number) => Number.isInteger(number) && Number(number) >= 0 && Number(number) <= 65_535,
+  // Not aborted: otherwise the union below hides the message.
+  { error: 'must be a port number from 0 to 65535; 0 takes any free port', abort: false },
+)
 
 const pageSchema = z.strictObject({
   port: port.optional(),

@@ -42,7 +42,7 @@ describe('the command line', () => {
     const check = await start(['check'])
     check.child.stdout?.destroy()
     const { code, stderr } = await check.finished
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^Not set: NOTIFICATION_BASE_URL, .*\n$/)])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^Variables NOTIFICATION_\* are missing.*\n$/)])
   })
 
   test('a text that could steer the terminal is shown without that', async () => {

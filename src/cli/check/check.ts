@@ -86,7 +86,9 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   const ok = failures + missing.length === 0
   terminal.event('result', { ok, failed: failures, interrupted: interruption !== undefined })
   if (failures === 0 && missing.length > 0) {
-    throw new UsageError('Set these variables, or name a file that does: --dotenv .env')
+    throw new UsageError(
+      'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
+    )
   }
   if (isServiceReached) {
     terminal.line("† documented on the service's public developer pages, not in its interface document")

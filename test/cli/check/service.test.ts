@@ -27,8 +27,9 @@ test('variables that are not set are named, what needs them is not tried, and th
     args,
     fixture.environment({ NOTIFICATION_DOMAIN: '' }),
   )
-  expect([code, stderr]).toEqual([2, expect.stringContaining('NOTIFICATION_DOMAIN')])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--dotenv')])
   const events = stdout.split('\n').map((line) => JSON.parse(line))
+  expect(events[0].message).toContain('NOTIFICATION_DOMAIN')
   expect(events.map(({ name, outcome, ok }) => [name, outcome ?? ok])).toEqual([
     ['Configuration', 'skipped'],
     ['Token', 'skipped'],
@@ -62,7 +63,7 @@ test('a certificate that is not trusted fails at TLS, with the variable that hel
   const { failures } = await fixture.check([], fixture.environment({ NOTIFICATION_CA_FILE: '' }))
   expect(failures[0]).toMatchObject({
     name: expect.stringContaining('DNS and TLS of 127.0.0.1'),
-    next: expect.stringContaining('NOTIFICATION_CA_FILE'),
+    message: expect.stringContaining('NOTIFICATION_CA_FILE'),
   })
 })
 
