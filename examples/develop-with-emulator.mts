@@ -55,7 +55,11 @@ console.log(
 )
 
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-await client.unsubscribe(subscriptionId)
+// The emulator in the other terminal may have ended first.
+const outcome = await client.unsubscribe(subscriptionId).then(
+  () => 'Unsubscribed.',
+  (error: Error) => error.message,
+)
 server.close()
 await receiver.drain()
-console.log('Unsubscribed. Next, with your own account in .env: subscribe-and-unsubscribe.mts')
+console.log(`${outcome} Next, with your own account in .env: subscribe-and-unsubscribe.mts`)

@@ -108,7 +108,7 @@ function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
     return `It is busy: try again ${when}.`
   }
   if (status >= 500) return 'It failed: try again later.'
-  return body === '' && bodyComplete ? 'The answer has no body.' : 'The whole answer is in error.body.'
+  return body === '' && bodyComplete ? 'The answer has no body.' : 'See error.body.'
 }
 
 function isRedirect(status: number): boolean {
@@ -132,11 +132,14 @@ export function pageError(answer: Answer): ResponseValidationError | undefined {
 }
 
 export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
+  const problem =
+    answer.body === ''
+      ? 'without a body'
+      : `with a body that holds no usable subscription_id (${formatIssues(issues)}), see error.body`
   const error = unusable(
     answer,
-    `The service answered ${answer.status}, but the body holds no usable subscription_id (${formatIssues(issues)}). ` +
-      'A subscription probably exists now: the body is in error.body, and creating again with ' +
-      '`recreateIfExists: true` replaces the subscription and returns its id.',
+    `The service answered ${answer.status} ${problem}. A subscription probably exists now: ` +
+      'creating again with `recreateIfExists: true` replaces the subscription and returns its id.',
     issues,
   )
   // Without our own lines on top, the caller's line is among the ten of a stack.
