@@ -23,41 +23,26 @@ export function singleFlight(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** Counts what is in flight: the calls of a client, the deliveries of a receiver. */
-export interface InFlight {
-  /** How many are in flight. */
-  readonly count: number
-  /** Counts one more. */
-  begin(): void
-  /** Counts one less. */
-  end(): void
-  /** Calls a function once, as soon as nothing is in flight, perhaps now. */
-  whenIdle(onIdle: () => void): void
-}
+/** Counts what is in flight: the deliveries of a receiver, the writes of a spool. */
+export class InFlight {
+  #count = 0
+  readonly #waiting: (() => void)[] = []
 
-/** A count that starts at 0. Its functions do not use `this`, so they can be passed alone. */
-export function inFlight(): InFlight {
-  let count = 0
-  const waiting: (() => void)[] = []
-
-  function callIfIdle(): void {
-    if (count === 0) for (const onIdle of waiting.splice(0)) onIdle()
+  get count(): number {
+    return this.#count
   }
 
-  return {
-    get count() {
-      return count
-    },
-    begin() {
-      count += 1
-    },
-    end() {
-      count -= 1
-      callIfIdle()
-    },
-    whenIdle(onIdle) {
-      waiting.push(onIdle)
-      callIfIdle()
-    },
+  begin(): void {
+    this.#count += 1
+  }
+
+  end(): void {
+    this.#count -= 1
+    if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  /** Resolves as soon as nothing is in flight, perhaps now. */
+  async whenIdle(): Promise<void> {
+    if (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 }

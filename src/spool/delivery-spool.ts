@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
-import { inFlight } from '../shared/calls.js'
+import { InFlight } from '../shared/calls.js'
 import { jsonOf, valueOfBody } from '../webhooks/body.js'
 import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
@@ -44,7 +44,7 @@ interface Parts<Payloads extends PayloadSchemas> {
  */
 export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> implements AsyncDisposable {
   readonly #parts: Parts<Payloads>
-  readonly #writes = inFlight()
+  readonly #writes = new InFlight()
   #closing: Promise<number> | undefined
   #finalSize: number | undefined
   #isLost = false
@@ -183,7 +183,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   async #close(timeoutMs: number): Promise<number> {
     const { store, deliverer, lock, reports } = this.#parts
     await deliverer.stop(timeoutMs)
-    await new Promise<void>((resolve) => this.#writes.whenIdle(resolve))
+    await this.#writes.whenIdle()
     this.#finalSize = store.count
     await lock.release()
     reports.plain('info', { event: 'spool.closed', size: this.#finalSize }, 'The spool is closed')

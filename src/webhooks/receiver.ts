@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
 import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
-import { callSafely, inFlight } from '../shared/calls.js'
+import { callSafely, InFlight } from '../shared/calls.js'
 import { excerpt } from '../shared/text.js'
 import { settlesWithin } from '../shared/time-limit.js'
 import { formatIssues } from '../shared/validation.js'
@@ -112,7 +112,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   readonly #log: Log
   readonly #logLoss: Log
   readonly #logRefusal: Log
-  readonly #deliveries = inFlight()
+  readonly #deliveries = new InFlight()
   #handlers: readonly {
     /** `undefined` for all types. */
     readonly type: string | undefined
@@ -215,7 +215,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
     check('The delivery receiver', z.strictObject({ timeoutMs: delaySchema().optional() }), options)
     const { timeoutMs } = options
-    const drained = new Promise<void>((resolve) => this.#deliveries.whenIdle(resolve))
+    const drained = this.#deliveries.whenIdle()
     if (timeoutMs === undefined) await drained
     else await settlesWithin(timeoutMs, drained)
     return this.#deliveries.count
