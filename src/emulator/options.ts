@@ -110,7 +110,7 @@ const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
 const port = z.custom<number>(
   (number) => Number.isInteger(number) && Number(number) >= 0 && Number(number) <= 65_535,
   // Not aborted: otherwise the union below hides the message.
-  { error: 'must be a port number from 0 to 65535; 0 takes any free port', abort: false },
+  { error: 'must be a port number from 0 to 65535, where 0 takes any free one', abort: false },
 )
 
 const pageSchema = z.strictObject({

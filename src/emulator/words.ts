@@ -33,24 +33,12 @@ export function faultInWords(fault: PlannedFault['fault']): string {
   return fault.reset === 'before-processing' ? 'connection lost at once' : 'answer lost'
 }
 
-/** A fault that is still to happen, as a sentence. */
-export function plannedInWords(planned: PlannedFault): string {
-  const { operation, fault, times, subscriptionId } = planned
+/** A fault that is still to happen. */
+export function plannedInWords({ operation, fault, times, subscriptionId }: PlannedFault): string {
   const what = operation === 'callback' ? 'callback' : `${operation} request`
+  const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`
   const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`
-  if (times === Number.POSITIVE_INFINITY)
-    return `Every ${what}${of} ${happening(fault, 's')}, until you lift this.`
-  if (times === 1) return `The next ${what}${of} ${happening(fault, 's')}.`
-  return `The next ${times} ${what}s${of} ${happening(fault, '')}.`
-}
-
-/** `s` ends the verb: of one it is `gets`, of several `get`. */
-function happening(fault: PlannedFault['fault'], s: 's' | ''): string {
-  if ('status' in fault) return `get${s} status ${fault.status}`
-  if ('delayMs' in fault) return `get${s} the answer ${durationInWords(fault.delayMs)} late`
-  if ('malformedBody' in fault) return `get${s} a broken body`
-  if (fault.reset === 'before-processing') return `lose${s} the connection before taking effect`
-  return `take${s} effect and lose${s} the answer`
+  return `${times === 1 ? `The next ${what}` : several}${of}: ${faultInWords(fault)}`
 }
 
 /** From each length on, in milliseconds, a duration is given in this unit. */

@@ -7,7 +7,7 @@ import { excerpt } from './text.js'
  */
 export const takesInsecureLoopback = Symbol.for('notification-subscriber.takes-insecure-loopback')
 
-const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+export const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** A `${…}` or `{{…}}` that was never replaced, without a query; the URL parser writes a brace in a path as `%7B`. */
 const template = /(?:\$(?:\{|%7B)|(?:\{|%7B){2})(?:(?!\}|%7D)[^?#])*(?:\}|%7D){0,2}/i

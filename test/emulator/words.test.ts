@@ -21,17 +21,17 @@ test.each([
 test.each<[Omit<PlannedFault, 'id'>, string]>([
   [
     { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 } as PlannedFault,
-    'The next 2 callbacks of subscription 3 get status 503.',
+    'The next 2 callbacks of subscription 3: status 503',
   ],
   [
     { operation: 'create', fault: { delayMs: 2_000 }, times: Number.POSITIVE_INFINITY },
-    'Every create request gets the answer 2 s late, until you lift this.',
+    'Every create request: answer 2 s late',
   ],
   [
     { operation: 'token', fault: { reset: 'after-processing' }, times: 1 },
-    'The next token request takes effect and loses the answer.',
+    'The next token request: answer lost',
   ],
-])('a planned fault is a sentence: %j', (planned, sentence) => {
+])('a planned fault says which answers fail, and how: %j', (planned, sentence) => {
   expect(plannedInWords({ id: 1, ...planned } as PlannedFault)).toBe(sentence)
 })
 

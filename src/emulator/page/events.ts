@@ -16,9 +16,6 @@ import {
 /** At 100 changes a second a page gets ten messages, without visible delay. */
 const gatherMs = 100
 
-/** Keeps proxies and sleeping computers from closing an idle connection. */
-const heartbeatMs = 15_000
-
 interface Reader {
   readonly response: ServerResponse
   readonly mask: Mask
@@ -29,7 +26,6 @@ interface Reader {
 export class EventStream {
   readonly #host: PageHost
   readonly #readers = new Set<Reader>()
-  readonly #heartbeat: NodeJS.Timeout
   readonly #stopWatching: () => void
   /** The changes since the last message, by id. */
   readonly #entries = new Map<number, HistoryEntry>()
@@ -44,9 +40,6 @@ export class EventStream {
       this.#add(change)
       this.#gathering ??= setTimeout(() => this.#sendChanges(), gatherMs).unref()
     })
-    this.#heartbeat = setInterval(() => {
-      for (const { response } of this.#readers) response.write(':\n\n')
-    }, heartbeatMs).unref()
   }
 
   open(response: ServerResponse, mask: Mask): void {
@@ -67,7 +60,6 @@ export class EventStream {
   /** Ends every stream with an event that means that this emulator has ended. */
   close(): void {
     this.#stopWatching()
-    clearInterval(this.#heartbeat)
     clearTimeout(this.#gathering)
     for (const { response } of this.#readers) response.end('event: closed\ndata:\n\n')
   }

@@ -1,6 +1,6 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { headerName } from '../../shared/http.js'
+import { headerName, loopbackHost } from '../../shared/http.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
@@ -181,16 +181,12 @@ function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string 
   if (!URL.canParse(value)) throw invalid('callback_url is not an absolute URL')
   const { protocol, hostname } = new URL(value)
   if (protocol === 'https:') return value
-  const isInsecureLoopback = protocol === 'http:' && isLoopback(hostname)
+  const isInsecureLoopback = protocol === 'http:' && loopbackHost.test(hostname)
   if (isInsecureLoopback && allowInsecureLoopback) return value
   const advice = isInsecureLoopback
     ? ', unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))'
     : ''
   throw invalid(`callback_url must begin with https:${advice}`)
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(?:(?:.+\.)?localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
 }
 
 function readBoolean(form: ReadonlyMap<string, string>, name: string): boolean {

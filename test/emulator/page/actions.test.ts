@@ -80,7 +80,7 @@ test('a fault that is planned is named where it strikes', async () => {
   await emulator.notify(lowEnergy)
   expect(await snapshot()).toMatchObject({
     entries: [{ kind: 'request' }, { kind: 'callback', username: 'alice', fault: 'status 503', status: 503 }],
-    faults: [{ sentence: `The next callback of subscription ${subscriptionId} gets status 503.` }],
+    faults: [{ sentence: `The next callback of subscription ${subscriptionId}: status 503` }],
   })
   await post('clear-faults', {})
   expect(await snapshot()).toMatchObject({ faults: [] })

@@ -63,7 +63,7 @@ test('a snapshot comes first, then what changed, each thing once', async () => {
         { id: 3, kind: 'ended', reason: 'by-request', subscription: { subscriptionId: first } },
       ],
       subscriptions: [],
-      faults: [{ sentence: 'The next callback gets status 500.' }],
+      faults: [{ sentence: 'The next callback: status 500' }],
     },
   })
 })

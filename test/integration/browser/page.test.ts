@@ -246,24 +246,24 @@ describe('the page', () => {
     expect(await row(page, /create.*409/).count()).toBe(1)
   })
 
-  it('plans faults that read as sentences, and lifts one of them', async () => {
+  it('plans faults, and lifts one of them', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     await openTab(page, 'Faults')
     await page.getByLabel('How often').selectOption('until I lift it')
     await page.getByRole('button', { name: 'Plan it' }).click()
-    await page.getByText('Every callback gets status 503, until you lift this.').waitFor()
+    await page.getByText('Every callback: status 503').waitFor()
     await page.getByLabel('What fails').selectOption('Token requests')
     await page.getByLabel('How often').selectOption('2 times')
     await page.getByRole('button', { name: 'Plan it' }).click()
-    await page.getByText('The next 2 token requests get status 503.').waitFor()
+    await page.getByText('The next 2 token requests: status 503').waitFor()
     await world.notify('alice', 2)
     await expect.poll(() => row(page, /empathyCueOpened#1.*fault: status 503/).count()).toBe(2)
     await page.getByRole('button', { name: 'Lift', exact: true }).first().click()
-    await page.getByText('Every callback gets').waitFor({ state: 'hidden' })
+    await page.getByText('Every callback:').waitFor({ state: 'hidden' })
     await world.notify('alice')
     await row(page, /empathyCueOpened#1.*204/).waitFor()
-    await page.getByText('The next 2 token requests get status 503.').waitFor()
+    await page.getByText('The next 2 token requests: status 503').waitFor()
   })
 
   it('ends a subscription, and fails the next callback of one', async () => {
