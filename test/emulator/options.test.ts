@@ -39,7 +39,6 @@ const problems: Record<string, unknown> = {
     tls: { ...loopback.tls, key: createLoopbackCertificate().tls.key },
   },
   'a certificate that has expired': createCertificate({ validUntil: Date.now() - 1_000 }),
-  'a certificate of another authority': { tls: loopback.tls, ca: createLoopbackCertificate().ca },
   'an authority that cannot be read': { tls: loopback.tls, ca: `${loopback.ca}`.replace(/[A-Z]{4}/, '....') },
   'a page port below 0': { page: { port: -1 } },
   'a variable that no environment can have': { page: { environment: { 'A-B': 'x' } } },

@@ -335,6 +335,7 @@ test('messages about answers of the service', async () => {
     'recreate: 409': to(recreate, answered(409)),
     'create: 201 without an id': to(create, answered(201, '{}')),
     'create: 201 with what is no JSON': to(create, answered(201, '{"subscription_id": 12')),
+    'create: 201 without a body': to(create, answered(201, '')),
     'create: 201 with an encoded body': to(create, answered(201, 'x', { 'content-encoding': 'gzip' })),
     'create: 200 with a page': to(create, answered(200, page)),
     'recreate: 200 with a page after a lost answer': to(recreate, (count) =>
