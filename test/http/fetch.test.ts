@@ -28,10 +28,7 @@ describe('a fetch may answer with', () => {
   })
 
   test('199, after which a body that breaks off keeps what arrived, too', async () => {
-    const client = clientOn({
-      status: 199,
-      body: breakingOff(),
-    })
+    const client = clientOn({ status: 199, body: breakingOff() })
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 199, body: 'what arrived' })
   })
 

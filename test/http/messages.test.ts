@@ -95,11 +95,7 @@ const transports: Record<string, (answer: Answer) => Partial<NotificationClientO
     dispatcher: {
       request: async ({ body, headers, method, origin, path, signal }) => {
         answer.requests?.push({ url: origin + path, method, headers, body })
-        return {
-          statusCode: answer.status,
-          headers: answer.headers ?? {},
-          body: streamOf(answer, signal),
-        }
+        return { statusCode: answer.status, headers: answer.headers ?? {}, body: streamOf(answer, signal) }
       },
     },
   }),

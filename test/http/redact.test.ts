@@ -13,11 +13,7 @@ async function shown(
     password = 'unrelated',
     parameters = {},
     breaksOff = false,
-  }: {
-    password?: string
-    parameters?: Record<string, string>
-    breaksOff?: boolean
-  },
+  }: { password?: string; parameters?: Record<string, string>; breaksOff?: boolean },
 ): Promise<string> {
   const answer: FetchResponseLike = {
     status: 400,

@@ -1,5 +1,5 @@
 import type { Delivery } from 'notification-subscriber'
-import { DeliverySpool, type StuckDelivery } from 'notification-subscriber/spool'
+import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { idsOf, keep, lettersOf, numbered, realTime, recorder, spoolFolder, until } from './support.js'
 
@@ -152,9 +152,9 @@ describe('a delivery that fails', () => {
     const { deliver, delivered } = recorder(failing)
     let reports = 0
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
-    await using spool = await DeliverySpool.open({
-      path: folder.path,
+    await using spool = await folder.open({
       deliver,
+      logger: undefined,
       deliverTimeoutMs: second,
       onStuck: () => {
         reports += 1
@@ -173,33 +173,12 @@ describe('a delivery that fails', () => {
     error.mockRestore()
   })
 
-  test('is a line on console.error without `onStuck` and a logger, which shows no payload', async () => {
-    await using folder = await spoolFolder()
-    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
-    await using spool = await DeliverySpool.open({ path: folder.path, deliver: failing })
-    await keep(spool, numbered(1, { private: 'of a person' }))
-    const isStuckTold = () => error.mock.calls.some(([line]) => String(line).includes('is stuck'))
-    await passUntil(isStuckTold)
-    expect(error.mock.calls).toContainEqual([
-      'notification-subscriber: A delivery is stuck',
-      expect.objectContaining({
-        event: 'spool.stuck',
-        subscriptionId: 1,
-        notificationId: 'n1',
-        type: 'cxScoreUpdated',
-        attempts: 10,
-      }),
-    ])
-    expect(JSON.stringify(error.mock.calls)).not.toContain('of a person')
-    error.mockRestore()
-  })
-
-  test('is a line on console.error at its first failure without a logger, then at most one a minute', async () => {
+  test('is on console.error without a logger: at once, at most once a minute, and when stuck, without payload', async () => {
     await using folder = await spoolFolder()
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     const { deliver, delivered } = recorder(failing)
-    await using spool = await DeliverySpool.open({ path: folder.path, deliver })
-    await keep(spool, numbered(1))
+    await using spool = await folder.open({ deliver, logger: undefined })
+    await keep(spool, numbered(1, { private: 'of a person' }))
     await passUntil(() => error.mock.calls.length === 1)
     const line =
       'notification-subscriber: Delivering failed, will be repeated (more within a minute are only counted)'
@@ -219,6 +198,14 @@ describe('a delivery that fails', () => {
     expect(error).toHaveBeenCalledOnce()
     await passUntil(() => error.mock.calls.length === 2)
     expect(error).toHaveBeenLastCalledWith(line, { ...fields, attempts: 7, unreported: 5 })
+    await passUntil(() => delivered.length === 10)
+    await pass(second)
+    expect(error).toHaveBeenLastCalledWith('notification-subscriber: A delivery is stuck', {
+      ...fields,
+      event: 'spool.stuck',
+      attempts: 10,
+    })
+    expect(JSON.stringify(error.mock.calls)).not.toContain('of a person')
     error.mockRestore()
   })
 
@@ -274,11 +261,7 @@ describe('deliveries that fail for ever', () => {
     await using folder = await spoolFolder()
     const isPoison = ({ notification }: Delivery) => 'poison' in notification.payload
     const { deliver, delivered } = recorder((delivery) => (isPoison(delivery) ? fail() : undefined))
-    await using spool = await folder.open({
-      deliver,
-      concurrency: 4,
-      deliverTimeoutMs: minute,
-    })
+    await using spool = await folder.open({ deliver, concurrency: 4, deliverTimeoutMs: minute })
     await Promise.all(Array.from({ length: 20 }, (_, id) => keep(spool, numbered(id, { poison: true }))))
     // Each has failed once, and some wait for their turn at any time from now on.
     await passUntil(() => idsOf(delivered).includes('n19'), 5 * second)

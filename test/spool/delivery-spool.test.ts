@@ -106,9 +106,7 @@ describe.concurrent('what was kept is delivered', () => {
     await using folder = await spoolFolder()
     await folder.leave(numbered(1))
     const sizes: number[] = []
-    const spool: DeliverySpool = await folder.open({
-      deliver: () => void sizes.push(spool.size),
-    })
+    const spool: DeliverySpool = await folder.open({ deliver: () => void sizes.push(spool.size) })
     await until(() => spool.size === 0)
     expect(sizes).toEqual([1])
     await spool.close()

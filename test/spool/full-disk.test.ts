@@ -3,13 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import * as z from 'zod'
 import {
   callBack,
   idsOf,
   keep,
-  keepInvalid,
-  lettersOf,
   mount,
   never,
   numbered,
@@ -88,35 +85,4 @@ describe.each(Object.entries(volumes))('%s that is full', (_kind, mountOn) => {
       vi.restoreAllMocks()
     }
   })
-})
-
-test('a full disk takes dead letters of deliveries that have a file of their own', async () => {
-  await using folder = await spoolFolder()
-  const volume = join(folder.path, 'small')
-  await mkdir(volume, { recursive: true })
-  if (!(await volumes.tmpfs(volume))) return
-  const path = join(volume, 'spool')
-  try {
-    const before = await openSpool({ path, deliver: never })
-    await keep(before, numbered(1))
-    await before.close({ timeoutMs: 0 })
-    await writeFile(join(volume, 'other'), Buffer.alloc(12 * 2 ** 20)).catch(() => {})
-    // Cannot be read by this process: becomes a dead letter at once.
-    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    const spool = await openSpool({ path, deliver: never, payloads })
-    await until(() => spool.size === 0)
-    // Without the issues, for which there was no room.
-    expect(await lettersOf(spool)).toEqual([
-      {
-        id: expect.any(Number),
-        receivedAt: expect.any(Number),
-        body: JSON.stringify(numbered(1)),
-        reason: 'invalid',
-      },
-    ])
-    await expect(keepInvalid(spool, 'x')).rejects.toMatchObject({ code: 'SPOOL', reason: 'disk' })
-    await spool.close()
-  } finally {
-    unmount(volume)
-  }
 })

@@ -66,15 +66,6 @@ describe('the folder', () => {
     expect((await refusalOf(folder.path)).message).toMatch(/belongs to another user \(12345, /)
   })
 
-  test('with broken or circular symbolic links is opened', async () => {
-    await using folder = await spoolFolder()
-    await mkdir(folder.path, { mode: 0o700 })
-    await symlink('nowhere', join(folder.path, 'dangling'))
-    await symlink('circle', join(folder.path, 'circle'))
-    await using spool = await folder.open()
-    await keep(spool, numbered(1))
-  })
-
   test('that cannot be created is refused with what the system says, and what to do', async () => {
     await using folder = await spoolFolder()
     await writeFile(folder.path, 'a file')
