@@ -41,15 +41,12 @@ export type Authorization =
 
 /** Reads an Authorization header (RFC 9110 section 11.6.2): nothing if there is none, or one of another form. */
 export function parseAuthorization(header: string | null): Authorization | undefined {
-  const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(header ?? '') ?? []
-  switch (scheme.toLowerCase()) {
-    case 'basic':
-      return { scheme: 'basic', credentials: Buffer.from(value, 'base64').toString('utf8') }
-    case 'bearer':
-      return { scheme: 'bearer', token: value }
-    default:
-      return undefined
+  const credentials = /^basic +(\S+)$/i.exec(String(header))?.[1]
+  if (credentials !== undefined) {
+    return { scheme: 'basic', credentials: Buffer.from(credentials, 'base64').toString('utf8') }
   }
+  const token = /^bearer +(\S+)$/i.exec(String(header))?.[1]
+  return token === undefined ? undefined : { scheme: 'bearer', token }
 }
 
 export const formType = 'application/x-www-form-urlencoded'

@@ -71,8 +71,8 @@ export class TokenEndpoint {
   #acceptsBasic(credentials: string): boolean {
     const { clientId, clientSecret, credentialsEncoding } = this.#identity
     if (credentialsEncoding === 'raw') return credentials === `${clientId}:${clientSecret}`
-    const [, id = '', secret = ''] = /^([^:]*):(.*)$/s.exec(credentials) ?? []
-    return decodeFormComponent(id) === clientId && decodeFormComponent(secret) === clientSecret
+    const [id, secret] = credentials.split(/:(.*)/s).map(decodeFormComponent)
+    return id === clientId && secret === clientSecret
   }
 }
 
