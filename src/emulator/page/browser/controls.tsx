@@ -125,9 +125,11 @@ export function Field(props: {
   const { htmlFor, label, hint, children } = props
   return (
     <div class="field">
-      <label for={htmlFor}>{label}</label>
+      <label class="muted" for={htmlFor}>
+        {label}
+      </label>
       {children}
-      {hint !== undefined && <p class="hint">{hint}</p>}
+      {hint !== undefined && <p class="hint muted">{hint}</p>}
     </div>
   )
 }

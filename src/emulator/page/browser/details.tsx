@@ -106,7 +106,7 @@ function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX
               .map((entry) => (
                 <li key={entry.id}>
                   <EntryLinks entries={[entry]} />
-                  {'error' in entry && <p class="muted">{whyFailed(entry)}</p>}
+                  {'error' in entry && <p class="muted wrap">{whyFailed(entry)}</p>}
                 </li>
               ))}
           </ol>
@@ -342,7 +342,7 @@ function Pairs({ pairs }: { pairs: readonly Pair[] }): JSX.Element {
     <dl class="pairs">
       {pairs.map(([name, value]) => (
         <div key={name}>
-          <dt>{name}</dt>
+          <dt class="muted">{name}</dt>
           <dd>{value}</dd>
         </div>
       ))}

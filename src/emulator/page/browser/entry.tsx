@@ -14,7 +14,7 @@ export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.E
   const { status, durationMs } = entry
   return (
     <span class="outcome">
-      {durationMs !== undefined && <span class="duration">{durationInWords(durationMs)}</span>}
+      {durationMs !== undefined && <span class="muted">{durationInWords(durationMs)}</span>}
       <span class={`status ${toneOf(entry)}`}>
         {status ?? (durationMs === undefined ? 'waiting' : 'no answer')}
       </span>

@@ -1,8 +1,10 @@
 /** Where the page is: in its address, so that a reload, a link and the buttons of the browser lead there. */
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 
+const lists = ['time-line', 'subscriptions', 'send', 'faults'] as const
+
 export type Place =
-  | { readonly view: 'time-line' | 'subscriptions' | 'send' | 'faults' }
+  | { readonly view: (typeof lists)[number] }
   | { readonly view: 'entry' | 'subscription'; readonly id: number }
 
 export function hrefOf(place: Place): string {
@@ -37,17 +39,9 @@ export function goTo(place: Place, focused: string): void {
 }
 
 function placeNow(): Place {
-  const [, view, id] =
-    /^#(time-line|subscriptions|send|faults|entry|subscription)(?:-(\d+))?$/.exec(location.hash) ?? []
-  switch (view) {
-    case 'entry':
-    case 'subscription':
-      return id === undefined ? { view: 'time-line' } : { view, id: Number(id) }
-    case 'subscriptions':
-    case 'send':
-    case 'faults':
-      return { view }
-    default:
-      return { view: 'time-line' }
-  }
+  const [, view = '', id] = /^#([a-z-]+?)(?:-(\d+))?$/.exec(location.hash) ?? []
+  const list = lists.find((name) => name === view)
+  if (list !== undefined) return { view: list }
+  const isOfOne = id !== undefined && (view === 'entry' || view === 'subscription')
+  return isOfOne ? { view, id: Number(id) } : { view: 'time-line' }
 }

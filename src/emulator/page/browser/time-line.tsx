@@ -15,9 +15,6 @@ import { type EntryFilter, filterEntries } from './search.js'
 /** The filter finds the others. */
 const shownEntries = 1_000
 
-/** The address of the page has a part that is new at each start of an emulator. */
-const clearedKey = `cleared ${location.pathname}`
-
 export interface TimeLineProps {
   readonly state: FeedState
   readonly place: Place
@@ -28,7 +25,7 @@ export interface TimeLineProps {
 
 export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLineProps): JSX.Element {
   const known = state.entries
-  const [clearedUpTo, setClearedUpTo] = useState(() => Number(sessionStorage.getItem(clearedKey)))
+  const [clearedUpTo, setClearedUpTo] = useState(0)
   const [paused, setPaused] = useState<readonly EntryView[]>()
   const kept = paused ?? known
   const entries = useMemo(() => kept.filter(({ id }) => id > clearedUpTo), [kept, clearedUpTo])
@@ -36,17 +33,6 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
   const newest = known[0]?.id ?? 0
   const clearedCount = kept.length - entries.length
 
-  /** What was cleared stays cleared after a reload. */
-  function clearUpTo(id: number): void {
-    sessionStorage.setItem(clearedKey, String(id))
-    setClearedUpTo(id)
-  }
-
-  const showCleared = (
-    <button type="button" class="button small" onClick={() => clearUpTo(0)}>
-      Show {count(clearedCount, 'cleared entry', 'cleared entries')}
-    </button>
-  )
   const forgotten = newest - known.length + Math.max(0, items.length - shownEntries)
   return (
     <>
@@ -88,7 +74,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
             type="button"
             class="button quiet small"
             title="Hide all entries until now"
-            onClick={() => clearUpTo(newest)}
+            onClick={() => setClearedUpTo(newest)}
           >
             <Icon name="clear" />
             Clear
@@ -96,10 +82,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
         </span>
       </div>
       {entries.length === 0 && clearedCount > 0 && (
-        <div class="empty">
-          <p>The time line is cleared. New requests and callbacks appear here.</p>
-          {showCleared}
-        </div>
+        <p class="empty">The time line is cleared. New entries appear here; a reload shows all.</p>
       )}
       {kept.length === 0 && <Beginning state={state} onCompose={onCompose} />}
       {entries.length > 0 && items.length === 0 && (
@@ -117,7 +100,6 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
           selectedId={place.view === 'entry' ? place.id : undefined}
           footer={
             <div class="forgotten">
-              {clearedCount > 0 && showCleared}
               {clearedCount === 0 &&
                 forgotten > 0 &&
                 `${count(forgotten, 'older entry is', 'older entries are')} not shown: the newest 1,000 are.`}
