@@ -71,21 +71,18 @@ export async function accessToken(emulator: Emulator): Promise<string> {
   return JSON.parse((await requestToken(emulator)).body).access_token
 }
 
-function fieldsOf(subscription: Subscription): URLSearchParams {
+export function create(emulator: Emulator, subscription: Subscription = {}): Promise<Answer> {
   const { types = 'behavioral', users = 'alice', url = 'https://app.example.com/', recreate } = subscription
-  return new URLSearchParams({
+  const fields = new URLSearchParams({
     notification_type: types,
     username: users,
     callback_url: url,
     ...(recreate === undefined ? {} : { recreateIfExists: recreate }),
     ...subscription.fields,
   })
-}
-
-export function create(emulator: Emulator, subscription: Subscription = {}): Promise<Answer> {
   return send(emulator, 'POST', '/api/subscriptions', {
     headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...subscription.headers },
-    body: fieldsOf(subscription).toString(),
+    body: fields.toString(),
   })
 }
 
@@ -114,23 +111,13 @@ export function unsubscribe(emulator: Emulator, id: number): Promise<Answer> {
   })
 }
 
-/** {@link created} without a network, for many. */
-export async function createdDirectly(emulator: Emulator, subscription: Subscription): Promise<number> {
-  const answer = await emulator.fetch(
-    new Request(`${emulator.baseUrl}/api/subscriptions`, {
-      method: 'POST',
-      headers: { authorization: apiAuthorization(emulator) },
-      body: fieldsOf(subscription),
-    }),
-  )
-  return JSON.parse(await answer.text()).subscription_id
-}
-
 export interface ReceivedCallback {
   method: string
   path: string
   headers: IncomingHttpHeaders
   body: { subscriptionId: number; notification: { id: string; time: number; ver: string } }
+  /** The body as it came. */
+  text: string
 }
 
 /** How the receiver treats a callback: a status to answer with, no answer at all, half of one, or a broken connection. */
@@ -171,7 +158,7 @@ export class Receiver {
       let body = ''
       for await (const chunk of request) body += chunk
       const { method = '', url: path = '', headers } = request
-      this.callbacks.push({ method, path, headers, body: JSON.parse(body) })
+      this.callbacks.push({ method, path, headers, body: JSON.parse(body), text: body })
       const reaction = this.reactions.shift() ?? 204
       await this.onCallback()
       if (reaction === 'break') request.socket.destroy()

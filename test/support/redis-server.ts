@@ -17,24 +17,7 @@ export interface RedisServerOptions {
   readonly replicaOf?: number | undefined
 }
 
-/**
- * A `redis-server` process. Every state a test may want is a method:
- *
- * - `stop()`: the process stands still (SIGSTOP). Connections stay open, new ones are accepted, nothing is answered.
- * - `resume()`: it goes on (SIGCONT), and answers what came meanwhile.
- * - `kill()`: it is gone at once (SIGKILL). Connections break, new ones are refused.
- * - `restart()`: killed if it still runs, then started on the same port and the same folder: what was in the file is back.
- *
- * Leaving the scope kills the process and removes the folder, in whatever state it is.
- *
- * @example
- * ```ts
- * await using redis = await RedisServer.start({ appendOnly: true })
- * const client = new Redis(redis.port, redis.host)
- * await redis.kill()
- * await redis.restart()
- * ```
- */
+/** A `redis-server` process, which can be killed, stopped and started again; leaving the scope kills it and removes its folder. */
 export class RedisServer implements AsyncDisposable {
   readonly host = '127.0.0.1'
   /** The same for the whole life of this object, however often it is restarted. */

@@ -1,11 +1,9 @@
 /** A real Chromium, an emulator with its page, a client and a receiver of callbacks. */
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { listen } from '../../support/listen.js'
+import { type Reaction, Receiver } from '../../emulator/support.js'
 
 const executablePath = '/usr/bin/chromium'
 
@@ -37,42 +35,38 @@ export class World {
   readonly client: NotificationClient
   readonly callbackUrl: string
   /** What the receiver answers next; 204 when there is none. */
-  readonly answers: { status: number; body: string }[] = []
-  /** The callbacks that arrived: path, headers that the service sends, and body. */
-  readonly received: { path: string | undefined; token: unknown; contentType: unknown; body: string }[] = []
+  readonly answers: Reaction[]
   readonly pageUrl: string
   /** What went wrong in the page. */
   readonly problems: string[] = []
   /** Where the page sent requests. */
   readonly origins = new Set<string>()
-  readonly #receiver: ReturnType<typeof createServer>
+  readonly #receiver: Receiver
   #opened: AsyncDisposable | undefined
 
-  private constructor(emulator: Emulator, receiver: ReturnType<typeof createServer>) {
+  private constructor(emulator: Emulator, receiver: Receiver) {
     this.emulator = emulator
     this.client = new NotificationClient(emulator.clientOptions)
     this.#receiver = receiver
-    this.callbackUrl = `https://localhost:${(receiver.address() as AddressInfo).port}/notifications`
+    this.callbackUrl = receiver.url
+    this.answers = receiver.reactions
     this.pageUrl = emulator.pageUrl ?? ''
-    receiver.on('request', async (request, response) => {
-      let body = ''
-      for await (const piece of request) body += piece
-      const { token, 'content-type': contentType } = request.headers
-      this.received.push({ path: request.url, token, contentType, body })
-      const answer = this.answers.shift() ?? { status: 204, body: '' }
-      response.writeHead(answer.status, answer.body === '' ? {} : { 'content-type': 'text/plain' })
-      response.end(answer.body)
-    })
   }
 
   /** With a subscription for each of these users. */
   static async start(...usernames: string[]): Promise<World> {
     const emulator = await startEmulator({ page: true })
-    const receiver = createServer(emulator.tls)
-    await listen(receiver)
-    const world = new World(emulator, receiver)
+    const world = new World(emulator, await Receiver.start(emulator))
     for (const username of usernames) await world.subscribe(username)
     return world
+  }
+
+  /** The callbacks that arrived: path, headers that the service sends, and body. */
+  get received() {
+    return this.#receiver.callbacks.map(({ path, headers, text }) => ({
+      ...{ path, text },
+      sent: [headers.token, headers['content-type']],
+    }))
   }
 
   /** Opens the page, at the place that a hash names. */
@@ -107,8 +101,7 @@ export class World {
     await this.#opened?.[Symbol.asyncDispose]()
     await this.client.close()
     await this.emulator.close()
-    this.#receiver.closeAllConnections()
-    this.#receiver.close()
+    await this.#receiver[Symbol.asyncDispose]()
   }
 }
 

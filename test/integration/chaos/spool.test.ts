@@ -84,42 +84,21 @@ test('with the spool the work for every answered notification is done, whatever 
   const load = new Load({ port, token, connections, idPrefix: String(seed), pauseMs: 60 })
 
   const disturbances: Disturbance[] = []
-  const disturb = async (what: string, begin: () => unknown, lastsMs: number, end: () => unknown) => {
+  /** Kills a process and starts it again, or stops it and lets it go on. */
+  const disturb = async (target: Program | RedisServer, how: 'kill' | 'stop', lastsMs: number) => {
+    const what = `${how} ${target instanceof Program ? target.name : 'Redis'}`
     const disturbance: Disturbance = { what, beganAt: Date.now(), endedAt: Number.POSITIVE_INFINITY }
     disturbances.push(disturbance)
-    await begin()
+    await target[how]()
     await sleep(lastsMs)
-    await end()
+    if (how === 'stop') target.resume()
+    else await (target instanceof Program ? target.start() : target.restart())
     disturbance.endedAt = Date.now()
   }
-  const kill = (program: Program) => () =>
-    disturb(
-      `kill -9 ${program.name}`,
-      () => program.kill(),
-      random.between(0, 500),
-      () => program.start(),
-    )
-  const stop = (program: Program) => () =>
-    disturb(
-      `stop ${program.name}`,
-      () => program.stop(),
-      random.between(300, 1_500),
-      () => program.resume(),
-    )
-  const killRedis = () =>
-    disturb(
-      'kill -9 Redis',
-      () => redis.kill(),
-      random.between(0, 3_000),
-      () => redis.restart(),
-    )
-  const stopRedis = () =>
-    disturb(
-      'stop Redis',
-      () => redis.stop(),
-      random.between(500, 4_000),
-      () => redis.resume(),
-    )
+  const kill = (program: Program) => () => disturb(program, 'kill', random.between(0, 500))
+  const stop = (program: Program) => () => disturb(program, 'stop', random.between(300, 1_500))
+  const killRedis = () => disturb(redis, 'kill', random.between(0, 3_000))
+  const stopRedis = () => disturb(redis, 'stop', random.between(500, 4_000))
   const [first, second] = workers.programs as [Program, Program]
   const plan = random.shuffled([
     ...[kill(receiver), kill(receiver), kill(receiver), kill(receiver), kill(receiver), kill(receiver)],

@@ -1,6 +1,5 @@
 /** Real servers whose routes are the code blocks of docs/receiver.md. */
 import 'reflect-metadata'
-import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import { server as hapiServer } from '@hapi/hapi'
 import { createAdaptorServer, getRequestListener } from '@hono/node-server'
@@ -64,7 +63,7 @@ export const pageServers = {
     }
     await runBlock('Bun.serve', { Bun, receiver })
     return startServer(
-      listenerOf(
+      createServer(
         tls,
         getRequestListener(
           (request) =>
@@ -83,7 +82,7 @@ export const pageServers = {
     const { fetch } = worker as { fetch(request: Request, env: object, context: object): Promise<Response> }
     const context = { waitUntil: () => {} }
     return startServer(
-      listenerOf(
+      createServer(
         tls,
         getRequestListener((request) => fetch(request, {}, context)),
       ),
@@ -91,10 +90,6 @@ export const pageServers = {
   },
   async lambda(receiver, tls) {
     const { handler } = await runBlock('AWS Lambda, and everything else', { receiver })
-    return startServer(listenerOf(tls, functionUrl(handler as LambdaHandler)))
+    return startServer(createServer(tls, functionUrl(handler as LambdaHandler)))
   },
 } satisfies Record<string, StartServer>
-
-function listenerOf(tls: { key: string; cert: string }, listener: RequestListener) {
-  return createServer(tls, listener)
-}
