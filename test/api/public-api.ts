@@ -5,7 +5,7 @@ import ts from 'typescript'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-const doors = new Map([
+const entryPoints = new Map([
   ['notification-subscriber', 'src/index'],
   ['notification-subscriber/keeper', 'src/keeper/index'],
   ['notification-subscriber/webhooks', 'src/webhooks/index'],
@@ -14,7 +14,7 @@ const doors = new Map([
   ['notification-subscriber/emulator', 'src/emulator/index'],
 ])
 
-/** Markdown: what each door exports, then the declarations, without comments and sorted by name. */
+/** Markdown: what each entry point exports, then the declarations, without comments and sorted by name. */
 export function describePublicApi(): string {
   const program = declarationsOf(sources())
   const checker = program.getTypeChecker()
@@ -22,7 +22,7 @@ export function describePublicApi(): string {
     symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
 
   const exported = new Set<ts.Symbol>()
-  const lists = Array.from(doors, ([door, file]) => {
+  const lists = Array.from(entryPoints, ([entryPoint, file]) => {
     const symbols = exportsOf(program, `${file}.d.ts`)
     for (const symbol of symbols) exported.add(resolved(symbol))
     const [values, types] = [true, false].map((isValue) =>
@@ -33,7 +33,7 @@ export function describePublicApi(): string {
         .map((name) => `\`${name}\``)
         .join(', '),
     )
-    return `## \`${door}\`\n\nValues: ${values}.\n\nTypes: ${types}.\n`
+    return `## \`${entryPoint}\`\n\nValues: ${values}.\n\nTypes: ${types}.\n`
   })
 
   const seen = new Set<ts.Symbol>()
@@ -65,7 +65,7 @@ export function describePublicApi(): string {
 
 function sources(): ts.Program {
   return ts.createProgram(
-    Array.from(doors.values(), (file) => join(root, `${file}.ts`)),
+    Array.from(entryPoints.values(), (file) => join(root, `${file}.ts`)),
     {
       ...compilerOptions(),
       noEmit: false,

@@ -339,19 +339,6 @@ describe('one caller aborts while others wait for the same token', () => {
     expect(service.tokenRequests[0]?.signal.aborted).toBe(false)
   })
 
-  test('if the first caller aborts, the others still get the token', async () => {
-    const answer = deferred<Response>()
-    service.onToken = () => answer.promise
-    const abort = new AbortController()
-    const first = client.createSubscription(subscription, { signal: abort.signal })
-    const second = client.createSubscription(subscription)
-    abort.abort('enough')
-    await expect(first).rejects.toBe('enough')
-    answer.resolve(tokenAnswer('token'))
-    expect(await second).toEqual({ subscriptionId: 1 })
-    expect(service.calls).toHaveLength(1)
-  })
-
   test('a signal that is aborted beforehand rejects at once, even with a token at hand', async () => {
     await client.getAccessToken()
     await expect(client.getAccessToken({ signal: AbortSignal.abort('no') })).rejects.toBe('no')

@@ -44,16 +44,7 @@ describe('notification-subscriber notify', () => {
       type: 'lowEnergyAgentOpened',
       payload: { username: 'alice', idx: 0 },
     })
-    const custom = [
-      '--type',
-      'brandNew',
-      '--category',
-      'behavioral',
-      '--payload',
-      '{"a":1}',
-      '--user',
-      'alice',
-    ]
+    const custom = '--type brandNew --category behavioral --payload {"a":1} --user alice'.split(' ')
     expect((await notify(...custom)).code).toBe(0)
     expect(receiver.callbacks.at(-1)?.body.notification).toMatchObject({
       type: 'brandNew',

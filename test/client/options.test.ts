@@ -1,4 +1,3 @@
-import { inspect } from 'node:util'
 import { NotificationClient } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
@@ -139,25 +138,5 @@ describe('options that work', () => {
     })
     await service.client({ allowInsecureLoopback: true }).createSubscription(local)
     expect(service.calls).toHaveLength(1)
-  })
-})
-
-describe('nothing secret is printed', () => {
-  test('by console.log(client) and JSON.stringify', async () => {
-    const client = fakeService().client()
-    const token = await client.getAccessToken()
-    const shown = inspect(client, { depth: null, showHidden: true, getters: true }) + JSON.stringify(client)
-    expect(shown).not.toContain(credentials.clientSecret)
-    expect(shown).not.toContain(token)
-  })
-
-  test('and a logger that throws breaks nothing', async () => {
-    const broken = () => {
-      throw new Error('disk full')
-    }
-    const logger = { debug: broken, info: broken, warn: broken, error: broken }
-    await expect(fakeService().client({ logger }).createSubscription(subscription)).resolves.toEqual({
-      subscriptionId: 1,
-    })
   })
 })

@@ -36,16 +36,16 @@ export function uses(block: CodeBlock, name: string): boolean {
 }
 
 function exportsUsedBy(block: CodeBlock): string[] {
-  const doors = {
+  const entryPoints = {
     'notification-subscriber': client,
     'notification-subscriber/keeper': { SubscriptionKeeper: keeper.SubscriptionKeeper },
     'notification-subscriber/redis': redis,
-    // Its errors are those of the first door.
+    // Its errors are those of the first entry point.
     'notification-subscriber/spool': { DeliverySpool },
     'notification-subscriber/emulator': emulator,
   }
-  return Object.entries(doors).flatMap(([door, exported]) => {
+  return Object.entries(entryPoints).flatMap(([entryPoint, exported]) => {
     const names = Object.keys(exported).filter((name) => uses(block, name))
-    return names.length === 0 ? [] : [`import { ${names.join(', ')} } from '${door}'`]
+    return names.length === 0 ? [] : [`import { ${names.join(', ')} } from '${entryPoint}'`]
   })
 }

@@ -1,12 +1,17 @@
 import { type CallbackFault, type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { InvalidRequestError, TimeoutError } from '../../src/errors.js'
 import { expectPage, problemsIn } from '../support/message-page.js'
 import { create, created, lowEnergy, Receiver, requestToken, unsubscribe, update } from './support.js'
 
+let emulator: Emulator
+beforeEach(async () => {
+  emulator = await startEmulator()
+})
+afterEach(() => emulator.close())
+
 describe('injected faults of requests', () => {
   test('the next n requests get status, body and headers of the fault, and are not processed', async () => {
-    await using emulator = await startEmulator()
     const fault = { status: 503, body: 'busy', headers: { 'retry-after': '7' } }
     emulator.injectFault('create', fault, { times: 2 })
     for (let i = 0; i < 2; i++) {
@@ -20,7 +25,6 @@ describe('injected faults of requests', () => {
   })
 
   test('it happens once by default, to its own endpoint, in the order of injection', async () => {
-    await using emulator = await startEmulator()
     emulator.injectFault('create', { status: 500 })
     emulator.injectFault('create', { status: 204, body: 'a 204 has none' })
     emulator.injectFault('token', { status: 429 })
@@ -42,7 +46,6 @@ describe('injected faults of requests', () => {
   })
 
   test('a delayed request is processed after the delay', async () => {
-    await using emulator = await startEmulator()
     emulator.injectFault('create', { delayMs: 50 })
     const answer = create(emulator)
     expect(emulator.subscriptions).toEqual([])
@@ -56,7 +59,6 @@ describe('injected faults of requests', () => {
   ] as const)(
     'a reset %s breaks the connection and leaves %i subscriptions',
     async (reset, subscriptions) => {
-      await using emulator = await startEmulator()
       emulator.injectFault('create', { reset })
       await expect(create(emulator)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
       expect(emulator.subscriptions).toHaveLength(subscriptions)
@@ -71,7 +73,6 @@ describe('injected faults of requests', () => {
   )
 
   test('through emulator.fetch a reset is the TypeError of a fetch', async () => {
-    await using emulator = await startEmulator()
     emulator.injectFault('create', { reset: 'before-processing' })
     const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
     const refused = emulator.fetch(request)
@@ -83,7 +84,6 @@ describe('injected faults of requests', () => {
   })
 
   test('a malformed body comes with the right status, and the request is processed', async () => {
-    await using emulator = await startEmulator()
     emulator.injectFault('create', { malformedBody: '{"subscription_id":"one"}' })
     expect(await create(emulator)).toMatchObject({ status: 201, body: '{"subscription_id":"one"}' })
     expect(emulator.subscriptions).toHaveLength(1)
@@ -99,14 +99,12 @@ describe('injected faults of requests', () => {
   })
 
   test('an update, whose answer has no body, gets one that is no JSON', async () => {
-    await using emulator = await startEmulator()
     const id = await created(emulator)
     emulator.injectFault('update', { malformedBody: true })
     expect(await update(emulator, id, 'a=1')).toMatchObject({ status: 200, body: '{' })
   })
 
   test('clearFaults() forgets what has not happened yet', async () => {
-    await using emulator = await startEmulator()
     emulator.injectFault('create', { status: 500 }, { times: 5 })
     await create(emulator)
     emulator.clearFaults()
@@ -156,7 +154,6 @@ describe('injected faults of callbacks', () => {
   })
 
   test('with a subscriptionId the callbacks of others are left alone, and later faults do not wait', async () => {
-    await using emulator = await startEmulator()
     await using receiver = await Receiver.start(emulator)
     const first = await created(emulator, { url: `${receiver.url}/1` })
     const second = await created(emulator, { url: `${receiver.url}/2` })
@@ -169,7 +166,6 @@ describe('injected faults of callbacks', () => {
   })
 
   test('clearFaults() removes them before a request meets them', async () => {
-    await using emulator = await startEmulator()
     await using receiver = await Receiver.start(emulator)
     emulator.injectFault('callback', { status: 500 }, { times: 9 })
     await created(emulator, { url: receiver.url })
@@ -179,12 +175,6 @@ describe('injected faults of callbacks', () => {
 })
 
 describe('a fault that could never happen is refused, and nothing is injected', () => {
-  let emulator: Emulator
-  beforeAll(async () => {
-    emulator = await startEmulator()
-  })
-  afterAll(() => emulator.close())
-
   const refused: [operation: string, fault: unknown, options?: unknown][] = [
     ['tokens', { status: 500 }],
     ['create', { status: 199 }],

@@ -17,7 +17,7 @@ import { masked } from '../../src/emulator/page/mask.js'
 import { entryView } from '../../src/emulator/page/views.js'
 import { parseRecord } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/text.js'
-import { credentials, fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { credentials, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 
 /** A module of the page in the browser, which is compiled by other rules than the tests. */
 const { prettyJson, tokens }: { prettyJson: Read; tokens: RegExp } = await import(
@@ -89,6 +89,11 @@ function fieldsOf(length: number): Record<string, string> {
 
 const failureOf = (call: Promise<unknown>) => call.catch((reason: unknown) => reason)
 
+/** A client whose requests get these answers, for tokens or for everything else. */
+function answeredBy(answers: Partial<Pick<FakeService, 'onToken' | 'onCall'>>): NotificationClient {
+  return Object.assign(fakeService(), answers).client({ retry: false })
+}
+
 /** Escapes, and what is nearly a token. */
 const escapes = [
   '«eyJ»',
@@ -115,9 +120,8 @@ describe('answers to the client', () => {
   readers(
     'a body that is no token',
     async (text) => {
-      const service = fakeService()
-      service.onToken = () => new Response(text)
-      expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
+      const client = answeredBy({ onToken: () => new Response(text) })
+      expect(await failureOf(client.getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
     },
     escapes,
   )
@@ -125,9 +129,10 @@ describe('answers to the client', () => {
   readers(
     'the description of a refused token',
     async (text) => {
-      const service = fakeService()
-      service.onToken = () => Response.json({ error: text, error_description: text }, { status: 401 })
-      expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'TOKEN_REQUEST')
+      const client = answeredBy({
+        onToken: () => Response.json({ error: text, error_description: text }, { status: 401 }),
+      })
+      expect(await failureOf(client.getAccessToken())).toHaveProperty('code', 'TOKEN_REQUEST')
     },
     ['«eyJ»', '«\\»', '«\n»x'],
   )
@@ -135,9 +140,10 @@ describe('answers to the client', () => {
   readers(
     'a token, and its type',
     async (text) => {
-      const service = fakeService()
-      service.onToken = () => Response.json({ access_token: text, token_type: text, expires_in: text })
-      expect(await failureOf(service.client().getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
+      const client = answeredBy({
+        onToken: () => Response.json({ access_token: text, token_type: text, expires_in: text }),
+      })
+      expect(await failureOf(client.getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
     },
     ['«x»\n', '«Bearer» ', '«é»'],
   )
@@ -145,10 +151,9 @@ describe('answers to the client', () => {
   readers(
     'the body of an error',
     async (text) => {
-      const service = fakeService()
-      service.onCall = () => new Response(text, { status: 400 })
+      const client = answeredBy({ onCall: () => new Response(text, { status: 400 }) })
       const parameters = { token: 's3cret-s3cret', long: 's3cret-'.repeat(500) }
-      const call = service.client().createSubscription({ ...subscription, parameters })
+      const call = client.createSubscription({ ...subscription, parameters })
       expect(await failureOf(call)).toHaveProperty('code', 'API')
     },
     escapes,
@@ -157,9 +162,8 @@ describe('answers to the client', () => {
   readers(
     'the body of a success',
     async (text) => {
-      const service = fakeService()
-      service.onCall = () => new Response(text, { status: 201 })
-      const call = service.client().createSubscription(subscription)
+      const client = answeredBy({ onCall: () => new Response(text, { status: 201 }) })
+      const call = client.createSubscription(subscription)
       expect(await failureOf(call)).toHaveProperty('code', 'RESPONSE_VALIDATION')
     },
     ['«[»', '«{"a":»', '« »<', '{"subscription_id":"«1»"}'],
@@ -168,14 +172,10 @@ describe('answers to the client', () => {
   readers(
     'Retry-After',
     async (text) => {
-      const service = fakeService()
       const headers = { get: (name: string) => (name === 'retry-after' ? text : null) }
       const answer = { status: 429, headers, text: async () => '' }
-      const client = service.client({
-        auth: { getAccessToken: () => 'x' },
-        retry: false,
-        fetch: async () => answer,
-      })
+      const auth = { getAccessToken: () => 'x' }
+      const client = fakeService().client({ auth, retry: false, fetch: async () => answer })
       expect(await failureOf(client.unsubscribe(1))).toHaveProperty('code', 'API')
     },
     ['« »x', '«1»x', 'Mon, «(»', 'Mon, «1 »', 'Monday« »'],
@@ -184,14 +184,9 @@ describe('answers to the client', () => {
   readers(
     'the words of the network',
     async (text) => {
-      const service = fakeService()
-      service.onCall = () => {
-        throw Object.assign(new Error(text), { code: text })
-      }
-      expect(await failureOf(service.client({ retry: false }).unsubscribe(1))).toHaveProperty(
-        'code',
-        'CONNECTION',
-      )
+      const failed = Object.assign(new Error(text), { code: text })
+      const client = answeredBy({ onCall: () => Promise.reject(failed) })
+      expect(await failureOf(client.unsubscribe(1))).toHaveProperty('code', 'CONNECTION')
     },
     ['« »', '«\\u0041»', '«\n»x'],
   )
@@ -199,10 +194,10 @@ describe('answers to the client', () => {
   readers(
     'a token in a store',
     async (text) => {
-      const service = fakeService()
-      service.onToken = () => tokenAnswer('token')
       const tokenCache = { get: async () => text, set: async () => {}, delete: async () => {} }
-      await service.client({ auth: { ...credentials, tokenCache }, logger: false }).getAccessToken()
+      await fakeService()
+        .client({ auth: { ...credentials, tokenCache }, logger: false })
+        .getAccessToken()
     },
     ['«[»', '{"accessToken":"«x»\n"}', '« »'],
   )

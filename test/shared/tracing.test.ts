@@ -20,13 +20,8 @@ test('subscribers see start, end and error, and never the result', async () => {
     seen.push(event)
     contexts.push({ ...message })
   }
-  const handlers = {
-    start: note('start'),
-    end: note('end'),
-    asyncStart: note('asyncStart'),
-    asyncEnd: note('asyncEnd'),
-    error: note('error'),
-  }
+  const events = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const
+  const handlers = Object.fromEntries(events.map((event) => [event, note(event)])) as never
   subscribable.subscribe(handlers)
   try {
     await traced(

@@ -118,6 +118,8 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
 
   const problem = 'the body did not arrive within 10000 ms'
   const textOf = (body: unknown) => Buffer.from(body as Uint8Array).toString()
+  const requestWith = (body: ReadableStream) =>
+    new Request('https://app.example.com', { method: 'POST', headers: authenticated, body, duplex: 'half' })
 
   test('toNodeHandler: the connection is closed', async () => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
@@ -166,9 +168,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
         controller = started
       },
     })
-    const headers = { token: 'the-current-secret' }
-    const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
-    const response = toWebHandler(new DeliveryReceiver({ secrets, logger: false }))(request)
+    const response = toWebHandler(new DeliveryReceiver({ secrets, logger: false }))(requestWith(body))
     await new Promise(setImmediate)
     expect(vi.getTimerCount()).toBe(1)
     controller?.enqueue(new TextEncoder().encode('{}'))
@@ -185,9 +185,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
       start: (controller) => controller.enqueue(new TextEncoder().encode('{"sub')),
       cancel,
     })
-    const headers = { token: 'the-current-secret' }
-    const request = new Request('https://app.example.com', { method: 'POST', headers, body, duplex: 'half' })
-    const response = toWebHandler(receiver)(request)
+    const response = toWebHandler(receiver)(requestWith(body))
     await new Promise(setImmediate)
     vi.advanceTimersByTime(10_000)
     expect((await response).status).toBe(204)

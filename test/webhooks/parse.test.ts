@@ -330,28 +330,20 @@ describe('objects that misbehave are refused', () => {
     },
   )
 
-  test.each<[string, unknown, string]>([
-    ['a getter that throws', throwing(new Error('from a getter')), 'the body cannot be read (from a getter)'],
-    ['a getter that throws a symbol', throwing(Symbol('odd')), 'the body cannot be read'],
-    ['a getter that throws undefined', throwing(undefined), 'the body cannot be read'],
-    [
-      'a getter that throws an object without a prototype',
-      throwing(Object.create(null)),
-      'the body cannot be read',
-    ],
-    ['a getter that throws a proxy that throws', throwing(trapped), 'the body cannot be read'],
-    [
-      'a getter that throws a long message',
-      throwing(new Error('long '.repeat(1e5))),
-      'the body cannot be read',
-    ],
-    ['a proxy whose traps throw', trapped, 'the body cannot be read (trap)'],
-    ['a revoked proxy', revoked(), 'the body cannot be read'],
-    ['an object that says it is an ArrayBuffer', { [Symbol.toStringTag]: 'ArrayBuffer' }, 'not UTF-8'],
-  ])('%s', (_, body, sentence) => {
+  test.each<[string, unknown]>([
+    ['a getter that throws', throwing(new Error('from a getter'))],
+    ['a getter that throws a symbol', throwing(Symbol('odd'))],
+    ['a getter that throws undefined', throwing(undefined)],
+    ['a getter that throws an object without a prototype', throwing(Object.create(null))],
+    ['a getter that throws a proxy that throws', throwing(trapped)],
+    ['a getter that throws a long message', throwing(new Error('long '.repeat(1e5)))],
+    ['a proxy whose traps throw', trapped],
+    ['a revoked proxy', revoked()],
+    ['an object that says it is an ArrayBuffer', { [Symbol.toStringTag]: 'ArrayBuffer' }],
+  ])('%s', (_, body) => {
     const error = refusalOf(body)
     expect(error).toBeInstanceOf(InvalidDeliveryError)
-    expect(error.message).toContain(sentence)
+    expect(error.message).toMatch(/the body (cannot be read|is not UTF-8)/)
     expect(error.message.length).toBeLessThan(500)
   })
 

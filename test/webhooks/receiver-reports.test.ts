@@ -10,7 +10,7 @@ import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
-import { authenticated, post, recordingLogger, secrets } from './support.js'
+import { post, recordingLogger, secrets } from './support.js'
 
 const fail = () => {
   throw new Error('no database')
@@ -37,18 +37,6 @@ describe('without a logger and callbacks, losses are reported on console.error',
       type: 'lowEnergyAgentOpened',
       err: new Error('no database'),
     })
-  })
-
-  test.each<[string, CallbackRequest]>([
-    ['a handler that throws', post()],
-    ['a body that is no delivery', { ...post(), body: '{' }],
-    ['a refusal', post({})],
-  ])('%s is answered also if the console fails', async (_name, request) => {
-    vi.mocked(console.error).mockImplementation(fail)
-    const receiver = new DeliveryReceiver({ secrets }).onAny(fail)
-    const { status } = await receiver.handle(request)
-    expect(status).toBe(request.headers === authenticated ? 204 : 401)
-    expect(await receiver.drain({ timeoutMs: 1_000 })).toBe(0)
   })
 
   test('a body that is no delivery, with what to do', async () => {

@@ -12,12 +12,15 @@ import { bodyMark, checkFixture, serve } from './support.js'
 
 const fixture = checkFixture()
 
-/** The only step that fails in this environment. */
-async function failureOf(changes: Record<string, string> = {}) {
+/** In this environment only one step fails: this one, which says what to do next. */
+async function expectFailure(
+  [name, next, message = '']: [name: string, next: string, message?: string | RegExp],
+  changes: Record<string, string> = {},
+) {
   const { failures } = await fixture.check([], fixture.environment(changes))
   fixture.emulator.clearFaults()
-  expect(failures).toHaveLength(1)
-  return failures[0]
+  const failure = { name, message: expect.stringMatching(message), next: expect.stringContaining(next) }
+  expect(failures).toMatchObject([failure])
 }
 
 test('variables that are not set are named, what needs them is not tried, and the exit code is 2', async () => {
@@ -93,26 +96,20 @@ test.each([
   ['a wrong client secret', { NOTIFICATION_CLIENT_SECRET: 'hush-no' }, 'NOTIFICATION_CLIENT_SECRET'],
   ['a wrong domain', { NOTIFICATION_DOMAIN: 'acme' }, 'NOTIFICATION_DOMAIN'],
 ])('%s fails at the token, with the variable', async (_, changes, variable) => {
-  expect(await failureOf(changes)).toMatchObject({ name: 'Token', next: expect.stringContaining(variable) })
+  await expectFailure(['Token', variable], changes)
 })
 
 test('a token that has expired already fails at the token', async () => {
   const jwt = `x.${Buffer.from('{"exp":1}').toString('base64url')}.x`
   const malformedBody = JSON.stringify({ access_token: jwt, token_type: 'Bearer', expires_in: 60 })
   fixture.emulator.injectFault('token', { malformedBody })
-  expect(await failureOf()).toMatchObject({
-    name: 'Token',
-    message: expect.stringMatching(/iss missing, azp missing, expired \d+ days ago/),
-    next: expect.stringContaining("this machine's clock"),
-  })
+  const message = /iss missing, azp missing, expired \d+ days ago/
+  await expectFailure(['Token', "this machine's clock", message])
 })
 
 test('an answer that is no token fails at the token', async () => {
   fixture.emulator.injectFault('token', { malformedBody: bodyMark })
-  expect(await failureOf()).toMatchObject({
-    name: 'Token',
-    next: expect.stringContaining('NOTIFICATION_AUTH_URL'),
-  })
+  await expectFailure(['Token', 'NOTIFICATION_AUTH_URL'])
 })
 
 test.each([
@@ -126,11 +123,7 @@ test.each([
   [204, 'NOTIFICATION_BASE_URL'],
 ])('a service that answers %i fails at the authorization', async (status, next) => {
   fixture.emulator.injectFault('create', { status }, { times: 2 })
-  expect(await failureOf()).toMatchObject({
-    name: 'Authorization',
-    message: expect.stringContaining(`${status}`),
-    next: expect.stringContaining(next),
-  })
+  await expectFailure(['Authorization', next, `${status}`])
 })
 
 test('a user name and a password need no token', async () => {
@@ -183,19 +176,15 @@ describe('an address that is not the service', () => {
 
   test.each(Object.entries(answers))('%s fails at the authorization', async (_name, listener) => {
     await using other = await serve(listener, fixture.emulator.tls)
-    expect(await failureOf({ NOTIFICATION_BASE_URL: new URL(other.url).origin })).toMatchObject({
-      name: 'Authorization',
-      next: expect.stringContaining('NOTIFICATION_BASE_URL'),
-    })
+    const changes = { NOTIFICATION_BASE_URL: new URL(other.url).origin }
+    await expectFailure(['Authorization', 'NOTIFICATION_BASE_URL'], changes)
   })
 
   test('a wrong path in front fails at the authorization', async () => {
     const { baseUrl } = fixture.emulator
     for (const prefix of ['/v1', '/api', '/api/subscriptions']) {
-      expect(await failureOf({ NOTIFICATION_BASE_URL: baseUrl + prefix })).toMatchObject({
-        name: 'Authorization',
-        next: expect.stringContaining('NOTIFICATION_BASE_URL'),
-      })
+      const changes = { NOTIFICATION_BASE_URL: baseUrl + prefix }
+      await expectFailure(['Authorization', 'NOTIFICATION_BASE_URL'], changes)
     }
   })
 

@@ -1,14 +1,17 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type Emulator, type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { expectPage } from '../../support/message-page.js'
 import { accessToken, basic, form, requestToken, send, tokenPath } from '../support.js'
 
-afterEach(() => {
-  vi.useRealTimers()
+let emulator: Emulator
+beforeAll(async () => {
+  emulator = await startEmulator()
 })
+afterAll(() => emulator.close())
+afterEach(() => void vi.useRealTimers())
 
-async function statusWith(emulator: Parameters<typeof send>[0], authorization?: string): Promise<number> {
+async function statusWith(emulator: Emulator, authorization?: string): Promise<number> {
   // Unsubscribing something that does not exist: 404 with good credentials, 401 with others.
   const headers = authorization === undefined ? {} : { authorization }
   return (await send(emulator, 'DELETE', '/api/subscriptions/999', { headers })).status
@@ -41,7 +44,6 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
   })
 
   test('accepts a scope and echoes it', async () => {
-    await using emulator = await startEmulator()
     const { body } = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=a+b' })
     expect(JSON.parse(body).scope).toBe('a b')
     expect(decodeJwt(JSON.parse(body).access_token).scope).toBe('a b')
@@ -52,7 +54,6 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
   })
 
   test('accepts client ID and secret in the form instead of the header', async () => {
-    await using emulator = await startEmulator()
     const credentials = { client_id: emulator.clientId, client_secret: emulator.clientSecret }
     const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials }).toString()
     expect((await requestToken(emulator, { authorization: null, body })).status).toBe(200)
@@ -97,7 +98,6 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
   })
 
   test('answers 400 with what is wrong in the request', async () => {
-    await using emulator = await startEmulator()
     const messages: Record<string, string> = {}
     for (const [name, body, contentType] of [
       ['another grant type', 'grant_type=password', form],
@@ -157,7 +157,6 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
 
 describe('section 5: authorization of subscription calls', () => {
   test('accepts a token and Basic credentials, with the scheme in any case', async () => {
-    await using emulator = await startEmulator()
     const token = await accessToken(emulator)
     const credentials = basic(emulator.username, emulator.password).replace('Basic ', '')
     const good = [`Bearer ${token}`, `bearer ${token}`, `Basic ${credentials}`, `BASIC   ${credentials}`]
@@ -174,13 +173,11 @@ describe('section 5: authorization of subscription calls', () => {
     ['Bearer nonsense', 'Bearer realm="notifications", error="invalid_token", Basic realm="notifications"'],
     ['Basic nonsense', 'Bearer realm="notifications", Basic realm="notifications"'],
   ])('names both schemes to %s', async (authorization, expected) => {
-    await using emulator = await startEmulator()
     const answer = await send(emulator, 'DELETE', '/api/subscriptions/1', { headers: { authorization } })
     expect(answer.headers['www-authenticate']).toBe(expected)
   })
 
   test('refuses a token with a changed claim, without a signature, or from another emulator', async () => {
-    await using emulator = await startEmulator()
     await using other = await startEmulator()
     const [header = '', , signature = ''] = (await accessToken(emulator)).split('.')
     const claims = { ...decodeJwt(await accessToken(emulator)), exp: 4e9, exp_ms: 4e12 }
@@ -210,7 +207,6 @@ describe('section 5: authorization of subscription calls', () => {
   })
 
   test('revokeTokens() refuses every earlier token and no later one', async () => {
-    await using emulator = await startEmulator()
     const early = await accessToken(emulator)
     emulator.revokeTokens()
     expect(await statusWith(emulator, `Bearer ${early}`)).toBe(401)
