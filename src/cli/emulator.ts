@@ -102,9 +102,8 @@ async function start(folder: StateFolder, options: EmulatorOptions): Promise<Emu
     if (!(error instanceof ConfigurationError)) throw error
     const problems = error.issues.map(({ path, message }) => {
       const option = path.join('.')
-      return path[0] === 'tls' || path[0] === 'ca'
-        ? `${folder.stateFile} holds a certificate that cannot be used (${option} ${message}): delete the file, and a new one is made`
-        : `${flagOf[option] ?? option} ${message}`
+      // What no flag sets comes from the file.
+      return `${flagOf[option] ?? `${folder.stateFile} cannot be used, delete it: ${option}`} ${message}`
     })
     throw new UsageError(problems.join('; '))
   }

@@ -10,7 +10,7 @@ import {
   notificationTypes,
   typeThatBrings,
 } from '../notification-types.js'
-import { nearestName } from '../shared/text.js'
+import { didYouMean } from '../shared/text.js'
 import { validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 
@@ -96,13 +96,9 @@ function canBeJson(payload: object): boolean {
 }
 
 function missingCategory(type: string): { path: string[]; message: string } {
+  const advice = didYouMean(type, Object.values(documentedNotificationTypes).flat(), (name) => name)
   const categories = notificationTypes.join(', ')
-  const nearest = nearestName(type, Object.values(documentedNotificationTypes).flat())
-  if (nearest === undefined) {
-    const message = `is missing: it must be one of ${categories}, because "${type}" is not a documented type`
-    return { path: ['category'], message }
-  }
-  const message = `is not documented (did you mean ${nearest}?): such a type needs a category, one of ${categories}`
+  const message = `is not documented${advice}: such a type needs a category, one of ${categories}`
   return { path: ['type'], message }
 }
 

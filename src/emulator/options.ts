@@ -115,13 +115,7 @@ const port = z.custom<number>(
 
 const pageSchema = z.strictObject({
   port: port.optional(),
-  environment: z
-    .record(z.string(), z.string().regex(/^[^\r\n\0]*$/, 'must be one line'))
-    .refine(
-      (variables) => Object.keys(variables).every((name) => /^[a-z_]\w*$/i.test(name)),
-      'has a name that no environment variable can have',
-    )
-    .optional(),
+  environment: z.record(z.string(), z.string()).optional(),
 })
 
 const optionsSchema = z

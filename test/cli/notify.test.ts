@@ -96,7 +96,7 @@ describe('notification-subscriber notify', () => {
   })
 
   test.each([
-    ['--category', ['--type', 'brandNew', '--user', 'a']],
+    ['--type', ['--type', 'brandNew', '--user', 'a']],
     ['--category', ['--type', 'a', '--user', 'a', '--category', 'b']],
     ['--type', ['--type', 'lowEnergyAgentOpend', '--user', 'a']],
   ])('what the emulator refuses names the flag %s, and is exit code 2', async (flag, args) => {

@@ -50,7 +50,7 @@ const cyclic: { self?: object } = {}
 cyclic.self = cyclic
 
 test.each<[string, unknown, string[]]>([
-  ['a type that is not documented, without a category', { type: 'brandNew', username: 'a' }, ['category']],
+  ['a type that is not documented, without a category', { type: 'brandNew', username: 'a' }, ['type']],
   ['a misspelt type, without a category', { type: 'lowEnergyAgentOpen', username: 'a' }, ['type']],
   ['no type', { type: '', category: 'behavioral', username: 'a' }, ['type']],
   [

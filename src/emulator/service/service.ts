@@ -6,7 +6,7 @@ import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
-import { type Answer, Refusal } from './requests.js'
+import { type Answer, decodeFormComponent, Refusal } from './requests.js'
 import { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { SubscriptionStore } from './subscription-store.js'
 import { TokenEndpoint, type TokenIssuer } from './token-endpoint.js'
@@ -165,7 +165,9 @@ function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: Servic
       operation: 'token',
       ...endpoints.token,
       answer: async (headers, body, realm = '') => {
-        if (decodePathSegment(realm) === domain) return tokenEndpoint.issue(headers, body)
+        // In a path a plus sign is no space.
+        if (decodeFormComponent(realm.replaceAll('+', '%2B')) === domain)
+          return tokenEndpoint.issue(headers, body)
         throw new Refusal(404, 'not_found', 'There is no such domain')
       },
     },
@@ -176,14 +178,12 @@ function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: Servic
     },
     {
       operation: 'update',
-      method: update.method,
-      path: update.path,
+      ...update,
       answer: (headers, body, id) => subscriptions.update(headers, body, update, id),
     },
     {
       operation: 'unsubscribe',
-      method: unsubscribe.method,
-      path: unsubscribe.path,
+      ...unsubscribe,
       answer: (headers, body, id) => subscriptions.unsubscribe(headers, body, unsubscribe, id),
     },
   ]
@@ -204,14 +204,6 @@ function variableIn({ pathname, search }: URL, path: string): string | undefined
 
 function refuse(refusal: Refusal): Target {
   return { operation: 'unknown', answer: () => Promise.reject(refusal) }
-}
-
-function decodePathSegment(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
 }
 
 function refusalAsAnswer(

@@ -66,7 +66,7 @@ test('notify without a match lists the newest 20 subscriptions, and the number o
 test('a notification or a fault that cannot be is 400 with its issues', async () => {
   expect(await post('notify', { type: 'other', username: 'a' })).toMatchObject({
     status: 400,
-    answer: { issues: [{ path: ['category'] }] },
+    answer: { issues: [{ path: ['type'] }] },
   })
   expect(await post('fault', { operation: 'create', fault: { status: 99 } })).toMatchObject({
     status: 400,
