@@ -1,6 +1,7 @@
 /** The interface of a command, and the helpers that read its flags and the files that they name. */
 import { createReadStream } from 'node:fs'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import type { Environment } from '../client/environment.js'
 import { readUpTo } from '../shared/bounded-bytes.js'
 import { didYouMean, messageOf } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
@@ -18,7 +19,7 @@ export interface Command {
 
 export interface CommandContext {
   readonly terminal: Terminal
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Environment
 }
 
 /** A device such as /dev/zero never ends. */

@@ -7,7 +7,7 @@ import { certificatesIn, messageOf } from '../shared/text.js'
 import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import type { NotificationClientOptions } from './options.js'
 
-type Environment = Readonly<Record<string, string | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const clientVariables = {
   NOTIFICATION_AUTH_URL: ['auth.authUrl', 'the base address of the authorization server'],

@@ -1,7 +1,7 @@
 /** `notification-subscriber check`: tests step by step what a subscriber needs. */
 import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
-import { missingFrom, routeVariable } from '../../client/environment.js'
+import { type Environment, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import { callbackUrlProblem, headerName, headerValue, urlProblem } from '../../shared/http.js'
 import { partsOfRoute, routeSchema, routeSpelling } from '../../shared/routes.js'
@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal.js'
 import { type CallbackCheck, checkCallback } from './callback.js'
 import { Lifecycle, type LifecycleOptions } from './lifecycle.js'
 import { callOptions, checkService, routesStep } from './service.js'
-import { type Environment, type Step, skipped } from './step.js'
+import { type Step, skipped } from './step.js'
 
 const defaultCallbackTimeoutMs = 5_000
 
@@ -141,19 +141,14 @@ async function callbackOf(flags: Flags, ca: string | undefined): Promise<Callbac
 }
 
 async function secretOf(text: string): Promise<[name: string, value: string]> {
-  const equals = text.indexOf('=')
-  const name = text.slice(0, equals)
-  if (equals === -1 || !headerName.test(name)) {
+  const [, name = '', file] = /^([^=]*)=@(.*)$/s.exec(text) ?? []
+  if (!headerName.test(name)) {
     throw new UsageError(
-      '--secret must be NAME=@FILE: the name of a header, and the file that holds its value',
+      '--secret must be NAME=@FILE, the name of a header and the file that holds its value: other users of this ' +
+        'machine can see a command line',
     )
   }
-  if (text[equals + 1] !== '@') {
-    throw new UsageError(
-      `--secret ${name} must come from a file, ${name}=@FILE: other users of this machine can see a command line`,
-    )
-  }
-  const content = await contentOf('--secret', text.slice(equals + 2))
+  const content = await contentOf('--secret', file)
   // Editors end a file with a line break.
   const value = content?.replace(/\r?\n$/, '') ?? ''
   if (value !== '' && headerValue.test(value)) return [name, value]

@@ -2,10 +2,11 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
+import type { Environment } from '../../client/environment.js'
 import { durationInWords } from '../../emulator/words.js'
 import { toConnectionError } from '../../http/connection-error.js'
 import { trustedWith } from '../../http/undici.js'
-import { type Environment, failed, passed, type Step, skipped } from './step.js'
+import { failed, passed, type Step, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 

@@ -1,6 +1,6 @@
 /** Checks the configuration, the connection to each server, the token, and whether the service accepts the token. */
 import type { Auth } from '../../auth/authorizer.js'
-import { isBasic, missingFrom, routeVariable } from '../../client/environment.js'
+import { type Environment, isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import type { NotificationClientOptions } from '../../client/options.js'
 import { durationInWords } from '../../emulator/words.js'
@@ -16,7 +16,7 @@ import { type Operation, resolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import { formatIssues, parseJson } from '../../shared/validation.js'
 import { checkConnection } from './connection.js'
-import { type Environment, failed, passed, type Step, skipped, unknown } from './step.js'
+import { failed, passed, type Step, skipped, unknown } from './step.js'
 
 /** Each step shows the first answer. */
 export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const

@@ -1,7 +1,5 @@
 /** One step of a check and its outcome. */
 
-export type Environment = Readonly<Record<string, string | undefined>>
-
 /**
  * `skipped`: not tried, because an earlier step failed or the step does not apply. `unknown`: this check cannot prove it.
  */
