@@ -111,8 +111,7 @@ export class Problems {
     const { usernames } = problem
     if (usernames.has(username)) return
     usernames.add(username)
-    const who = usernames.size === 1 ? JSON.stringify(username) : `${usernames.size} users`
-    Object.assign(problem, { message: `${who}: ${message}`, error })
+    Object.assign(problem, { message, error })
     this.#open.set(keyOf(code, 'users'), problem)
     if (usernames.size < 2 * problem.reportedUsers) return
     problem.reportedUsers = usernames.size
@@ -152,9 +151,12 @@ function newProblem(code: KeeperProblemCode): OpenProblem {
 
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
   const { code, message, sinceAt, usernames, subscriptionId, reportedUsers, error } = problem
+  const [username] = usernames
+  const one = username === undefined ? '' : `${JSON.stringify(username)}: `
+  const who = usernames.size > 1 ? `${usernames.size} users: ` : one
   return {
     code,
-    message: resolved ? `Resolved: ${message}` : message,
+    message: `${resolved ? 'Resolved: ' : ''}${who}${message}`,
     sinceAt,
     ...(reportedUsers > 0 && { usernames: [...usernames] }),
     ...(subscriptionId !== undefined && { subscriptionId }),

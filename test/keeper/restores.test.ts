@@ -182,7 +182,12 @@ describe('a change of the configuration', () => {
     await world.time.advance(32 * second)
     expect(problemCodes(old)).toEqual(['SUPERSEDED'])
     world.end(['agent0'])
-    await world.time.advance(20 * minute)
+    // It reads no records, so what it does not know is no STRAY.
+    for (let count = 0; count < 20; count++) {
+      old.process.run(() => old.keeper.observe({}, { subscriptionId: -7 }))
+      await world.time.advance(minute)
+    }
+    expect(problemCodes(old)).toEqual(['SUPERSEDED'])
     const senders = world.requests.filter(({ atMs }) => atMs > startedAtMs).map(({ process }) => process.name)
     expect(new Set(senders)).toEqual(new Set(['process 2']))
     expect(world.service.active('keeper').map(({ parameters }) => parameters)).toEqual([{ token }, { token }])
@@ -190,17 +195,22 @@ describe('a change of the configuration', () => {
     expect(report).toMatchObject({ active: 0, failed: [{ username: 'agent0' }, { username: 'agent1' }] })
   })
 
-  test('by rotation reaches every subscription; the same call supersedes no process', async () => {
+  test('by rotation reaches every subscription, also during a sweep; the same call supersedes no process', async () => {
     const world = await settledWorld({ users: 3, processes: 2 })
     const parameters = { token: world.newSecret() }
     const reports = await Promise.all(
-      world.nodes.map((node) => world.settled(node, (keeper) => keeper.rotateParameters({ parameters }))),
+      world.nodes.map((node) =>
+        world.settled(node, (keeper) => {
+          void keeper.sweep()
+          return keeper.rotateParameters({ parameters })
+        }),
+      ),
     )
     expect(reports.map(({ pending }) => pending)).toEqual([[], []])
     const values = world.service.active('keeper').map((each) => each.parameters)
     expect(values).toEqual([parameters, parameters, parameters])
     await world.time.advance(2 * minute)
-    for (const node of world.nodes) expect(problemCodes(node)).toEqual([])
+    expect(world.problems).toEqual([])
     expect(world.gaps).toEqual([])
   })
 

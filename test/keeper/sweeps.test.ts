@@ -62,8 +62,8 @@ describe('a sweep', () => {
     expect(world.service.active('keeper')).toHaveLength(3)
   })
 
-  test('waits a minute for a service that is down', async () => {
-    const world = worldOf({ users: 4 })
+  test('waits a minute for a service that is down, and the next one begins anew', async () => {
+    const world = worldOf({ users: 4, isStoreSynchronous: true })
     world.outage = { kind: 'unreachable' }
     const node = world.start(undefined, false)
     const report = await world.settled(node, (keeper) => keeper.sweep())
@@ -72,6 +72,9 @@ describe('a sweep', () => {
     for (const { error } of report.failed) expect(error).toBeInstanceOf(Error)
     expect(world.time.nowMs).toBeGreaterThan(55 * second)
     expect(world.time.nowMs).toBeLessThan(90 * second)
+    world.outage = undefined
+    await world.time.advance(hour)
+    expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 4, failed: [] })
   })
 
   test('finishes when the service comes back in time', async () => {
@@ -139,6 +142,22 @@ describe('a keeper on watch', () => {
     await world.time.advance(minute)
     expect(world.causes).toEqual(['agent0 ended'])
     expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
+  })
+
+  test('has stopped when the roster has answered', async () => {
+    let answers = 0
+    const usernames = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20 * second))
+      answers++
+      return agents(2)
+    }
+    const world = worldOf({ users: 2, keeper: { usernames } })
+    const node = world.start()
+    // The second question is asked 15 minutes after the start.
+    await world.time.advance(15 * minute + 10 * second)
+    expect(answers).toBe(1)
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(answers).toBe(2)
   })
 
   test('keeps to its rate and its concurrency', async () => {

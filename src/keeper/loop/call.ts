@@ -32,37 +32,6 @@ export interface Failure {
 }
 
 /**
- * How a reconciliation ended, and when the user is due again.
- *
- * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
- * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
- * - `claimed`: another process is working on the user, or a call was not answered.
- * - `held`: an outage, the store or a newer configuration prevents all calls.
- * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
- */
-export type Outcome =
-  | { readonly kind: 'done'; readonly againMs: number }
-  | { readonly kind: 'removed'; readonly againMs: number }
-  | {
-      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held'
-      readonly againMs: number
-      readonly error: unknown
-    }
-  | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
-
-/** What a reconciliation found and did. */
-export interface Found {
-  isCreated: boolean
-  isRestored: boolean
-  /** Whether the service had ended the subscription. */
-  hasEnded: boolean
-  /** Whether another process has removed the user, whom this process still wants. */
-  wasRemoved: boolean
-}
-
-export type Reconciled = Readonly<Found> & { readonly outcome: Outcome }
-
-/**
  * The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. `no-route`: the service has no
  * such route, whether the subscription exists or not.
  */

@@ -8,11 +8,6 @@ const memoryMs = 60 * minute
 /** The most ids that are remembered: more ids are forged. */
 const maxUnknown = 1_000
 
-interface UnknownSubscription {
-  readonly firstSince: number
-  lastSince: number
-}
-
 export interface DeliveriesParts {
   readonly reportStrays: boolean
   readonly sweepIntervalMs: number
@@ -24,7 +19,7 @@ export interface DeliveriesParts {
 
 export class Deliveries {
   readonly #parts: DeliveriesParts
-  readonly #unknown = new Map<number, UnknownSubscription>()
+  readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
   constructor(parts: DeliveriesParts) {
     this.#parts = parts
@@ -52,13 +47,18 @@ export class Deliveries {
     if (restores > 0 || isOld) onChange(user)
   }
 
-  /** Reports unknown subscriptions, and resolves those that are known now or deliver no longer. */
-  reportStrays(): void {
+  /**
+   * Reports unknown subscriptions, and resolves those that are known now or deliver no longer.
+   *
+   * @param areRecordsRead - while they are not, every new subscription is unknown
+   */
+  reportStrays(areRecordsRead: boolean): void {
     const { problems, sweepIntervalMs, users } = this.#parts
     // Every record was read in this time: another process may have made the subscription.
     const patienceMs = sweepIntervalMs * (1 + jitter)
     users.forgetFormerIds(now() - 2 * sweepIntervalMs)
     for (const [id, unknown] of this.#unknown) {
+      if (!areRecordsRead) unknown.firstSince = now()
       const isKnown = users.byId.has(id) || users.formerIds.has(id)
       if (isKnown || now() - unknown.lastSince > memoryMs) {
         this.#unknown.delete(id)

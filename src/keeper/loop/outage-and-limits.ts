@@ -2,6 +2,7 @@
 import { ApiError } from '../../errors.js'
 import { excerpt, messageOf, wholeMessageOf } from '../../shared/text.js'
 import type { Configuration, RouteName } from '../memory/configuration.js'
+import type { User } from '../memory/users.js'
 import type { ResolvedOptions } from '../options.js'
 import type { Problems } from '../reporter.js'
 import { brokenAnswerMs, delay, now, retryWaitMs } from '../timing.js'
@@ -24,8 +25,6 @@ interface Outage {
 export class CircuitBreaker {
   readonly #problems: Problems
   readonly #failedInARow = new Set<string>()
-  /** Users who failed while others did not: further refusals are their own. */
-  readonly #failedAlone = new Set<string>()
   #outage: Outage | undefined
   #tester: string | undefined
 
@@ -53,22 +52,21 @@ export class CircuitBreaker {
     if (this.#tester === username) this.#tester = undefined
   }
 
-  succeeded(username: string): void {
-    for (const failed of this.#failedInARow) this.#failedAlone.add(failed)
-    this.#failedAlone.delete(username)
+  succeeded(): void {
     this.#failedInARow.clear()
     if (this.#outage !== undefined) this.#problems.resolve(codeOf(this.#outage.kind))
     this.#outage = undefined
   }
 
   /** @param userCount - with fewer users than three, all of them make an outage */
-  failed(username: string, { kind, error, retryAfterMs }: Failure, userCount: number): void {
+  failed({ schedule, username }: User, { kind, error, retryAfterMs }: Failure, userCount: number): void {
     // Nothing was sent, so the service's state is unknown.
     if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
     const before = this.#outage
     // In an outage, any other call was already in flight.
     if (before !== undefined && this.#tester !== username) return
-    if (before === undefined && kind === 'REFUSED' && this.#failedAlone.has(username)) return
+    // Refused again: that is this user's own.
+    if (before === undefined && kind === 'REFUSED' && schedule.failures > 0) return
     this.#failedInARow.add(username)
     if (before === undefined && this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
     const failures = (before?.failures ?? 0) + 1

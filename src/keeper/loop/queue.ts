@@ -2,7 +2,7 @@
  * The owner of time: knows when each user, the roster and the configuration are due, what is in flight, and how often it
  * failed. A sweep makes all users due, waits and counts. Names of times: see `timing.ts`.
  */
-import { singleFlight } from '../../shared/calls.js'
+import { callSafely, singleFlight } from '../../shared/calls.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
 import type { Roster, RosterRequest } from '../memory/roster.js'
@@ -20,9 +20,9 @@ import {
   storeTimeoutMs,
   sweepPatienceMs,
 } from '../timing.js'
-import type { Outcome, Reconciled } from './call.js'
 import type { Deliveries } from './deliveries.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
+import type { Outcome, Reconciled } from './reconcile.js'
 import { type Counted, type OnProgress, Sweep } from './sweep.js'
 
 const tickMs = 1_000
@@ -34,15 +34,6 @@ const usersPerRequest = 4
 export interface SweepRequest extends RosterRequest {
   /** Proofs since then are enough; monotonic. */
   readonly provenFrom: number
-}
-
-/** The queue's knowledge of one user. */
-interface Entry {
-  /** When the user is to be reconciled; monotonic. */
-  dueFrom: number
-  isInFlight: boolean
-  /** In a row. */
-  failures: number
 }
 
 export interface QueueParts {
@@ -61,8 +52,8 @@ export interface QueueParts {
 
 export class Queue {
   readonly #parts: QueueParts
-  readonly #entries = new Map<User, Entry>()
   readonly #inFlight = new Set<Promise<void>>()
+  readonly #background = new Set<Promise<void>>()
   /** All calls of {@link Queue.sweep} that have not ended. */
   readonly #sweepCalls = new Set<Promise<unknown>>()
   /** The sweeps that wait for users. */
@@ -100,7 +91,7 @@ export class Queue {
   }
 
   hasFailed(user: User): boolean {
-    return (this.#entries.get(user)?.failures ?? 0) > 0
+    return user.schedule.failures > 0
   }
 
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
@@ -117,14 +108,13 @@ export class Queue {
     this.#isWatching = false
     this.#stopTicking()
     this.#endBlockedSweeps()
-    await Promise.allSettled([...this.#inFlight, ...this.#sweepCalls])
+    await Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
     this.#stops--
   }
 
   /** Makes the user due soon. */
-  markDue(user: User): void {
-    const entry = this.#entryOf(user)
-    entry.dueFrom = Math.min(entry.dueFrom, now())
+  markDue({ schedule }: User): void {
+    schedule.dueFrom = Math.min(schedule.dueFrom, now())
   }
 
   /** Makes every user due soon. @param provenFrom - users without a proof since then are proven again */
@@ -202,7 +192,8 @@ export class Queue {
   /** The report of a sweep that reconciled no user. */
   async #reportOfNothing({ wantsNone = false }: SweepRequest, error: Error): Promise<Counted> {
     const { roster, users } = this.#parts
-    const names = [...((wantsNone ? undefined : await roster.ask()) ?? users.all.keys())]
+    const asked = wantsNone || this.#stops > 0 ? undefined : await roster.ask()
+    const names = [...(asked ?? users.all.keys())]
     const failed = names.map((username) => ({ username, error }))
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
@@ -212,11 +203,13 @@ export class Queue {
     const { circuit, configuration, store } = this.#parts
     const isBlocked = store.isFailing || circuit.outage !== undefined
     this.#blockedSince = isBlocked ? Math.min(this.#blockedSince, now()) : Number.POSITIVE_INFINITY
-    const isHopeless = now() - this.#blockedSince >= sweepPatienceMs
-    const message = configuration.state.isSuperseded ? supersededMessage : isHopeless ? untriedMessage : ''
-    const reason = this.#stops > 0 ? stoppedMessage : message
-    if (reason === '') return
-    for (const sweep of this.#sweeps) sweep.end(new Error(reason, { cause: circuit.outage?.error }))
+    for (const sweep of this.#sweeps) {
+      const isHopeless = now() - Math.max(this.#blockedSince, sweep.startedSince) >= sweepPatienceMs
+      const blocked = isHopeless ? untriedMessage : undefined
+      const reason = configuration.state.isSuperseded ? supersededMessage : blocked
+      const message = this.#stops > 0 ? stoppedMessage : reason
+      if (message !== undefined) sweep.end(new Error(message, { cause: circuit.outage?.error }))
+    }
   }
 
   // The tick: once a second while the watch or a sweep runs
@@ -249,14 +242,14 @@ export class Queue {
   }
 
   #lookAround(): void {
-    const { configuration, deliveries, store, sweepIntervalMs } = this.#parts
+    const { circuit, configuration, deliveries, store, sweepIntervalMs } = this.#parts
     if (store.isFailing) {
       this.#every('store', storeTimeoutMs, () => store.check())
       return
     }
-    this.#every('configuration', lookMs, () => {
-      deliveries.reportStrays()
-      return configuration.synchronize()
+    this.#every('configuration', lookMs, async () => {
+      deliveries.reportStrays(circuit.outage === undefined && !configuration.state.isSuperseded)
+      await configuration.synchronize()
     })
     if (this.#isWatching) this.#every('roster', sweepIntervalMs, () => this.#readRoster({}))
   }
@@ -282,26 +275,19 @@ export class Queue {
 
   /** Failures of the store have their own report. */
   #inBackground(work: () => Promise<unknown>): void {
-    work().catch((err: unknown) => {
+    const onFailure = (err: unknown) => {
       if (err instanceof StoreFailure) return
       const message = 'A bug of the keeper stopped some work: please report it'
       this.#parts.reporter.log('error', { event: 'keeper.broken', err }, message)
-    })
+    }
+    const working = callSafely(work, onFailure).finally(() => this.#background.delete(working))
+    this.#background.add(working)
   }
 
   // Users
 
-  #entryOf(user: User): Entry {
-    const known = this.#entries.get(user)
-    if (known !== undefined) return known
-    const entry = { dueFrom: never, isInFlight: false, failures: 0 }
-    this.#entries.set(user, entry)
-    return entry
-  }
-
-  #isDue(user: User): boolean {
-    const { dueFrom, isInFlight } = this.#entryOf(user)
-    return !isInFlight && dueFrom <= now()
+  #isDue({ schedule }: User): boolean {
+    return !schedule.isInFlight && schedule.dueFrom <= now()
   }
 
   /** Users without a subscription come first. */
@@ -342,35 +328,33 @@ export class Queue {
     return circuit.outage === undefined ? undefined : this.#outageTester()
   }
 
-  /** Any user for whom a call may be made at once can test the service. */
+  /** Any user can test the service for whom a call may be made at once, and whose last one did not fail. */
   #outageTester(): User | undefined {
     for (const user of this.#parts.users.all.values()) {
-      const mayCall = user.isWanted && user.record?.claim === undefined && now() >= user.restorableFrom
-      if (mayCall && !this.#entryOf(user).isInFlight) return user
+      const { isWanted, record, restorableFrom, schedule } = user
+      const mayCall = isWanted && record?.claim === undefined && now() >= restorableFrom
+      if (mayCall && !schedule.isInFlight && schedule.failures === 0) return user
     }
     return undefined
   }
 
   async #work(user: User): Promise<void> {
     const { circuit, reconcile, users } = this.#parts
-    const entry = this.#entryOf(user)
-    entry.isInFlight = true
+    const { schedule } = user
+    schedule.isInFlight = true
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
     const provenFrom = circuit.outage === undefined ? this.#provenFrom : now()
     // A change during the reconciliation may come too late for it: then the user is due again at once.
-    entry.dueFrom = Number.POSITIVE_INFINITY
+    schedule.dueFrom = Number.POSITIVE_INFINITY
     const reconciled = await reconcile(user, provenFrom)
     const { hasEnded, outcome, wasRemoved } = reconciled
-    entry.isInFlight = false
-    entry.dueFrom = Math.min(entry.dueFrom, now() + this.#noteOutcome(user, entry, outcome))
-    for (const sweep of this.#sweeps) sweep.note(user, reconciled, entry.dueFrom - now())
+    schedule.isInFlight = false
+    schedule.dueFrom = Math.min(schedule.dueFrom, now() + this.#noteOutcome(user, outcome))
+    for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.dueFrom - now())
     if (hasEnded) this.#foundEnd()
     if (wasRemoved) this.markRosterDue()
-    if (outcome.kind === 'removed' && !user.isWanted) {
-      users.forget(user)
-      this.#entries.delete(user)
-    }
+    if (outcome.kind === 'removed' && !user.isWanted) users.forget(user)
   }
 
   /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
@@ -380,15 +364,15 @@ export class Queue {
   })
 
   /** Counts failures. @returns how long the user can wait now, in ms */
-  #noteOutcome({ username }: User, entry: Entry, outcome: Outcome): number {
+  #noteOutcome({ schedule, username }: User, outcome: Outcome): number {
     if (outcome.kind !== 'failed') {
-      if (outcome.kind !== 'claimed' && outcome.kind !== 'held') entry.failures = 0
+      if (outcome.kind !== 'claimed' && outcome.kind !== 'held') schedule.failures = 0
       const isAtRest = outcome.kind === 'done' || outcome.kind === 'conflict'
       return isAtRest ? Math.max(1_000, outcome.againMs) : outcome.againMs
     }
     const { log } = this.#parts.reporter
     const { againMs, failure } = outcome
-    const failures = ++entry.failures
+    const failures = ++schedule.failures
     const fields = { username, failures, err: failure.error }
     if (failure.kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
     else log('warn', { event: 'subscription.failed', ...fields }, failureMessage)

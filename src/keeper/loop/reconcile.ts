@@ -6,7 +6,7 @@ import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { apply } from '../rules/apply.js'
-import { type Call, decide, type Facts, type Learnt } from '../rules/decide.js'
+import { type Call, decide, type Facts, isCall, type Learnt } from '../rules/decide.js'
 import { absorb, assumeEffect, newRecord, type UserRecord, union } from '../rules/record.js'
 import {
   brokenAnswerMs,
@@ -19,7 +19,7 @@ import {
   now,
 } from '../timing.js'
 import type { KeeperClient } from '../types.js'
-import { type CallResult, type Found, type Outcome, type Reconciled, sendCall } from './call.js'
+import { type CallResult, type Failure, sendCall } from './call.js'
 import type { CircuitBreaker, Limiter, Routes } from './outage-and-limits.js'
 
 /** The most calls in one reconciliation: the service contradicts itself if more are needed. */
@@ -28,6 +28,37 @@ const maxCalls = 8
 const conflictsOfEmptiedStore = 10
 /** One proof in this many is an update; the others are creates. */
 const proofsPerId = 4
+
+/**
+ * How a reconciliation ended, and when the user is due again.
+ *
+ * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
+ * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
+ * - `claimed`: another process is working on the user, or a call was not answered.
+ * - `held`: an outage, the store or a newer configuration prevents all calls.
+ * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
+ */
+export type Outcome =
+  | { readonly kind: 'done'; readonly againMs: number }
+  | { readonly kind: 'removed'; readonly againMs: number }
+  | {
+      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held'
+      readonly againMs: number
+      readonly error: unknown
+    }
+  | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
+
+/** What a reconciliation found and did. */
+export interface Found {
+  isCreated: boolean
+  isRestored: boolean
+  /** Whether the service had ended the subscription. */
+  hasEnded: boolean
+  /** Whether another process has removed the user, whom this process still wants. */
+  wasRemoved: boolean
+}
+
+export type Reconciled = Readonly<Found> & { readonly outcome: Outcome }
 
 /** A reconciliation on its way. */
 interface Visit {
@@ -108,7 +139,7 @@ export class Reconciler {
       if (facts === undefined) return this.#held(visit)
       const step = decide(visit.assumed, visit.learnt, facts)
       if (step.kind === 'forget') return this.#forget(user)
-      if (!('spec' in step || 'id' in step)) return this.#rest(visit, step.kind, facts)
+      if (!isCall(step)) return this.#rest(visit, step.kind, facts)
       const outcome = await this.#call(visit, step, facts)
       if (outcome !== undefined) return outcome
     }
@@ -207,8 +238,8 @@ export class Reconciler {
         return undefined
       const sent = { since: now(), at: Date.now() }
       const result = await sendCall(client, call, username, values)
-      if ('failure' in result) circuit.failed(username, result.failure, users.all.size)
-      else circuit.succeeded(username)
+      if ('failure' in result) circuit.failed(user, result.failure, users.all.size)
+      else circuit.succeeded()
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
       this.#settle(visit, call, result, facts, sent)

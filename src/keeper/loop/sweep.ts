@@ -2,12 +2,13 @@
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
-import type { Outcome, Reconciled } from './call.js'
+import type { Outcome, Reconciled } from './reconcile.js'
 
 export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
 export class Sweep {
+  readonly startedSince = now()
   /** Proofs since then are enough; monotonic. */
   readonly provenFrom: number
   /** Resolves when the sweep waits for no user. */

@@ -118,12 +118,12 @@ export class Configuration {
     const parsed = await store.read(storeKey, (stored) => parseWith(storedSchema, stored))
     const { text, value: stored, foreignGeneration = 0 } = parsed
     if (this.meetForeign(storeKey, Math.max(foreignGeneration, this.#foreignGeneration))) return true
-    const isOurs = stored !== undefined && (await this.#hashWith(stored.salt)) === stored.hash
+    const isOurs = stored !== undefined && (await this.#hashOf(values, stored.salt)) === stored.hash
     if (isOurs && stored.generation >= (mine ?? 0)) {
       for (const route of stored.provenRoutes) this.#provenRoutes.add(route)
       this.#follow(values, stored.generation)
       const isComplete = stored.provenRoutes.length === this.#provenRoutes.size
-      return isComplete || store.compareAndSet(storeKey, text, await this.#textOf(stored))
+      return isComplete || store.compareAndSet(storeKey, text, await this.#textOf(values, stored))
     }
     // A starting process has the newest configuration; a rotation replaces the configuration before it.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
@@ -133,7 +133,8 @@ export class Configuration {
     }
     const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
     const salt = randomBytes(16).toString('base64url')
-    if (!(await store.compareAndSet(storeKey, text, await this.#textOf({ generation, salt })))) return false
+    if (!(await store.compareAndSet(storeKey, text, await this.#textOf(values, { generation, salt }))))
+      return false
     const isLost = text === undefined || stored !== undefined
     if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
     if (text === undefined && this.#highest === 0) this.#state = { ...this.#state, wasMissing: true }
@@ -156,17 +157,18 @@ export class Configuration {
     this.#parts.problems.begin('SUPERSEDED', message)
   }
 
-  async #textOf({ generation, salt }: Pick<StoredConfiguration, 'generation' | 'salt'>): Promise<string> {
-    const hash = await this.#hashWith(salt)
+  async #textOf(
+    values: UpdateSubscriptionParametersInput,
+    { generation, salt }: Pick<StoredConfiguration, 'generation' | 'salt'>,
+  ): Promise<string> {
+    const hash = await this.#hashOf(values, salt)
     const stored: StoredConfiguration = { generation, salt, hash, provenRoutes: [...this.#provenRoutes] }
     return JSON.stringify(stored)
   }
 
   /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */
-  #hashWith(salt: string): Promise<string> {
-    const sorted = (values: AssociatedValues = {}) =>
-      Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1))
-    const { headers, parameters } = this.#state.values
+  #hashOf({ headers, parameters }: UpdateSubscriptionParametersInput, salt: string): Promise<string> {
+    const sorted = (each: AssociatedValues = {}) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
     const of = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
     if (this.#hash?.of !== of) {
       const hash = promisify<string, string, number, Buffer>(scrypt)(of, salt, 32)

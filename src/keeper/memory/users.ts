@@ -13,6 +13,15 @@ export class Collision extends Error {}
 /** More frequent deliveries are ignored, which keeps each below 100 ns. */
 const aMomentMs = 1_000
 
+/** What the queue alone knows and changes. */
+interface Schedule {
+  /** When the user is to be reconciled; monotonic. */
+  dueFrom: number
+  isInFlight: boolean
+  /** In a row. */
+  failures: number
+}
+
 class KnownUser {
   readonly username: string
   /** Of the record in the store. */
@@ -20,6 +29,7 @@ class KnownUser {
   isWanted: boolean
   /** Whether the index has the name. */
   isIndexed = false
+  readonly schedule: Schedule = { dueFrom: never, isInFlight: false, failures: 0 }
 
   /** The last known text in the store, and since when it has not changed; monotonic. */
   text: string | undefined
@@ -31,7 +41,7 @@ class KnownUser {
   /** When any process sent the last proof, and when the next is due; monotonic. */
   provenSince = never
   proofDueFrom = never
-  /** The id that this process has proven, and the number of later proofs. */
+  /** The id that this process has proven, and the number of proofs since, that one included. */
   provenId: number | undefined
   proofs = 0
 

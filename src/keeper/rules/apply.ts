@@ -54,9 +54,9 @@ export function apply(
     return { record: updated, learnt: {}, proven: 'id' }
   }
   const learnt = call.spec === facts.spec ? { isTaken: true } : {}
-  // Replacing one that may be the keeper's own does not count, unless the service refused.
-  const isCounted = call.kind === 'recreate' && (!record.isUnsure || answer.kind === 'conflict')
-  const tried = isCounted ? { ...record, replacedAt: answeredAt } : record
+  // One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that.
+  const usesUpTheDay = call.kind === 'recreate' && (!record.isUnsure || answer.kind === 'conflict')
+  const tried = usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
   switch (answer.kind) {
     case 'created':
       return created(tried, call, answer.id, facts, exchange)

@@ -14,6 +14,10 @@ export type Call =
  */
 export type Step = Call | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
 
+export function isCall(step: Step): step is Call {
+  return 'spec' in step || 'id' in step
+}
+
 /** Findings of this reconciliation that no record has. */
 export interface Learnt {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
