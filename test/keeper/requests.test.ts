@@ -1,8 +1,7 @@
 /** How many requests a keeper costs. */
-import { ConnectionError, InvalidRequestError } from 'notification-subscriber'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
 
 tellStories()
 
@@ -85,21 +84,6 @@ test('an outage is tested with a user without a claim, also before that user is 
   const endedAtMs = world.time.nowMs
   await world.time.advance(30 * second)
   expect(world.requestsSince(endedAtMs)[0]).toMatch(/agent3$/)
-})
-
-test('an outage is not tested with a user that the client refuses', async () => {
-  const sent: string[] = []
-  const send = async ({ usernames: [name = ''] }: { usernames: readonly string[] }) => {
-    sent.push(name)
-    if (name === 'agent0') throw new InvalidRequestError('', { issues: [] })
-    throw new ConnectionError('', { requestSent: false })
-  }
-  const client = { tryCreateSubscription: send, unsubscribe: vi.fn(), updateSubscriptionParameters: vi.fn() }
-  const world = worldOf({ users: 5, keeper: { client } })
-  world.start()
-  await world.time.advance(10 * minute)
-  expect(problemCodes(nodeOf(world))).toContain('SERVICE')
-  expect(sent.filter((name) => name === 'agent0')).toHaveLength(1)
 })
 
 test('an outage continues while every user without a claim waits for a restore', async () => {

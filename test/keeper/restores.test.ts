@@ -195,6 +195,17 @@ describe('a change of the configuration', () => {
     expect(report).toMatchObject({ active: 0, failed: [{ username: 'agent0' }, { username: 'agent1' }] })
   })
 
+  test('is noticed in a record before the next look at the configuration: no value is changed back', async () => {
+    const world = await settledWorld({ users: 10, keeper: { sweepIntervalMs: 5 * second } })
+    const startedAtMs = world.time.nowMs
+    world.start({ ...world.configuration, parameters: { token: world.newSecret() } })
+    await world.time.advance(minute)
+    const updates = world.requests.filter(
+      ({ atMs, kind }) => kind === 'update' && atMs > startedAtMs + 2 * second,
+    )
+    expect(updates.filter(({ process }) => process.name === 'process 1')).toEqual([])
+  })
+
   test('by rotation reaches every subscription, also during a sweep; the same call supersedes no process', async () => {
     const world = await settledWorld({ users: 3, processes: 2 })
     const parameters = { token: world.newSecret() }

@@ -328,12 +328,12 @@ export class Queue {
     return circuit.outage === undefined ? undefined : this.#outageTester()
   }
 
-  /** Any user can test the service for whom a call may be made at once, and whose last one did not fail. */
+  /** Any user for whom a call may be made at once can test the service. */
   #outageTester(): User | undefined {
     for (const user of this.#parts.users.all.values()) {
       const { isWanted, record, restorableFrom, schedule } = user
       const mayCall = isWanted && record?.claim === undefined && now() >= restorableFrom
-      if (mayCall && !schedule.isInFlight && schedule.failures === 0) return user
+      if (mayCall && !schedule.isInFlight) return user
     }
     return undefined
   }
