@@ -164,6 +164,8 @@ describe('the page', () => {
     const groups = page.locator('.group')
     await expect.poll(() => groups.count()).toBe(2)
     expect(await groups.last().textContent()).toMatch(/empathyCueOpened2 callbacks1 failure/)
+    await groups.last().getByRole('link').first().click()
+    await details(page).getByText('Other callbacks of this notification').waitFor()
     // A filter that leaves one of them shows it on its own.
     await choose(page, /^Failures$/)
     await row(page, /empathyCueOpened#\d.*500/).waitFor()

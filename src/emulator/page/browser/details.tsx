@@ -142,8 +142,11 @@ function Request({ entry, state }: { entry: RequestView; state: FeedState }): JS
 
 function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
   const { entry, state, onCompose } = props
-  const { subscriptionId, username, status, error } = entry
+  const { subscriptionId, notificationId, username, status, error } = entry
   const isActive = state.subscriptions.some((each) => each.subscriptionId === subscriptionId)
+  const siblings = state.entries.filter(
+    (each) => each.kind === 'callback' && each.notificationId === notificationId && each.id !== entry.id,
+  )
   return (
     <>
       <Heading entry={entry}>{entry.type}</Heading>
@@ -176,6 +179,11 @@ function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
         none={entry.fault === undefined ? 'No complete answer.' : 'None, because of the planned fault.'}
       />
       <Message title={`The callback for ${username}`} message={entry} />
+      {siblings.length > 0 && (
+        <Section title="Other callbacks of this notification">
+          <EntryLinks entries={siblings} />
+        </Section>
+      )}
     </>
   )
 }
