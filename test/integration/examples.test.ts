@@ -156,6 +156,8 @@ describe('examples that listen until Ctrl-C', () => {
     const line = await example.line(/^ {2}open http:/)
     const page = await fetch(line.split(' ')[3] ?? '', { headers: { connection: 'close' } })
     expect(page.status).toBe(200)
+    // An unread body would be cut off by the end of the example.
+    expect(await page.text()).toContain('<html')
     expect(await example.interrupt()).toBe(0)
     expectNextStep(example)
   })
