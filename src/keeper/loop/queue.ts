@@ -328,7 +328,7 @@ export class Queue {
     return circuit.outage === undefined ? undefined : this.#outageTester()
   }
 
-  /** Any user for whom a call may be made at once can test the service. */
+  /** A user with a call that may be made at once: the call tests the service. */
   #outageTester(): User | undefined {
     for (const user of this.#parts.users.all.values()) {
       const { isWanted, record, restorableFrom, schedule } = user

@@ -54,7 +54,7 @@ export interface Found {
   isRestored: boolean
   /** Whether the service had ended the subscription. */
   hasEnded: boolean
-  /** Whether another process has removed the user, whom this process still wants. */
+  /** Whether another process has removed the user, and this process still wants that user. */
   wasRemoved: boolean
 }
 
