@@ -18,6 +18,8 @@ export interface Standing {
   }[]
   /** The record in the store; one that expires is none. */
   readonly record: StoredUser | undefined
+  /** Whether the index in the store has the name. */
+  readonly isIndexed: boolean
   /** Ids by process. */
   readonly known: Readonly<Record<string, number | undefined>>
 }

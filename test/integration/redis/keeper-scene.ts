@@ -207,7 +207,7 @@ export class Scene implements AsyncDisposable {
 
   /** Of every user who is wanted, or has a subscription or a record, and of others. */
   async #standings(redisUrl: string, others: Iterable<string> = []): Promise<Standing[]> {
-    const records = await keptUsers(redisUrl)
+    const { records, index } = await keptUsers(redisUrl)
     const known = await Promise.all(
       this.keepers.upToDate.map(async (index) => ({
         name: this.keepers.lifeOf(index).name,
@@ -230,6 +230,7 @@ export class Scene implements AsyncDisposable {
           return { id, types: [...notificationTypes].sort(), callbackUrl, parameters }
         }),
       record: records.find((each) => each.username === username),
+      isIndexed: index.has(username),
       known: Object.fromEntries(
         known.map(({ name, kept }) => [
           name,
@@ -239,10 +240,12 @@ export class Scene implements AsyncDisposable {
     }))
   }
 
-  #isAsWanted({ isWanted, subscriptions, record, known }: Standing): boolean {
+  #isAsWanted({ isWanted, subscriptions, record, isIndexed, known }: Standing): boolean {
     const [first, ...others] = subscriptions
+    // Limits of docs/keeper.md: a process that had not read its roster subscribed a removed user, and died.
+    if (!isWanted && record !== undefined && !isIndexed) return true
     if (!isWanted) return first === undefined && record === undefined
-    if (first === undefined || others.length > 0 || record === undefined) return false
+    if (first === undefined || others.length > 0 || record === undefined || !isIndexed) return false
     const { id, ...spec } = first
     return isDeepStrictEqual(
       { spec, stored: record.id, known: new Set(Object.values(known)) },

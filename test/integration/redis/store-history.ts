@@ -129,13 +129,19 @@ export class StoreHistory implements Disposable {
   }
 }
 
-/** The records of a Redis that stay if no process writes them again: none of users without a subscription. */
-export async function keptUsers(url: string): Promise<StoredUser[]> {
+/** What a Redis keeps if no process writes it again: records, of which users who were removed have none, and the index. */
+export async function keptUsers(url: string): Promise<{ records: StoredUser[]; index: Set<string> }> {
   const redis = new Redis(url)
   try {
     const keys = (await redis.keys('kept:*')).filter(isUserKey)
     const stored = await Promise.all(keys.map(async (key) => [await redis.get(key), await redis.pttl(key)]))
-    return stored.flatMap(([text, ttlMs]) => (ttlMs === -1 ? [JSON.parse(String(text))] : []))
+    const shards = (await redis.keys('kept:members:*')).map(async (key) =>
+      JSON.parse(String(await redis.get(key))),
+    )
+    return {
+      records: stored.flatMap(([text, ttlMs]) => (ttlMs === -1 ? [JSON.parse(String(text))] : [])),
+      index: new Set((await Promise.all(shards)).flat()),
+    }
   } finally {
     redis.disconnect()
   }
