@@ -87,6 +87,13 @@ test.each([4, 7])('a line of another file, with id %i, is damage', (id) => {
   expect(read).toEqual({ lines: [], damagedAt: [1] })
 })
 
+test('an entry that became line breaks is damage, reported where the next entry begins', () => {
+  const [lost, whole] = [lineOf(5, '[]'), lineOf(6, '[]')]
+  const bytes = Buffer.concat([lost.fill('\n'), whole])
+  const read = contentOf(bytes, { id: 5, count: 2, bytes: bytes.length })
+  expect(read).toMatchObject({ lines: [{ id: 6 }], damagedAt: [lost.length + 1] })
+})
+
 /** What a disk does: it changes bytes from a place on. */
 const damage = fc.record({
   kind: fc.constantFrom('flip', 'zeros', 'blank', 'noise', 'cut', 'duplicate'),
