@@ -2,8 +2,8 @@
 import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
 import { headerName, headerValue } from '../shared/http.js'
-import { maxDelayMs } from '../shared/time-limit.js'
 import { validate } from '../shared/validation.js'
+import { maxDelayMs } from '../shared/waits.js'
 
 /** The endpoints: token, create, update and unsubscribe (docs/service.md, Endpoints). */
 export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'

@@ -1,7 +1,7 @@
 /** Transports on any `fetch`, and on a dispatcher of another undici than ours. */
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { isSuccess } from '../shared/http.js'
-import { settlesWithin } from '../shared/time-limit.js'
+import { settlesWithin } from '../shared/waits.js'
 import { provesNoConnection, provesNothingSent } from './connection-error.js'
 import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './messages.js'
 

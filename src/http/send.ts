@@ -1,11 +1,11 @@
 /** One call: its requests with token, one new token after a 401, repeats and backoff, all within one deadline. */
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
-import { backoffMs } from '../shared/backoff.js'
 import { callSafely } from '../shared/calls.js'
 import { isOutcomeOpen, isTurnedAway } from '../shared/http.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
+import { backoffMs } from '../shared/waits.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'
 import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './messages.js'

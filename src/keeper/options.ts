@@ -3,8 +3,8 @@ import * as z from 'zod'
 import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
 import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem, takesInsecureLoopback } from '../shared/http.js'
-import { maxDelayMs } from '../shared/time-limit.js'
 import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
+import { maxDelayMs } from '../shared/waits.js'
 import {
   associatedValuesProblem,
   checkAssociatedValues,

@@ -2,7 +2,7 @@
  * Time limits and waits of the keeper, in milliseconds. Names of times: `…At` is wall clock, `…Since` (past) and `…From`
  * (earliest) are monotonic.
  */
-import { backoffMs } from '../shared/backoff.js'
+import { backoffMs } from '../shared/waits.js'
 
 export const minute = 60_000
 export const day = 24 * 60 * minute

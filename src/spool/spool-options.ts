@@ -5,8 +5,8 @@ import { ConfigurationError } from '../errors.js'
 import { type Log, type Logger, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
 import { messageOf } from '../shared/text.js'
-import { maxDelayMs } from '../shared/time-limit.js'
 import { loggerSchema, validate } from '../shared/validation.js'
+import { maxDelayMs } from '../shared/waits.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 
 /** The options of a `DeliverySpool`: `path` and `deliver` are required. */

@@ -1,5 +1,5 @@
 /** A user's store with a time limit for each operation. Every failure is a `StoreFailure`; the caller decides what to do. */
-import { withTimeLimit } from '../shared/time-limit.js'
+import { withTimeLimit } from '../shared/waits.js'
 import type { KeyValueStore } from './key-value-store.js'
 
 /** The store threw, or did not answer in time; `cause` is what it threw. After a failed write the value may be stored. */

@@ -2,8 +2,8 @@
 import { InvalidDeliveryError, type Issue } from '../errors.js'
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { messageOf, wholeMessageOf } from '../shared/text.js'
-import { settlesWithin } from '../shared/time-limit.js'
 import { formatIssues } from '../shared/validation.js'
+import { settlesWithin } from '../shared/waits.js'
 import type { RequestHeaders } from './headers.js'
 
 /** How long a body may take to arrive, in milliseconds. */

@@ -4,8 +4,8 @@ import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../er
 import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { callSafely, InFlight } from '../shared/calls.js'
 import { excerpt } from '../shared/text.js'
-import { settlesWithin } from '../shared/time-limit.js'
 import { formatIssues } from '../shared/validation.js'
+import { settlesWithin } from '../shared/waits.js'
 import { errorOf, isLarger, isTooLarge, routeAdvice, valueOfBody } from './body.js'
 import {
   type DeliveryContext,

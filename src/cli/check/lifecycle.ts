@@ -17,9 +17,9 @@ import {
   TokenRequestError,
 } from '../../errors.js'
 import type { NotificationType } from '../../notification-types.js'
-import { backoffMs } from '../../shared/backoff.js'
 import { isNotFound, isOutcomeOpen, isSuccess } from '../../shared/http.js'
 import type { Operation } from '../../shared/routes.js'
+import { backoffMs } from '../../shared/waits.js'
 import { failed, passed, type Step, skipped } from './step.js'
 
 export interface LifecycleOptions {

@@ -13,7 +13,7 @@ import {
   TokenRequestError,
 } from '../../errors.js'
 import { isOutcomeOpen, isSuccess } from '../../shared/http.js'
-import { withTimeLimit } from '../../shared/time-limit.js'
+import { withTimeLimit } from '../../shared/waits.js'
 import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Answer } from '../rules/apply.js'
 import type { Call } from '../rules/decide.js'

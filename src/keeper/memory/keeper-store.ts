@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { singleFlight } from '../../shared/calls.js'
-import { withTimeLimit } from '../../shared/time-limit.js'
+import { withTimeLimit } from '../../shared/waits.js'
 import type { KeyValueStore } from '../../stores/key-value-store.js'
 import type { Problems } from '../reporter.js'
 import type { Parsed } from '../rules/record.js'

@@ -1,6 +1,6 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
 import { messageOf } from '../../shared/text.js'
-import { withTimeLimit } from '../../shared/time-limit.js'
+import { withTimeLimit } from '../../shared/waits.js'
 import type { Problems } from '../reporter.js'
 import { delay, rosterTimeoutMs, withPauses } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { settlesWithin, withTimeLimit } from '../../src/shared/time-limit.js'
+import { backoffMs, settlesWithin, withTimeLimit } from '../../src/shared/waits.js'
 
 test('work that settles in time settles the wait, and leaves no timer', async () => {
   vi.useFakeTimers()
@@ -18,4 +18,10 @@ test('longer work is given up, and its later failure is no unhandled rejection',
   const work = new Promise<never>((_, reject) => setTimeout(reject, 20, new Error('too late')))
   await expect(withTimeLimit(1, work, () => new Error('late'))).rejects.toThrow('late')
   await expect(settlesWithin(10_000, work)).resolves.toBe(true)
+})
+
+test('each failure doubles the wait, up to the longest', () => {
+  expect(
+    [1, 2, 3, 6, 7, 2_000].map((failures) => backoffMs(failures, { firstMs: 1_000, maxMs: 60_000 })),
+  ).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000])
 })

@@ -1,4 +1,4 @@
-/** The wait with a time limit, and the longest wait. */
+/** Waits: with a time limit, after failures, and the longest one. */
 
 /** Whether `work` settles within `limitMs` milliseconds, by success or failure. Leaves no timer. */
 export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Promise<boolean> {
@@ -24,6 +24,19 @@ export async function withTimeLimit<T>(
 ): Promise<T> {
   if (await settlesWithin(limitMs, work)) return work
   throw timeoutError()
+}
+
+/** An exponential backoff. */
+export interface Backoff {
+  /** Wait after the first failure, in milliseconds; each further failure doubles the wait. */
+  readonly firstMs: number
+  /** Longest wait, in milliseconds. */
+  readonly maxMs: number
+}
+
+/** How long to wait after `failures` failures in a row, in milliseconds. `failures` is 1 after the first failure. */
+export function backoffMs(failures: number, { firstMs, maxMs }: Backoff): number {
+  return Math.min(maxMs, firstMs * 2 ** (failures - 1))
 }
 
 /** The longest delay that a timer takes, in milliseconds; a longer one would fire at once. */
