@@ -25,7 +25,7 @@ const documentation = [
 const processes = [
   'test/cli/**/*.test.ts',
   'test/spool/{killed,synced,lock,full-disk,deliverer}.test.ts',
-  'test/webhooks/no-code-generation.test.ts',
+  'test/scenarios/no-code-generation.test.ts',
 ]
 
 /** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */

@@ -30,7 +30,7 @@ const config = defineConfig({
       'test/integration/programs.test.ts',
       'test/integration/{examples,opentelemetry}.test.ts',
       'test/webhooks/index.test.ts',
-      'test/webhooks/no-code-generation.test.ts',
+      'test/scenarios/no-code-generation.test.ts',
       // Random: a mutant that dies by luck is not one that a test kills.
       'test/scenarios/bad-input.test.ts',
       'test/**/*.property.test.ts',
@@ -45,6 +45,8 @@ const config = defineConfig({
     setupFiles: [here('setup.ts')],
     // Every module is loaded once for all files: loading takes longer than most tests.
     isolate: false,
+    // Tests that run at the same time would be credited with each other's mutants.
+    maxConcurrency: 1,
     sequence: { sequencer: QuickestFirst },
     testTimeout: 10_000,
   },

@@ -10,7 +10,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
 import { z as z3 } from 'zod3'
-import { deliveryOf } from './deliveries.js'
+import { deliveryOf } from '../webhooks/deliveries.js'
 
 const payloads = {
   zod: z.object({ scores: z.array(z.string().transform(Number)) }),

@@ -1,3 +1,4 @@
+/** The tokens of a client with client credentials: when they are requested, shared, refreshed and given up (docs/client.md, Tokens). */
 import { ConnectionError, type NotificationClient } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'

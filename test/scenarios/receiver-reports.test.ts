@@ -1,3 +1,4 @@
+/** What a receiver reports: to handlers, `onInvalid`, `onError`, `onRefused`, and the logger. */
 import { inspect } from 'node:util'
 import {
   type CallbackRequest,
@@ -9,8 +10,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
-import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
-import { post, recordingLogger, secrets } from './support.js'
+import { deliveryOf, lowEnergyDelivery } from '../webhooks/deliveries.js'
+import { post, recordingLogger, secrets } from '../webhooks/support.js'
 
 const fail = () => {
   throw new Error('no database')

@@ -1,3 +1,4 @@
+/** Deliveries are parsed where code generation is forbidden. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
