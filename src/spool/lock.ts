@@ -68,7 +68,7 @@ async function announce(folder: string, name: string): Promise<FolderLock | unde
   }
   return {
     whenLost: (onLost) =>
-      watchFile(path, { interval: watchIntervalMs, persistent: false }, ({ nlink }) => {
+      watchFile(path, { interval: watchIntervalMs }, ({ nlink }) => {
         if (nlink > 0) return
         unwatchFile(path)
         onLost()
@@ -89,10 +89,8 @@ async function isAlive(folder: string, name: string): Promise<boolean> {
     await once(socket, 'connect')
     return true
   } catch (error) {
-    const code = Object(error).code
-    if (code === 'ENOENT') return false
     // A full connection queue (EAGAIN) or missing rights (EACCES) prove nothing: refuse rather than share.
-    if (code !== 'ECONNREFUSED') return true
+    if (!['ECONNREFUSED', 'ENOENT'].includes(Object(error).code)) return true
     await fs.rm(path, { force: true })
     return false
   } finally {

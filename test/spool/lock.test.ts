@@ -1,13 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import fs, { chmod, chown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
-import { pipeName } from '../../src/spool/lock.js'
+import { lockFolder, pipeName } from '../../src/spool/lock.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   idsOf,
@@ -86,16 +87,30 @@ describe('the folder', () => {
     }
   })
 
-  test('whose name is too long for a socket is refused, but may be named relative to the working directory', async () => {
+  test('whose name is too long for a socket is refused, unless it is short from the working directory', async () => {
     await using folder = await spoolFolder()
-    const path = join(folder.path, 'x'.repeat(90))
+    const name = 'x'.repeat(90)
+    const path = join(folder.path, name)
     expect((await refusalOf(path)).message).toMatch(
       /^The delivery spool cannot work: `path`: the folder \S+ is \d+ bytes too long/,
     )
+    await mkdir(join(path, 'y'), { recursive: true, mode: 0o700 })
+    await using holder = new Holder(join(path, 'y'), [], path)
+    expect(await holder.said()).toBe('open')
+  })
+
+  test('on a disk without sockets is refused with the cause', async () => {
+    await using folder = await spoolFolder()
+    using _rename = failingRename('EPERM')
+    const { cause, issues } = await refusalOf(folder.path)
+    expect(issues).toMatchObject([{ path: ['path'] }])
+    expect(cause).toMatchObject({ code: 'EPERM' })
+    expect(await readdir(folder.path)).toEqual([])
   })
 })
 
 const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))
+const loader = import.meta.resolve('tsx')
 const refusal = /is open already, in this process or in another one/
 
 /** A process that has a spool open, or was refused: `said` is what it printed first. */
@@ -103,9 +118,9 @@ class Holder implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #said: Promise<string>
 
-  constructor(path: string, wrapper: readonly string[] = []) {
-    const [command, ...args] = [...wrapper, process.execPath, '--import', 'tsx', program, path]
-    this.#child = spawn(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  constructor(path: string, wrapper: readonly string[] = [], cwd = process.cwd()) {
+    const [command, ...args] = [...wrapper, process.execPath, '--import', loader, program, path]
+    this.#child = spawn(command ?? '', args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
     this.#said = once(this.#child.stdout ?? this.#child, 'data').then(([chunk]) => String(chunk).trim())
   }
 
@@ -285,6 +300,23 @@ describe('one process at a time has a spool open', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
+  test('a process whose new lock another one removes tries again', async () => {
+    await using folder = await spoolFolder()
+    using rename = failingRename('ENOENT')
+    await using _spool = await folder.open()
+    expect(rename.hasFailed).toBe(true)
+  })
+
+  test('a process that connects to the lock and stays delays no close', async () => {
+    await using folder = await spoolFolder()
+    const spool = await folder.open()
+    const [lock = ''] = await folder.names(/\.lock$/)
+    const socket = connect({ path: join(folder.path, lock), allowHalfOpen: true })
+    await once(socket, 'connect')
+    await spool.close()
+    socket.destroy()
+  })
+
   test('a file that is no socket is not taken for a living process', async () => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
@@ -293,10 +325,45 @@ describe('one process at a time has a spool open', () => {
   })
 })
 
+/** The next renaming of a file fails. */
+function failingRename(code: string) {
+  const { rename } = fs
+  const failing = {
+    hasFailed: false,
+    [Symbol.dispose]() {
+      fs.rename = rename
+      syncBuiltinESMExports()
+    },
+  }
+  fs.rename = async () => {
+    failing[Symbol.dispose]()
+    failing.hasFailed = true
+    throw Object.assign(new Error(code), { code })
+  }
+  syncBuiltinESMExports()
+  return failing
+}
+
 test('on Windows a pipe is the lock, whose name says which folder', () => {
   expect(pipeName('C:\\spool')).toMatch(/^\\\\\.\\pipe\\notification-subscriber-spool-[0-9a-f]{32}$/)
   expect(pipeName('C:\\spool')).toBe(pipeName('c:\\Spool'))
   expect(pipeName('C:\\spool')).not.toBe(pipeName('C:\\spool2'))
+})
+
+test('on Windows one process at a time has the pipe', async () => {
+  await using folder = await spoolFolder()
+  await (await folder.open()).close()
+  const { platform } = process
+  // Other systems take the name of the pipe for that of a socket in the working directory.
+  Object.defineProperty(process, 'platform', { value: 'win32' })
+  try {
+    const first = await lockFolder(folder.path)
+    await expect(lockFolder(folder.path)).rejects.toThrow(refusal)
+    await first.release()
+    await (await lockFolder(folder.path)).release()
+  } finally {
+    Object.defineProperty(process, 'platform', { value: platform })
+  }
 })
 
 async function openEventually(path: string) {
