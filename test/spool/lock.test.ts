@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import fs, { chmod, chown, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import fs, { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -14,100 +14,14 @@ import {
   idsOf,
   keep,
   mount,
-  never,
   numbered,
   openSpool,
   recorder,
+  refusalOf,
   spoolFolder,
   unmount,
   until,
 } from './support.js'
-
-async function refusalOf(path: string): Promise<ConfigurationError> {
-  const error = await openSpool({ path }).catch((reason) => reason)
-  expect(error).toBeInstanceOf(ConfigurationError)
-  return error
-}
-
-describe('the folder', () => {
-  test('is created for this user alone, with the folders above it, and so are the files in it', async () => {
-    await using folder = await spoolFolder()
-    const path = join(folder.path, 'a.b', 'deep')
-    const spool = await openSpool({ path, deliver: never })
-    await keep(spool, numbered(1))
-    expect((await stat(path)).mode & 0o777).toBe(0o700)
-    const files = (await readdir(path)).filter((name) => name.endsWith('.batch'))
-    expect(files).toHaveLength(1)
-    for (const file of files) expect((await stat(join(path, file))).mode & 0o777).toBe(0o600)
-    await spool.close({ timeoutMs: 0 })
-  })
-
-  test.each([0o750, 0o705, 0o770, 0o777, 0o710])(
-    'of mode %o is refused with a sentence that says what to do',
-    async (mode) => {
-      await using folder = await spoolFolder()
-      await mkdir(folder.path)
-      await chmod(folder.path, mode)
-      const { message } = await refusalOf(folder.path)
-      expect(message).toContain(
-        `${folder.path} is open to other users (mode 0${mode.toString(8)}): run "chmod 700"`,
-      )
-    },
-  )
-
-  test('of another user is refused, also for root', async () => {
-    await using folder = await spoolFolder()
-    await mkdir(folder.path, { mode: 0o700 })
-    try {
-      await chown(folder.path, 12_345, 12_345)
-    } catch {
-      console.warn('Not checked: only root may give a folder to another user.')
-      return
-    }
-    expect((await refusalOf(folder.path)).message).toMatch(/belongs to another user \(12345, /)
-  })
-
-  test('that cannot be created is refused with what the system says, and what to do', async () => {
-    await using folder = await spoolFolder()
-    await writeFile(folder.path, 'a file')
-    const below = await refusalOf(join(folder.path, 'below'))
-    expect(below.message).toMatch(/cannot be created.*ENOTDIR/)
-    expect(below.cause).toMatchObject({ code: 'ENOTDIR' })
-    expect((await refusalOf(folder.path)).message).toMatch(/ is a file: use a path .*EEXIST/)
-  })
-
-  test('on a disk that cannot be written is refused', async () => {
-    await using folder = await spoolFolder()
-    await (await folder.open()).close()
-    if (!mount(folder.path, ['--bind', folder.path], ['-o', 'remount,ro,bind'])) return
-    try {
-      expect((await refusalOf(folder.path)).message).toMatch(/EROFS|read-only/i)
-    } finally {
-      execFileSync('umount', ['-l', folder.path])
-    }
-  })
-
-  test('whose name is too long for a socket is refused, unless it is short from the working directory', async () => {
-    await using folder = await spoolFolder()
-    const name = 'x'.repeat(90)
-    const path = join(folder.path, name)
-    expect((await refusalOf(path)).message).toMatch(
-      /^The delivery spool cannot work: `path`: the folder \S+ is \d+ bytes too long/,
-    )
-    await mkdir(join(path, 'y'), { recursive: true, mode: 0o700 })
-    await using holder = new Holder(join(path, 'y'), [], path)
-    expect(await holder.said()).toBe('open')
-  })
-
-  test('on a disk without sockets is refused with the cause', async () => {
-    await using folder = await spoolFolder()
-    using _rename = failingRename('EPERM')
-    const { cause, issues } = await refusalOf(folder.path)
-    expect(issues).toMatchObject([{ path: ['path'] }])
-    expect(cause).toMatchObject({ code: 'EPERM' })
-    expect(await readdir(folder.path)).toEqual([])
-  })
-})
 
 const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))
 const loader = import.meta.resolve('tsx')
@@ -139,6 +53,29 @@ class Holder implements AsyncDisposable {
     await exited
   }
 }
+
+describe('a folder', () => {
+  test('whose name is too long for a socket is refused, unless it is short from the working directory', async () => {
+    await using folder = await spoolFolder()
+    const name = 'x'.repeat(90)
+    const path = join(folder.path, name)
+    expect((await refusalOf(path)).message).toMatch(
+      /^The delivery spool cannot work: `path`: the folder \S+ is \d+ bytes too long/,
+    )
+    await mkdir(join(path, 'y'), { recursive: true, mode: 0o700 })
+    await using holder = new Holder(join(path, 'y'), [], path)
+    expect(await holder.said()).toBe('open')
+  })
+
+  test('on a disk without sockets is refused with the cause', async () => {
+    await using folder = await spoolFolder()
+    using _rename = failingRename('EPERM')
+    const { cause, issues } = await refusalOf(folder.path)
+    expect(issues).toMatchObject([{ path: ['path'] }])
+    expect(cause).toMatchObject({ code: 'EPERM' })
+    expect(await readdir(folder.path)).toEqual([])
+  })
+})
 
 describe('one process at a time has a spool open', () => {
   test('a second open in the same process is refused, and succeeds after a close', async () => {

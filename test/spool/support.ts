@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  ConfigurationError,
   type Delivery,
   DeliveryReceiver,
   type DeliveryReceiverOptions,
@@ -16,6 +17,7 @@ import {
   type PayloadSchemas,
   type SpoolDamage,
 } from 'notification-subscriber/spool'
+import { expect } from 'vitest'
 import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
@@ -145,4 +147,11 @@ export function mount(path: string, ...steps: (readonly string[])[]): boolean {
 
 export function unmount(path: string): void {
   execFileSync('umount', ['-l', path])
+}
+
+/** Why a folder cannot be opened. */
+export async function refusalOf(path: string): Promise<ConfigurationError> {
+  const error = await openSpool({ path }).catch((reason) => reason)
+  expect(error).toBeInstanceOf(ConfigurationError)
+  return error
 }
