@@ -17,7 +17,7 @@ export const bodyMark = 'the-body-of-an-answer'
 
 export interface CheckFixture {
   readonly emulator: Emulator
-  /** Has the files `token` (the right secret), `other` and `ca.pem`. */
+  /** Has the files `token` (the right secret) and `ca.pem`. */
   readonly folder: string
   /** A right environment, with the changes of a test. */
   environment(changes?: Record<string, string>): Record<string, string>
@@ -40,6 +40,13 @@ export interface PrintedCheck {
   readonly outcomes: readonly (readonly [name: string, outcome: string])[]
 }
 
+/** What a page of messages says of a step: no times, and no ports. */
+export function shown(step: PrintedStep | undefined): string {
+  const { outcome, message, next = '' } = step ?? { outcome: 'none', message: '' }
+  if (outcome === 'passed') return outcome
+  return `${outcome}: ${message}\n  ${next}`.replace(/(127\.0\.0\.1):\d+/g, '$1:<port>').trimEnd()
+}
+
 /** One emulator for all tests of a file. */
 export function checkFixture(): CheckFixture {
   let started: { emulator: Emulator; folder: Awaited<ReturnType<typeof temporaryFolder>> } | undefined
@@ -51,7 +58,6 @@ export function checkFixture(): CheckFixture {
     const { emulator, folder } = started
     await writeFile(join(folder.path, 'ca.pem'), emulator.ca)
     await writeFile(join(folder.path, 'token'), 'hush-1\n')
-    await writeFile(join(folder.path, 'other'), 'hush-2')
   })
   afterAll(async () => {
     await started?.emulator.close()
