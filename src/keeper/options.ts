@@ -74,7 +74,8 @@ function checkLoopback({
 }: z.core.ParsePayload<{ callbackUrl: string | URL; client: unknown }>): void {
   if (Reflect.get(Object(client), takesInsecureLoopback) !== false) return
   const message = callbackUrlProblem(callbackUrl, false)
-  if (message !== undefined)
+  // Other problems with the URL are reported already.
+  if (message !== undefined && callbackUrlProblem(callbackUrl, true) === undefined)
     issues.push({ code: 'custom', input: callbackUrl, path: ['callbackUrl'], message })
 }
 
