@@ -195,15 +195,22 @@ test('messages about a body that is no delivery', async () => {
     },
   })
   const payload = { score: 7, mail: 'x' }
+  const get = () => {
+    throw new Error('boom')
+  }
   await expectMessages('deliveries', {
     nothing: () => parseDelivery(undefined),
     'a promise': () => parseDelivery(Promise.resolve('{}')),
     'a Request': () => parseDelivery(new Request('https://app.example.com')),
     'no JSON': () => parseDelivery('<html>'),
+    'JSON with a fault inside': () => parseDelivery('{"secret":1,}'),
+    'JSON that ends too early': () => parseDelivery('{"secret":'),
     'nothing but white space': () => parseDelivery(' \n'),
     'bytes that are not UTF-8': () => parseDelivery(new Uint8Array([0x7b, 0xff])),
     'text in JSON': () => parseDelivery('"{}"'),
     'a bigint': () => parseDelivery(1n),
+    'an object with a getter that throws': () =>
+      parseDelivery(Object.defineProperty({}, 'subscriptionId', { get })),
     'a list': () => parseDelivery('[]'),
     'fields of the wrong kind': () => parseDelivery({ subscriptionId: 'one', notification }),
     'what the schema of a user says': () =>

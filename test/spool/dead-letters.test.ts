@@ -164,27 +164,23 @@ describe('bodies that are no deliveries', () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
     await keepInvalid(spool, 'small')
-    await expect(keepInvalid(spool, 'x'.repeat(2 ** 24 + 1))).rejects.toMatchObject({
-      code: 'SPOOL',
-      reason: 'full',
-      message: expect.stringContaining('16 MiB'),
-    })
+    const kept = keepInvalid(spool, 'x'.repeat(2 ** 24 + 1))
+    await expect(kept).rejects.toMatchObject({ code: 'SPOOL', reason: 'full' })
     expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
   })
 
-  test('that JSON cannot hold are refused with a sentence', async () => {
+  test('that JSON cannot hold are refused', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
     for (const body of [{ amount: 5n }, nested(50_000)]) {
       const error = await keepInvalid(spool, body).catch((reason) => reason)
       expect(error).toBeInstanceOf(InvalidDeliveryError)
-      expect(error.message).toContain('cannot be written as JSON')
       expect(error.body).toBe(body)
     }
     expect(await lettersOf(spool)).toEqual([])
   })
 
-  test('`keep` without a delivery is refused with the same sentence', async () => {
+  test('`keep` without a delivery is refused, too', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
     for (const context of [undefined, {}, { delivery: undefined }]) {

@@ -7,6 +7,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
+import { expectPage } from '../support/message-page.js'
 import { lowEnergyDelivery } from './deliveries.js'
 import {
   authenticated,
@@ -20,6 +21,19 @@ import {
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 const bytesOf = (text: string) => new TextEncoder().encode(text)
+
+/** Bodies whose encoding is unknown or wrong. */
+const unreadable: readonly (readonly [what: string, encoding: string, body: Uint8Array])[] = [
+  ['br', 'br', brotliCompressSync(delivery)],
+  ['gzip twice', 'gzip, gzip', gzipSync(gzipSync(delivery))],
+  ['gzip twice, by two names', 'gzip, x-gzip', gzipSync(gzipSync(delivery))],
+  ['gzip, then br', 'x-gzip, br', gzipSync(brotliCompressSync(delivery))],
+  ['an encoding with a long name', 'x'.repeat(100), bytesOf(delivery)],
+  ['plain text as gzip', 'gzip', bytesOf(delivery)],
+  ['half of gzip', 'gzip', gzipSync(delivery).subarray(0, 40)],
+  ['gzip as deflate', 'deflate', gzipSync(delivery)],
+  ['nothing as gzip', 'gzip', new Uint8Array()],
+]
 
 describe.each(transports)('a callback through %s', (transport, open) => {
   async function serve(options: Partial<DeliveryReceiverOptions> = {}) {
@@ -84,21 +98,15 @@ describe.each(transports)('a callback through %s', (transport, open) => {
       expect(server.received).toEqual([lowEnergyDelivery()])
     })
 
-    test.each<[string, Uint8Array, RegExp]>([
-      ['br', brotliCompressSync(delivery), /is encoded with "br"/],
-      ['gzip, gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, gzip"/],
-      ['gzip, x-gzip', gzipSync(gzipSync(delivery)), /is encoded with "gzip, x-gzip"/],
-      ['x-gzip, br', gzipSync(brotliCompressSync(delivery)), /is encoded with "x-gzip, br"/],
-      ['x'.repeat(100), bytesOf(delivery), /is encoded with "x{50}", not with gzip or deflate/],
-      ['gzip', bytesOf(delivery), /cannot be read/],
-      ['gzip', gzipSync(delivery).subarray(0, 40), /cannot be read/],
-      ['deflate', gzipSync(delivery), /cannot be read/],
-      ['gzip', new Uint8Array(), /empty|cannot be read/],
-    ])('with %s, and not readable, goes to onInvalid as it came', async (encoding, body, problem) => {
-      await using server = await serve()
-      expect(await server.post(Uint8Array.from(body), encodedAs(encoding))).toBe(204)
-      expect(server.problems()).toEqual([expect.stringMatching(problem)])
-      expect(Uint8Array.from(server.errors[0]?.body as Uint8Array)).toEqual(Uint8Array.from(body))
+    test('and not readable, goes to onInvalid as it came, with the reviewed message', async () => {
+      const messages: Record<string, string> = {}
+      for (const [what, encoding, body] of unreadable) {
+        await using server = await serve()
+        expect(await server.post(Uint8Array.from(body), encodedAs(encoding))).toBe(204)
+        expect(Uint8Array.from(server.errors[0]?.body as Uint8Array)).toEqual(Uint8Array.from(body))
+        messages[what] = server.problems().join()
+      }
+      await expectPage('encoded-bodies', messages)
     })
 
     test('counts in maxBodyBytes before and after decompression', async () => {

@@ -29,10 +29,6 @@ test('toKoaMiddleware takes what a body parser has left, and middleware before i
   ).toBe(204)
   expect(received).toEqual([lowEnergyDelivery(), lowEnergyDelivery()])
   expect(statuses).toEqual([204, 204])
-  expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
-    {
-      fields: { event: 'callback.parsed-before' },
-      message: expect.stringContaining('before every body parser'),
-    },
-  ])
+  const warnings = lines.filter(({ level }) => level === 'warn')
+  expect(warnings).toMatchObject([{ fields: { event: 'callback.parsed-before' } }])
 })
