@@ -1,6 +1,7 @@
 import type { Delivery } from 'notification-subscriber'
 import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { recordingLogger } from '../support/recording-logger.js'
 import { idsOf, keep, lettersOf, numbered, realTime, recorder, spoolFolder, until } from './support.js'
 
 const failing = () => Promise.reject(new Error('the queue is away'))
@@ -123,10 +124,13 @@ describe('a delivery that fails', () => {
   test('is given up when `onStuck` says so, also when its promise does', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(failing)
-    await using spool = await folder.open({ deliver, onStuck: async () => 'discard' })
+    const { lines, ...logger } = recordingLogger()
+    await using spool = await folder.open({ deliver, logger, onStuck: async () => 'discard' })
     await keep(spool, numbered(1))
     await passUntil(() => spool.size === 0)
     expect(delivered).toHaveLength(10)
+    const discarded = { event: 'spool.discarded', notificationId: 'n1', attempts: 10 }
+    expect(lines.at(-1)?.[0]).toMatchObject(discarded)
   })
 
   test('becomes a dead letter although what `deliver` threw cannot be looked at', async () => {
