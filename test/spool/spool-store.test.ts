@@ -77,6 +77,17 @@ function diskThatFailsTo(operation: string, file = /./, code = 'EIO') {
   return disk
 }
 
+/** A logger, and the fields of its lines about the disk. */
+function diskLog() {
+  const { lines, ...logger } = recordingLogger()
+  const isAboutDisk = (fields: object) =>
+    'event' in fields && /(read|write)-failed$/.test(String(fields.event))
+  return { logger, failures: () => lines.map(([fields]) => fields).filter(isAboutDisk) }
+}
+
+const err = expect.objectContaining({ reason: 'disk' })
+const writeFailed = { event: 'spool.write-failed', err }
+
 test('the process does other work while a folder of very many names is opened', async () => {
   await using folder = await spoolFolder()
   let turns = 0
@@ -225,14 +236,15 @@ describe.concurrent('a disk that fails', () => {
     await using folder = await spoolFolder()
     const disk = diskThatFailsTo('unlink', /\.batch$/)
     const { deliver, delivered } = recorder()
-    await using spool = await folder.open({ deliver }, disk.files)
+    const { logger, failures } = diskLog()
+    await using spool = await folder.open({ deliver, logger }, disk.files)
     await keep(spool, numbered(1))
-    await until(() => disk.failures === 1)
-    await realTime(20)
+    await until(() => disk.failures === 2)
     expect(spool.size).toBe(1)
     disk.isBroken = false
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
+    expect(failures()).toEqual([writeFailed])
   })
 
   test('while it is read delays no readable delivery', async () => {
@@ -240,10 +252,27 @@ describe.concurrent('a disk that fails', () => {
     await folder.leave(numbered(1), numbered(2))
     const [bad = ''] = await folder.names()
     const { deliver, delivered } = recorder()
-    const spool = await folder.open({ deliver }, diskThatFailsTo('readFile', new RegExp(bad)).files)
+    const { logger, failures } = diskLog()
+    const { files } = diskThatFailsTo('readFile', new RegExp(bad))
+    const spool = await folder.open({ deliver, logger }, files)
     await until(() => delivered.length === 1)
     expect(idsOf(delivered)).toEqual(['n2'])
     expect(await spool.close()).toBe(1)
+    expect(failures()).toEqual([{ event: 'spool.read-failed', file: join(folder.path, bad), err }])
+  })
+
+  test('while a file is renamed repeats its delivery all the same', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(() => {
+      if (delivered.length === 1) throw new Error('away')
+    })
+    const { logger, failures } = diskLog()
+    const { files } = diskThatFailsTo('rename', /\.batch$/)
+    await using spool = await folder.open({ deliver, logger }, files)
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n1'])
+    expect(failures()).toEqual([writeFailed])
   })
 
   test('while a spool is opened is a ConfigurationError, and leaves no lock', async () => {
@@ -354,7 +383,8 @@ describe.concurrent('a disk that has no room', () => {
     const { deliver, delivered } = recorder(() => {
       if (!isWorking) throw new Error('away')
     })
-    const spool = await folder.open({ deliver }, disk.files)
+    const { logger, failures } = diskLog()
+    const spool = await folder.open({ deliver, logger }, disk.files)
     await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
     disk.isBroken = true
     await until(() => delivered.length >= 3)
@@ -365,6 +395,7 @@ describe.concurrent('a disk that has no room', () => {
     isWorking = true
     await until(() => spool.size === 0)
     expect(new Set(idsOf(delivered))).toEqual(new Set(['n1', 'n2', 'n3']))
+    expect(failures()).toContainEqual(writeFailed)
     await spool.close()
     expect(await readdir(folder.path)).toEqual([])
   })
@@ -375,8 +406,11 @@ describe.concurrent('a dead letter for which there is no room', () => {
     await using folder = await spoolFolder()
     await folder.leave(numbered(1))
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    await using spool = await folder.open({ payloads }, diskThatFailsTo('writeFile', /./, 'ENOSPC').files)
+    const { logger, failures } = diskLog()
+    const { files } = diskThatFailsTo('writeFile', /./, 'ENOSPC')
+    await using spool = await folder.open({ payloads, logger }, files)
     await until(() => spool.size === 0)
+    expect(failures()).toEqual([writeFailed])
     const [letter, ...others] = await lettersOf(spool)
     expect(letter).toMatchObject({ body: JSON.stringify(numbered(1)), reason: 'invalid' })
     expect([letter?.issues, others]).toEqual([undefined, []])
