@@ -1,7 +1,6 @@
 /** A store that fails, loses what it held, or holds what cannot be read. */
 import type { KeyValueStore } from 'notification-subscriber'
-import { type KeeperProblem, SubscriptionKeeper } from 'notification-subscriber/keeper'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
@@ -190,21 +189,11 @@ describe('a store without compareAndSet', () => {
 })
 
 test('a store that is down for the first minutes: the roster is read when it is back', async () => {
-  const kept = new Map<string, string>()
-  let isDown = true
-  const get = (key: string) => {
-    if (isDown) throw new Error('down')
-    return kept.get(key)
-  }
-  const store: KeyValueStore = {
-    get,
-    set: (key, value) => kept.set(key, value),
-    delete: (key) => kept.delete(key),
-  }
-  const world = worldOf({ users: 2, keeper: { store } })
+  const world = worldOf({ users: 2 })
+  world.store.mode = 'failing'
   world.start()
   await world.time.advance(3 * minute)
-  isDown = false
+  world.store.mode = 'working'
   await world.time.advance(minute)
   expect(world.service.active('keeper')).toHaveLength(2)
 })
@@ -228,32 +217,18 @@ test.each([1, 'OK', undefined, null])(
   'a compareAndSet that returns %j is refused at the first write',
   async (returned) => {
     const kept = new Map<string, string>()
-    const problems: KeeperProblem[] = []
-    const create = vi.fn()
-    const keeper = new SubscriptionKeeper({
-      client: { tryCreateSubscription: create, unsubscribe: create, updateSubscriptionParameters: create },
-      name: 'coaching',
-      store: {
-        get: (key) => kept.get(key),
-        set: (key, value) => kept.set(key, value),
-        delete: (key) => kept.delete(key),
-        compareAndSet: (key, _expected, value) => {
-          kept.set(key, value)
-          return returned as unknown as boolean
-        },
+    const store = Object.assign(kept, {
+      compareAndSet(key: string, _expected: unknown, value: string) {
+        kept.set(key, value)
+        return returned as unknown as boolean
       },
-      usernames: ['alice'],
-      notificationTypes: ['behavioral'],
-      callbackUrl: 'https://app.example.com/',
-      onProblem: (problem) => problems.push(problem),
-      logger: false,
     })
-    keeper.start()
-    await vi.waitFor(() => expect(problems).toHaveLength(1), { timeout: 30_000 })
-    expect(problems).toMatchObject([{ code: 'STORE', resolved: false }])
-    expect(problems[0]?.message).toContain('compareAndSet')
-    await keeper.stop()
-    expect(create).not.toHaveBeenCalled()
+    const world = worldOf({ users: 1, keeper: { store } })
+    const { process, keeper } = world.start()
+    await world.time.advance(minute)
+    const { problems } = process.run(() => keeper.status())
+    expect(problems).toMatchObject([{ code: 'STORE', message: expect.stringContaining('compareAndSet') }])
+    expect(world.requests).toEqual([])
   },
 )
 
