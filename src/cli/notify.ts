@@ -2,6 +2,7 @@
 import type { NotifyAnswer } from '../emulator/page/actions.js'
 import type { Issue } from '../errors.js'
 import { notificationTypes } from '../notification-types.js'
+import { parsedUrl } from '../shared/http.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { type Command, type CommandContext, readFlags, UsageError } from './command.js'
@@ -81,7 +82,7 @@ async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
 
 /** Loopback only: the page is served only there, and its address is a secret. */
 function loopbackUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = parsedUrl(text)
   if (url?.protocol !== 'http:' || !['127.0.0.1', 'localhost'].includes(url.hostname)) {
     throw new UsageError('--page-url must be the address that the emulator printed: http://127.0.0.1:…/…/')
   }

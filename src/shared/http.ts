@@ -50,12 +50,21 @@ export function withoutQuery(url: string): string {
   return start === -1 ? url : `${url.slice(0, start)}?…`
 }
 
+/** `undefined` for a text that is no absolute URL. In Node 20 and 22, `URL.canParse` soon says so of every `ü`. */
+export function parsedUrl(text: string): URL | undefined {
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The parsed address, or what is wrong with it. */
 function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
   const problem = problemOfText(text)
   if (problem !== undefined) return problem
-  if (!URL.canParse(text)) return 'must be an absolute URL, such as `https://app.example.com/path`'
-  const url = new URL(text)
+  const url = parsedUrl(text)
+  if (url === undefined) return 'must be an absolute URL, such as `https://app.example.com/path`'
   return problemOfUrl(url, allowInsecureLoopback) ?? url
 }
 

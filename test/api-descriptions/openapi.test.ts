@@ -12,6 +12,7 @@ import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { deliveryJsonSchema } from '../../scripts/api-descriptions/json-schemas.js'
 import { openApiDocument } from '../../scripts/api-descriptions/openapi.js'
+import { parsedUrl } from '../../src/shared/http.js'
 import { lowEnergy, Receiver } from '../emulator/support.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -218,7 +219,7 @@ function expectValid(schema: object, value: unknown): void {
 }
 
 function ajv(): Ajv2020 {
-  return new Ajv2020({ formats: { uri: (text: string) => URL.canParse(text) } })
+  return new Ajv2020({ formats: { uri: (text: string) => parsedUrl(text) !== undefined } })
 }
 
 interface Operation {

@@ -6,7 +6,7 @@ import { durationInWords } from '../../emulator/words.js'
 import { provesNothingSent } from '../../http/connection-error.js'
 import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
-import { isSuccess } from '../../shared/http.js'
+import { isSuccess, parsedUrl } from '../../shared/http.js'
 import { excerpt } from '../../shared/text.js'
 import { connectionProblem } from './connection.js'
 import { failed, passed, type Step, skipped } from './step.js'
@@ -128,7 +128,6 @@ function stepOf(
 /** The address of a redirect, without the query, which may hold a secret. */
 function targetOf(header: string | string[] | undefined): string {
   const [location = ''] = [header].flat()
-  if (!URL.canParse(location)) return ''
-  const { origin, pathname } = new URL(location)
-  return excerpt(origin + pathname, 200)
+  const url = parsedUrl(location)
+  return url === undefined ? '' : excerpt(url.origin + url.pathname, 200)
 }

@@ -1,6 +1,6 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { headerName, loopbackHost } from '../../shared/http.js'
+import { headerName, loopbackHost, parsedUrl } from '../../shared/http.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
@@ -178,8 +178,9 @@ function readNotificationType(value: string): NotificationType {
 
 /** The URL as it was given: that text is what "the same callback URL" is about. */
 function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string {
-  if (!URL.canParse(value)) throw invalid('callback_url is not an absolute URL')
-  const { protocol, hostname } = new URL(value)
+  const url = parsedUrl(value)
+  if (url === undefined) throw invalid('callback_url is not an absolute URL')
+  const { protocol, hostname } = url
   if (protocol === 'https:') return value
   const isInsecureLoopback = protocol === 'http:' && loopbackHost.test(hostname)
   if (isInsecureLoopback && allowInsecureLoopback) return value
