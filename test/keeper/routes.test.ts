@@ -111,3 +111,38 @@ test('a route that was proven is remembered: a later process believes its 404', 
   expect(world.requests.filter(({ kind }) => kind === 'update').length).toBeGreaterThan(3)
   expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
 })
+
+describe('on a service that refuses calls for an ended subscription with a status of its own', () => {
+  test.each([400, 409, 422])('%i: a process that starts restores every user', async (status) => {
+    const world = await settledWorld({ users: 5 })
+    world.statusOfEnded = status
+    nodeOf(world).process.kill()
+    world.end(agents(5))
+    const node = world.start(undefined, false)
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 5, restored: 5, failed: [] })
+    expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
+  })
+
+  test('400: users who left are removed, and nothing of them stays', async () => {
+    const world = await settledWorld({ users: 5 })
+    world.statusOfEnded = 400
+    world.end(agents(5))
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.unsubscribeAll())
+    expect(report).toMatchObject({ removed: 5, failed: [] })
+    expect(world.service.active('keeper')).toEqual([])
+  })
+
+  test('400 to an update of a subscription that exists is a failure, and replaces nothing', async () => {
+    const world = await settledWorld({ users: 1 })
+    const before = world.ids
+    nodeOf(world).process.kill()
+    const node = world.start(undefined, false)
+    world.nextOutcomes.push({ kind: 'status', status: 400 })
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(world.requests.slice(-2).map(({ kind }) => kind)).toEqual(['update', 'create'])
+    expect(report).toMatchObject({ active: 0, restored: 0, failed: [{ username: 'agent0' }] })
+    expect(problemCodes(node)).toEqual(['SERVICE'])
+    expect(world.ids).toEqual(before)
+  })
+})

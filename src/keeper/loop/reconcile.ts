@@ -5,7 +5,7 @@ import { type Configuration, supersededMessage } from '../memory/configuration.j
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
-import { apply } from '../rules/apply.js'
+import { type Applied, apply } from '../rules/apply.js'
 import { type Call, decide, type Facts, isCall, type Learnt } from '../rules/decide.js'
 import { absorb, assumeEffect, newRecord, type UserRecord, union } from '../rules/record.js'
 import {
@@ -72,6 +72,8 @@ interface Visit {
   learnt: Learnt
   /** The 404 behind `learnt.missing`. */
   notFound?: unknown
+  /** Why the service has refused a call with the id: the subscription may have ended. */
+  refusal?: Failure
   readonly found: Found
 }
 
@@ -238,13 +240,21 @@ export class Reconciler {
         return undefined
       const sent = { since: now(), at: Date.now() }
       const result = await sendCall(client, call, username, values)
-      if ('failure' in result) circuit.failed(user, result.failure, users.all.size)
-      else circuit.succeeded()
+      // The interface leaves open how a service answers for an ended subscription: a plain create shows whether it ended.
+      if ('id' in call && result.kind === 'refused' && result.failure.kind === 'REFUSED') {
+        visit.refusal = result.failure
+        visit.learnt = { ...visit.learnt, missing: call.kind }
+        return undefined
+      }
+      const proven = this.#settle(visit, call, result, facts, sent)
+      const failure =
+        'failure' in result ? result.failure : proven === 'existence' ? visit.refusal : undefined
+      if (failure === undefined) circuit.succeeded()
+      else circuit.failed(user, failure, users.all.size)
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
-      this.#settle(visit, call, result, facts, sent)
       visit.assumed = await users.write(user, visit.assumed)
-      return this.#failureOf(username, call, result)
+      return this.#failureOf(username, call, result) ?? (failure && { kind: 'failed', failure })
     } finally {
       limiter.leave(username)
     }
@@ -270,20 +280,20 @@ export class Reconciler {
     } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
   }
 
-  /** Applies the answer to the record, and reports its findings. */
+  /** Applies the answer to the record, and reports its findings. @returns what the answer proves */
   #settle(
     visit: Visit,
     call: Call,
     result: CallResult,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
-  ): void {
+  ): Applied['proven'] {
     const { configuration, reporter, routes, users } = this.#parts
     const { assumed: before, found, learnt, user } = visit
     const { username } = user
     const route = 'spec' in call ? undefined : call.kind
     if (result.kind === 'no-route' && route !== undefined) routes.refute(route, result.error)
-    if (result.kind !== 'answered') return
+    if (result.kind !== 'answered') return undefined
     const { answer, error } = result
     if (route !== undefined && answer.kind === 'ok') routes.prove(route)
     const isRouteProven = route !== undefined && routes.isProven(route)
@@ -294,7 +304,8 @@ export class Reconciler {
     })
     const { gap, isCreated, proven, record } = applied
     // The subscription that a 404 did not find exists.
-    if (learnt.missing !== undefined && proven === 'existence') routes.refute(learnt.missing, visit.notFound)
+    const isRouteWrong = visit.refusal === undefined && proven === 'existence'
+    if (learnt.missing !== undefined && isRouteWrong) routes.refute(learnt.missing, visit.notFound)
     if (proven !== undefined) users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
     const isSettled = answer.kind === 'created' || answer.kind === 'ok'
     visit.assumed = record
@@ -314,9 +325,10 @@ export class Reconciler {
       reporter.problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
     }
     const isFirst = visit.isNew && call.kind === 'create' && answer.kind === 'conflict'
-    if (!isFirst || !configuration.state.wasMissing) return
+    if (!isFirst || !configuration.state.wasMissing) return proven
     if (++this.#firstConflicts > conflictsOfEmptiedStore)
       reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
+    return proven
   }
 
   /** @returns nothing if the reconciliation can continue */

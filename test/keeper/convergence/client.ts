@@ -59,6 +59,8 @@ export interface Network {
   readonly service: ModelService
   /** Whether update and unsubscribe have other routes than the keeper's client. */
   readonly hasWrongRoutes: boolean
+  /** What update and unsubscribe answer for an id that no active subscription has. */
+  readonly statusOfEnded: number
   /** Called with each request as it is sent. */
   send(request: SentRequest): NetworkOutcome
   latencyMs(): number
@@ -135,8 +137,9 @@ export class ModelClient implements KeeperClient {
     perform: () => number,
   ): Promise<void> {
     const username = this.#network.service.userOf(subscriptionId)
+    const statusOf = (status: number) => (status === 404 ? this.#network.statusOfEnded : status)
     const result = await this.#send({ kind, username, subscriptionId }, options, () => ({
-      status: this.#network.hasWrongRoutes ? 404 : perform(),
+      status: this.#network.hasWrongRoutes ? 404 : statusOf(perform()),
     }))
     if ('error' in result) throw result.error
     const { status } = result

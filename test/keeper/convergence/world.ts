@@ -91,6 +91,7 @@ export class World implements Network {
   /** The users for which the service refuses everything. */
   readonly refused = new Set<string>()
   hasWrongRoutes = false
+  statusOfEnded = 404
   hadWrongRoutes = false
   /** Whether callbacks of the service fail. */
   isReceiverBroken = false
