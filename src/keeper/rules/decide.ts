@@ -22,7 +22,7 @@ export function isCall(step: Step): step is Call {
 export interface Learnt {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
-  /** The kind of a call that was answered 404 on an unproven route. */
+  /** The kind of a call that was refused, or answered 404 on an unproven route. */
   readonly missing?: 'update' | 'unsubscribe'
 }
 
