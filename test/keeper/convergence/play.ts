@@ -49,6 +49,7 @@ function scenariosOf(names: readonly EventName[]) {
     }),
     /** Whether the client has the routes of update and unsubscribe: always, never, or from the quiet time on. */
     routes: fc.constantFrom(...Array<'right'>(16).fill('right'), 'wrong' as const, 'corrected' as const),
+    statusOfEnded: fc.constantFrom(404, 404, 404, 422),
     steps: fc.array(fc.oneof(...steps), { minLength: 1, maxLength: 12, size: 'max' }),
   })
 }
@@ -62,6 +63,7 @@ export async function play(scenario: Scenario, reached: Set<string> = new Set())
   const world = worldOf(scenario)
   world.hasWrongRoutes = scenario.routes !== 'right'
   world.hadWrongRoutes = world.hasWrongRoutes
+  world.statusOfEnded = scenario.statusOfEnded
   for (let count = 0; count < scenario.deployment.processes; count++) world.start()
   await world.time.advance(20 * second)
   startTraffic(world, scenario.trafficEveryMs)

@@ -47,12 +47,19 @@ function callInFlight({ requests, store }: Surroundings, { atMs, username, proce
   return other && `a call of ${other.process.name} is in flight since ${other.atMs}`
 }
 
-/** Ten requests per process in ten minutes are a backoff from 5 s to 5 min, and the proof of each interval. */
+/**
+ * Ten attempts per process in ten minutes are a backoff from 5 s to 5 min, and the proof of each interval. A refused call with
+ * the id, and the create after it, are one attempt.
+ */
 function tooMany({ requests, nodes, causesMs }: Surroundings, { atMs, username }: SentRequest) {
   const fromMs = atMs - 10 * minute
-  const sent = newest(requests, fromMs).filter((each) => each.username === username).length
+  const ofUser = newest(requests, fromMs).filter((each) => each.username === username)
+  const sent = ofUser.filter((each, index) => {
+    const before = ofUser.slice(0, index).findLast(({ process }) => process === each.process)
+    return each.kind !== 'create' || before?.subscriptionId === undefined
+  }).length
   const most = 10 * nodes.length + 8 * causesMs.filter((ms) => ms >= fromMs).length
-  return sent > most ? `${sent} requests in ten minutes` : undefined
+  return sent > most ? `${sent} attempts in ten minutes` : undefined
 }
 
 function harmToOthers(world: Surroundings, { kind, username = '', subscriptionId = 0 }: SentRequest) {
