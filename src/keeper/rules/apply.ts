@@ -61,8 +61,9 @@ export function apply(
     case 'created':
       return created(tried, call, answer.id, facts, exchange)
     case 'unreadable': {
-      const unsure = { ...without(tried, 'id'), spec: call.spec, isUnsure: true } as const
-      return { record: { ...unsure, provenAt: record.provenAt ?? sentAt }, learnt }
+      // What may have been created before may have ended before this call.
+      const provenAt = record.provenAt ?? (record.isUnsure ? undefined : sentAt)
+      return { record: { ...without(tried, 'id'), spec: call.spec, isUnsure: true, provenAt }, learnt }
     }
     default: {
       // A recreate replaces an identical subscription: after a 409 none of ours exists.

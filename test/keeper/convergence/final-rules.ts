@@ -61,8 +61,9 @@ export function mayBeLeft(world: World, subscription: ModelSubscription): boolea
 }
 
 /** Limits, too: without an update a 409 is the only proof, and names no id. */
-export function areIdsLost({ configuration, hadWrongRoutes, store }: World): boolean {
-  return (configuration.parameters === undefined || hadWrongRoutes) && store.hasLost()
+export function areIdsLost({ configuration, hadWrongRoutes, problems, store }: World): boolean {
+  const looksWrong = hadWrongRoutes || problems.some(({ what }) => what.code === 'ROUTES')
+  return (configuration.parameters === undefined || looksWrong) && store.hasLost()
 }
 
 /** A keeper knows what is at the service, and sees no problem. */

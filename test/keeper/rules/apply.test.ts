@@ -104,6 +104,13 @@ describe('the record after', () => {
       { record: { ...fresh, isUnsure: true, provenAt: 100 }, learnt: { isTaken: true } },
     ],
     [
+      'a create that cannot be read, after one without an answer',
+      { ...fresh, isUnsure: true },
+      create,
+      unreadable,
+      { record: { ...fresh, isUnsure: true }, learnt: { isTaken: true } },
+    ],
+    [
       'an update',
       { ...kept, names: ['team'], isUnsure: true, isInterrupted: true },
       update,
