@@ -379,20 +379,24 @@ function deploy(world: World, wanted: Configuration): void {
 
 /** A process of a newer release writes what this one cannot read, until that release is withdrawn. */
 function startNewerRelease(world: World, forMs: number): void {
+  const isForeign = (text = '') => text.includes('"layout":2')
   const key = world.store.keys.find((each) => each.endsWith(':configuration'))
   const before = key && world.store.text(key)
   const generation = Number(/"generation":(\d+)/.exec(before ?? '')?.[1])
-  if (key === undefined || Number.isNaN(generation) || Number.isFinite(world.newerReleaseSinceMs)) return
+  // Without `compareAndSet`, one process works at a time.
+  if (key === undefined || Number.isNaN(generation) || isForeign(before) || !world.options.hasCompareAndSet)
+    return
   const text = JSON.stringify({ generation: generation + second, layout: 2, services: [{ region: 'eu' }] })
   world.store.replace(key, text)
   world.newerReleaseSinceMs = world.time.nowMs
   world.time.schedule(forMs, () => world.withdrawNewerRelease())
   world.withdrawNewerRelease = () => {
-    world.withdrawNewerRelease = () => {}
     const present = world.store.text(key)
-    if (present !== text && world.store.hasWorkedSince(world.newerReleaseSinceMs + 1))
+    const isThere = Number.isFinite(world.newerReleaseSinceMs)
+    if (isThere && present !== text && world.store.hasWorkedSince(world.newerReleaseSinceMs + 1))
       world.violate(`the configuration of a newer release was overwritten: ${present}`)
     world.newerReleaseSinceMs = Number.POSITIVE_INFINITY
-    world.store.replace(key, before)
+    // A store that is rolled back can bring it back: an operator withdraws it again.
+    if (isForeign(present)) world.store.replace(key, before)
   }
 }
