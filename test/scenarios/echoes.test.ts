@@ -1,5 +1,6 @@
 /** Nothing secret is ever shown: not even when the server sends back what it was sent, however it writes it. */
 import { NotificationClient, NotificationError } from 'notification-subscriber'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { type Operation, operations } from '../support/operations.js'
@@ -148,3 +149,17 @@ test.for(Object.entries(kinds))(
     expectNoSecretIn(client)
   },
 )
+
+test('neither console.log nor JSON.stringify shows the parameters and headers of a keeper', () => {
+  const keeper = new SubscriptionKeeper({
+    client: new NotificationClient({ baseUrl: 'https://service.example.com', auth: auth.token }),
+    name: 'coaching',
+    store: new Map(),
+    usernames: ['alice'],
+    notificationTypes: ['behavioral'],
+    callbackUrl: 'https://app.example.com/notifications',
+    parameters: { token: secrets.parameter },
+    headers: { UserData: secrets.header },
+  })
+  expectNoSecretIn(keeper, keeper.status())
+})
