@@ -18,7 +18,7 @@ const outcomes = []
 // Twice: what is loaded for the second time is a module that was left half made.
 for (const client of [new NotificationClient(options), new NotificationClient(options)]) {
   const error = await client.unsubscribe(1).catch((reason) => reason)
-  outcomes.push([error instanceof NotificationError, error.code, error.message])
+  outcomes.push([error instanceof NotificationError, error.code, error.message, error.issues])
 }
 const fetch = async () => new Response(null, { status: 204 })
 outcomes.push(await new NotificationClient({ ...options, fetch }).unsubscribe(1) ?? 'works with fetch')
@@ -37,12 +37,16 @@ test('every call without a fetch rejects with a NotificationError that names the
     logLevel: 'silent',
   })
   const { stdout } = await run(process.execPath, [outfile])
+  const advice =
+    'If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis.fetch`'
+  const missing = `is missing, and undici, which is used without one, cannot be loaded. ${advice}`
   const refused = [
     true,
     'CONFIGURATION',
     expect.stringMatching(
-      /^The client has nothing to send requests with: undici cannot be loaded \(.+\)\. If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis\.fetch`\.$/,
+      /^The client has nothing to send requests with: undici cannot be loaded \(.+\)\. If this .+\.$/,
     ),
+    [{ path: ['dispatcher'], message: missing }],
   ]
   expect(JSON.parse(stdout)).toEqual([refused, refused, 'works with fetch'])
 })
