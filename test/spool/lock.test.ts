@@ -25,6 +25,11 @@ import {
 
 const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))
 const loader = import.meta.resolve('tsx')
+// Whatever folder it runs in, the program runs on the sources.
+const env = {
+  ...process.env,
+  TSX_TSCONFIG_PATH: fileURLToPath(new URL('../../tsconfig.json', import.meta.url)),
+}
 const refusal = /is open already, in this process or in another one/
 
 /** A process that has a spool open, or was refused: `said` is what it printed first. */
@@ -34,8 +39,11 @@ class Holder implements AsyncDisposable {
 
   constructor(path: string, wrapper: readonly string[] = [], cwd = process.cwd()) {
     const [command, ...args] = [...wrapper, process.execPath, '--import', loader, program, path]
-    this.#child = spawn(command ?? '', args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
-    this.#said = once(this.#child.stdout ?? this.#child, 'data').then(([chunk]) => String(chunk).trim())
+    this.#child = spawn(command ?? '', args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const output = this.#child.stdout ?? this.#child
+    this.#said = Promise.race([once(output, 'data'), once(output, 'end')]).then(([chunk = 'nothing']) =>
+      String(chunk).trim(),
+    )
   }
 
   said(): Promise<string> {
