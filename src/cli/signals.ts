@@ -19,20 +19,17 @@ export interface Interruption {
  */
 export function onInterruption(callback: (interruption: Interruption) => void): () => void {
   let firstSince: number | undefined
-  const listeners = Object.entries(signals).map(([name, number]) => {
-    const listener = () => {
-      const exitCode = 128 + number
-      if (firstSince === undefined) {
-        firstSince = performance.now()
-        callback({ by: name === 'SIGINT' ? 'Ctrl-C' : name, exitCode })
-      } else if (performance.now() - firstSince > sameSignalMs) {
-        process.exit(exitCode)
-      }
+  const listener = (name: keyof typeof signals) => {
+    const exitCode = 128 + signals[name]
+    if (firstSince === undefined) {
+      firstSince = performance.now()
+      callback({ by: name === 'SIGINT' ? 'Ctrl-C' : name, exitCode })
+    } else if (performance.now() - firstSince > sameSignalMs) {
+      process.exit(exitCode)
     }
-    process.on(name, listener)
-    return () => process.off(name, listener)
-  })
+  }
+  for (const name of Object.keys(signals)) process.on(name, listener)
   return () => {
-    for (const stop of listeners) stop()
+    for (const name of Object.keys(signals)) process.off(name, listener)
   }
 }
