@@ -3,23 +3,21 @@
  * subscription that it made, also those whose answer was lost.
  */
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { routeVariable } from '../../client/environment.js'
 import type { NotificationClient } from '../../client/notification-client.js'
 import type { CallOptions } from '../../client/options.js'
 import {
-  ApiError,
   ConnectionError,
-  InvalidRequestError,
-  NotificationError,
   OutcomeUnknownError,
   ResponseValidationError,
+  TimeoutError,
   TokenRequestError,
 } from '../../errors.js'
 import type { NotificationType } from '../../notification-types.js'
 import { isNotFound, isOutcomeOpen, isSuccess } from '../../shared/http.js'
 import type { Operation } from '../../shared/routes.js'
-import { backoffMs } from '../../shared/waits.js'
+import { wholeMessageOf } from '../../shared/text.js'
+import { type Outcome, outcomeOf } from './service.js'
 import { failed, passed, type Step, skipped } from './step.js'
 
 export interface LifecycleOptions {
@@ -54,15 +52,12 @@ interface Behaviour {
   readonly call: () => Promise<Observation> | undefined
   readonly holds: (answer: Answer) => boolean
   /** Whether the next calls make sense after this answer. Default: they do. */
-  readonly canGoOn?: (answer: Answer) => boolean
+  readonly canGoOn?: () => boolean
 }
 
 const developerPages = 'public developer pages'
 const wanted: readonly NotificationType[] = ['behavioral']
 const overlapping: readonly NotificationType[] = ['behavioral', 'call-score']
-
-const cleanUpAttempts = 5
-const cleanUpBackoff = { firstMs: 250, maxMs: 4_000 }
 
 export class Lifecycle {
   /** The end of the callback URL: random, so that no other subscription conflicts or is replaced. */
@@ -77,6 +72,8 @@ export class Lifecycle {
   /** The newest subscription, and the subscription that it replaced. */
   #current: number | undefined
   #replaced: number | undefined
+  /** A step shows the first answer; the clean-up repeats its calls. */
+  #patience: CallOptions = {}
 
   constructor(options: LifecycleOptions) {
     this.#options = options
@@ -96,7 +93,7 @@ export class Lifecycle {
         continue
       }
       yield stepOf(behaviour, observation)
-      if ('problem' in observation || behaviour.canGoOn?.(observation) === false) {
+      if ('problem' in observation || behaviour.canGoOn?.() === false) {
         obstacle = `not tried after "${behaviour.name}"`
       }
     }
@@ -186,18 +183,12 @@ export class Lifecycle {
    */
   async cleanUp(): Promise<Step> {
     const name = 'Clean-up'
-    const wasNeeded = this.#isAnythingLeft
-    let mayEnd = true
-    for (let attempt = 1; this.#isAnythingLeft && mayEnd && attempt <= cleanUpAttempts; attempt++) {
-      if (attempt > 1) await sleep(backoffMs(attempt - 1, cleanUpBackoff))
-      await this.#endKnown()
-      for (const types of this.#unanswered) await this.#create(types, true)
-      mayEnd = await this.#endKnown()
-    }
-    if (!this.#isAnythingLeft) {
-      const what = wasNeeded ? 'every subscription of this check was' : 'nothing was left to be'
-      return passed(name, `${what} unsubscribed`)
-    }
+    if (!this.#isAnythingLeft) return passed(name, 'nothing was left to be unsubscribed')
+    this.#patience = { timeoutMs: 30_000, retry: { maxAttempts: 5 } }
+    await this.#endKnown()
+    for (const types of this.#unanswered) await this.#create(types, true)
+    await this.#endKnown()
+    if (!this.#isAnythingLeft) return passed(name, 'every subscription of this check was unsubscribed')
     const left = [...this.#ids].map((id) => `subscription ${id}`)
     if (this.#unanswered.size > 0) left.push('a subscription whose ID is not known')
     const message = `${left.join(' and ')} may still exist; the callback URL ends with ${this.mark}`
@@ -216,18 +207,9 @@ export class Lifecycle {
     return this.#ids.size + this.#unanswered.size > 0
   }
 
-  /**
-   * The newest first, because the service answers 404 for replaced subscriptions.
-   *
-   * @returns whether another attempt may end more: not if every call was answered
-   */
-  async #endKnown(): Promise<boolean> {
-    let isUnclear = this.#unanswered.size > 0
-    for (const id of [...this.#ids].reverse()) {
-      const observation = await this.#unsubscribe(id)
-      isUnclear ||= 'problem' in observation
-    }
-    return isUnclear
+  /** The newest first, because the service answers 404 for replaced subscriptions. */
+  async #endKnown(): Promise<void> {
+    for (const id of [...this.#ids].reverse()) await this.#unsubscribe(id)
   }
 
   async #create(types: readonly NotificationType[], recreateIfExists: boolean): Promise<Observation> {
@@ -268,17 +250,9 @@ export class Lifecycle {
     call: (options: CallOptions) => Promise<void>,
     types?: readonly NotificationType[],
   ): Promise<Observation> {
-    let status = 0
-    const onResponse: CallOptions['onResponse'] = (response) => {
-      status = response.status
-    }
-    try {
-      await call({ onResponse })
-      return { status }
-    } catch (error) {
-      if (types !== undefined && mayHaveTakenEffect(error)) this.#unanswered.add(types)
-      return observationOf(error)
-    }
+    const outcome = await outcomeOf((options) => call({ ...options, ...this.#patience }))
+    if (types !== undefined && mayHaveTakenEffect(outcome)) this.#unanswered.add(types)
+    return observationOf(outcome)
   }
 }
 
@@ -308,27 +282,24 @@ function settingOf(operation: Operation): string {
   return `set ${routeVariable(operation)}, --${operation}-route or the option \`routes.${operation}\``
 }
 
-function observationOf(error: unknown): Observation {
-  if (!(error instanceof NotificationError)) throw error
-  if (error instanceof ApiError) {
-    const { status } = error
-    // Statuses about credentials or load do not show how the service treats subscriptions.
-    const isAboutRules = (status < 500 || status === 501) && ![401, 403, 408, 429].includes(status)
-    return isAboutRules ? { status } : { problem: `the service answered ${status}` }
-  }
-  if (error instanceof TokenRequestError) return { problem: `the token endpoint answered ${error.status}` }
+function observationOf({ status, error }: Outcome): Observation {
   if (error instanceof ResponseValidationError) {
     return { problem: `the body of the answer with status ${error.status} cannot be used` }
   }
-  if (error instanceof OutcomeUnknownError && error.cause instanceof NotificationError) {
-    return observationOf(error.cause)
+  if (error instanceof TokenRequestError) return { problem: `the token endpoint answered ${error.status}` }
+  if (status === undefined) {
+    // Without the client's advice to create again, which the clean-up follows.
+    const reason = error instanceof OutcomeUnknownError ? error.cause : error
+    return { problem: wholeMessageOf(reason) }
   }
-  return { problem: error.message }
+  // Statuses about credentials or load do not show how the service treats subscriptions.
+  const isAboutRules = (status < 500 || status === 501) && ![401, 403, 408, 429].includes(status)
+  return isAboutRules ? { status } : { problem: `the service answered ${status}` }
 }
 
-/** Whether a call that failed may have taken effect. */
-function mayHaveTakenEffect(error: unknown): boolean {
+/** Whether the outcome of a call is unknown, or the ID that it gave. */
+function mayHaveTakenEffect({ status, error }: Outcome): boolean {
+  if (status !== undefined) return error instanceof ResponseValidationError || isOutcomeOpen(status)
   if (error instanceof ConnectionError) return error.requestSent
-  if (error instanceof ApiError) return isOutcomeOpen(error.status)
-  return !(error instanceof TokenRequestError || error instanceof InvalidRequestError)
+  return error instanceof OutcomeUnknownError || error instanceof TimeoutError
 }

@@ -2,7 +2,7 @@
 import type { Auth } from '../../auth/authorizer.js'
 import { type Environment, isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
-import type { NotificationClientOptions } from '../../client/options.js'
+import type { CallOptions, NotificationClientOptions } from '../../client/options.js'
 import { durationInWords } from '../../emulator/words.js'
 import {
   ConfigurationError,
@@ -47,9 +47,10 @@ export async function* checkService(env: Environment, ca: string | undefined): A
     return
   }
   const { NOTIFICATION_USERNAME: username = '', NOTIFICATION_PASSWORD: password = '' } = env
-  const own = isBasic(env) ? { username, password } : { getAccessToken: () => client.getAccessToken() }
-  const madeUp = { getAccessToken: () => 'made-up-token' }
-  yield authorizationStep((auth) => emptyCreate({ ...callOptions, baseUrl, ca, auth }), own, madeUp)
+  const credentials = isBasic(env)
+    ? { username, password }
+    : { getAccessToken: () => client.getAccessToken() }
+  yield authorizationStep((auth) => emptyCreate({ ...callOptions, baseUrl, ca, auth }), credentials)
 }
 
 /** The calls that only `--lifecycle` sends. */
@@ -119,7 +120,8 @@ function tokenProblem(error: unknown): Step {
     const message = `the answer with status ${error.status} holds no token`
     return failed(stepNames.token, message, 'Check NOTIFICATION_AUTH_URL: is it an authorization server?')
   }
-  return failed(stepNames.token, messageFor(error))
+  if (!(error instanceof NotificationError)) throw error
+  return failed(stepNames.token, error.message)
 }
 
 function nextAfter(status: number, code: string | undefined): string {
@@ -134,8 +136,27 @@ function nextAfter(status: number, code: string | undefined): string {
   return 'Ask the operator of the authorization server'
 }
 
-/** The status of an answer, or why there is none. */
-type Answer = { readonly status: number } | { readonly problem: string }
+/** How a call to the service ended. */
+export interface Outcome {
+  /** Of the service's answer, if there was one. */
+  readonly status: number | undefined
+  /** Of a call that failed: may show the body of an answer. */
+  readonly error: NotificationError | undefined
+}
+
+export async function outcomeOf(call: (options: CallOptions) => Promise<unknown>): Promise<Outcome> {
+  let status: number | undefined
+  const onResponse = (response: ResponseSummary) => {
+    status = response.status
+  }
+  try {
+    await call({ onResponse })
+    return { status, error: undefined }
+  } catch (error) {
+    if (error instanceof NotificationError) return { status, error }
+    throw error
+  }
+}
 
 const tryLifecycle = 'Try it for real, with a user of your own for tests: --lifecycle'
 
@@ -144,14 +165,12 @@ const tryLifecycle = 'Try it for real, with a user of your own for tests: --life
  * a made-up token. Only a service that checks the token answers them differently.
  */
 async function authorizationStep(
-  answerTo: (auth: Auth) => Promise<Answer>,
-  own: Auth,
-  madeUp: Auth,
+  createWith: (auth: Auth) => Promise<Outcome>,
+  credentials: Auth,
 ): Promise<Step> {
   const name = stepNames.authorization
-  const answer = await answerTo(own)
-  if ('problem' in answer) return failed(name, answer.problem)
-  const { status } = answer
+  const { status, error } = await createWith(credentials)
+  if (status === undefined) return failed(name, `${error?.message}`)
   if (status === 401) {
     const next = 'Do they belong to the same environment as NOTIFICATION_BASE_URL, lab or production?'
     return failed(name, 'the service does not accept the credentials (401)', next)
@@ -168,52 +187,32 @@ async function authorizationStep(
     const message = `${sent} was answered ${status}, and not 400: this is not the service`
     return failed(name, message, 'Check host and path of NOTIFICATION_BASE_URL')
   }
-  const refusal = await answerTo(madeUp)
-  if ('status' in refusal && (refusal.status === 401 || refusal.status === 403)) {
+  const refusal = await createWith({ getAccessToken: () => 'made-up-token' })
+  if (refusal.status === 401 || refusal.status === 403) {
     const message = `the service accepts the credentials: ${sent} is answered ${status}, and ${refusal.status} with a made-up token`
     return passed(name, message)
   }
-  const other = 'problem' in refusal ? refusal.problem : `the answer to a made-up token is ${refusal.status}`
+  const other =
+    refusal.status === undefined
+      ? refusal.error?.message
+      : `the answer to a made-up token is ${refusal.status}`
   return unknown(name, `${sent} is answered ${status}, but ${other}`, tryLifecycle)
 }
 
 /** The client refuses such a create, so it is sent as an unsubscribe on the route of create. */
-async function emptyCreate(options: NotificationClientOptions): Promise<Answer> {
+async function emptyCreate(options: NotificationClientOptions): Promise<Outcome> {
   const unsubscribe = { method: 'POST', path: '/api/subscriptions', idField: 'check' } as const
   await using client = new NotificationClient({ ...options, routes: { unsubscribe } })
-  let answer: Answer | undefined
-  const onResponse = ({ status }: ResponseSummary) => {
-    answer = { status }
-  }
-  try {
-    await client.unsubscribe(0, { onResponse })
-  } catch (error) {
-    answer ??= { problem: messageFor(error) }
-  }
-  return answer ?? { problem: 'no answer' }
+  return await outcomeOf((options) => client.unsubscribe(0, options))
 }
 
-/** The message of an error of this package, which says what to do and shows no body of an answer. */
-function messageFor(error: unknown): string {
-  if (error instanceof NotificationError) return error.message
-  throw error
-}
-
-/** The claims of an access token (RFC 7519), with texts cut. Only the service verifies its signature. */
-interface TokenClaims {
-  readonly iss?: string | undefined
-  readonly azp?: string | undefined
-  /** When the token ends, in seconds since 1970. */
-  readonly exp?: number | undefined
-  readonly scope?: string | undefined
-}
-
-/** The claims of a token; nothing if the token is not a JWT. */
-function claimsOf(token: string): TokenClaims | undefined {
+/** The claims of a token (RFC 7519) with texts cut, or nothing if it is not a JWT. Only the service verifies it. */
+function claimsOf(token: string) {
   const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
   if (payload === undefined) return undefined
   const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
   const text = (claim: unknown) => (typeof claim === 'string' ? excerpt(claim, 200) : undefined)
+  // `exp` is in seconds since 1970.
   return {
     iss: text(iss),
     azp: text(azp),
@@ -221,6 +220,8 @@ function claimsOf(token: string): TokenClaims | undefined {
     scope: text(scope),
   }
 }
+
+type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
 
 function describeClaims({ iss = 'missing', azp = 'missing', exp, scope = 'none' }: TokenClaims): string {
   const remainingMs = exp === undefined ? 0 : exp * 1000 - Date.now()
