@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { type Environment, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
-import { callbackUrlProblem, headerName, headerValue, urlProblem } from '../../shared/http.js'
+import { callbackUrlProblem, headerName, headerValue } from '../../shared/http.js'
 import { partsOfRoute, routeSchema, routeSpelling } from '../../shared/routes.js'
 import { formatIssues, issuesOf, ownMessages } from '../../shared/validation.js'
 import { type Command, type CommandContext, contentOf, readFlags, UsageError } from '../command.js'
@@ -117,26 +117,24 @@ const flagTypes = {
 type Flags = ReturnType<typeof readFlags<typeof flagTypes>>
 
 async function callbackOf(flags: Flags, ca: string | undefined): Promise<CallbackCheck | undefined> {
-  const { 'callback-url': callbackUrl, secret = [], lifecycle = false } = flags
+  const { 'callback-url': callbackUrl, secret = [], lifecycle } = flags
   const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
   if (callbackUrl === undefined) {
     if (secret.length === 0) return undefined
     throw new UsageError('--secret is for --callback-url, which is missing')
   }
-  const problem = urlProblem(callbackUrl, true)
+  const problem = callbackUrlProblem(callbackUrl, true)
   if (problem !== undefined) throw new UsageError(`--callback-url ${problem}`)
   if (secret.length === 0 && !lifecycle) {
     throw new UsageError(
       '--secret is missing: name the header that proves a callback, and the file with its value: NAME=@FILE',
     )
   }
-  const secrets = Object.fromEntries(await Promise.all(secret.map(secretOf)))
-  const authorities = [ca, callbackCa].filter((each) => each !== undefined)
   return {
     callbackUrl: new URL(callbackUrl),
-    secrets,
+    secrets: Object.fromEntries(await Promise.all(secret.map(secretOf))),
     timeoutMs: timeoutOf(flags['callback-timeout-ms']),
-    ca: authorities.length === 0 ? undefined : authorities.join('\n'),
+    ca: [ca, callbackCa].filter(Boolean).join('\n') || undefined,
   }
 }
 
@@ -163,22 +161,20 @@ function timeoutOf(text: string | undefined): number {
 
 type LifecyclePlan = Omit<LifecycleOptions, 'client' | 'isInterrupted'> & { report: string | undefined }
 
-function lifecycleOf(
-  { lifecycle = false, username, report, 'callback-url': callbackUrl }: Flags,
-  callback: CallbackCheck | undefined,
-): LifecyclePlan | undefined {
+function lifecycleOf(flags: Flags, callback: CallbackCheck | undefined): LifecyclePlan | undefined {
+  const { lifecycle, username, report } = flags
   if (!lifecycle) {
-    const stray = username !== undefined ? '--username' : report !== undefined ? '--report' : undefined
+    const stray = (['username', 'report'] as const).find((flag) => flags[flag] !== undefined)
     if (stray === undefined) return undefined
-    throw new UsageError(`${stray} is for --lifecycle, which is missing`)
+    throw new UsageError(`--${stray} is for --lifecycle, which is missing`)
   }
-  if (!username) throw new UsageError('--username is missing: name a user of your own for tests')
-  if (callbackUrl === undefined || callback === undefined) {
+  if (username === undefined) {
+    throw new UsageError('--username is missing: name a user of your own for tests')
+  }
+  if (callback === undefined) {
     throw new UsageError('--callback-url is missing: name the address of your receiver')
   }
-  const problem = callbackUrlProblem(callbackUrl, true)
-  if (problem !== undefined) throw new UsageError(`--callback-url ${problem}`)
-  return { username, callbackUrl, parameters: callback.secrets, report }
+  return { username, callbackUrl: callback.callbackUrl.href, parameters: callback.secrets, report }
 }
 
 /** Runs the lifecycle, and always cleans up. Resolves with the interruption, if there was one. */
