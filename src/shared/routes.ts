@@ -131,7 +131,9 @@ export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
  */
 export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
   const [method, path, ...rest] = text.trim().split(/\s+/)
-  const isLastFormat = rest.length > 1 || formats.some((name) => name === rest[0])
+  // A path with the place of the id leaves no use for a field.
+  const hasPlace = path?.includes(idPlace) === true
+  const isLastFormat = hasPlace || rest.length > 1 || formats.some((name) => name === rest[0])
   const format = isLastFormat ? rest.pop() : undefined
   // Superfluous words stay in the field's name, which is refused for its space.
   return { method, path, idField: rest.length > 0 ? rest.join(' ') : undefined, format }

@@ -112,6 +112,10 @@ test('messages about the environment', async () => {
       NOTIFICATION_UPDATE_ROUTE: 'post /update/{id}',
       NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /end subscription_id xml',
     }),
+    'a route whose last word can only be the format': fromEnv({
+      ...complete,
+      NOTIFICATION_UPDATE_ROUTE: 'PUT /update/{subscriptionId} JSON',
+    }),
   })
 })
 
