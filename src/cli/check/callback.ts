@@ -3,13 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { finished } from 'node:stream/promises'
 import { Agent, request } from 'undici'
 import { durationInWords } from '../../emulator/words.js'
-import { provesNothingSent } from '../../http/connection-error.js'
+import { provesNothingSent, toConnectionError } from '../../http/connection-error.js'
 import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
 import { isSuccess, parsedUrl } from '../../shared/http.js'
 import { excerpt } from '../../shared/text.js'
-import { connectionProblem } from './connection.js'
-import { failed, passed, type Step, skipped } from './step.js'
+import { failed, nextAfterConnection, passed, type Step, skipped } from './step.js'
 
 export interface CallbackCheck {
   readonly callbackUrl: URL
@@ -80,10 +79,12 @@ async function post(
         next: 'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
       }
     }
+    const { host } = callbackUrl
     const requestSent = !provesNothingSent(error)
-    const problem = connectionProblem(error, callbackUrl, requestSent)
-    const question = `Is your app running, and does it listen at ${callbackUrl.host}?`
-    return { problem, next: requestSent ? lookIntoLog : question }
+    const failure = toConnectionError(error, { host, secrets: Object.values(secrets) }, requestSent)
+    const question = `Is your app running, and does it listen at ${host}?`
+    const next = requestSent ? lookIntoLog : nextAfterConnection(failure, '--callback-ca', question)
+    return { problem: failure.message, next }
   }
 }
 

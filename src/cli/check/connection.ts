@@ -1,4 +1,4 @@
-/** Checks DNS and TLS of a server, and explains a failed connection. */
+/** Checks DNS and TLS of a server. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
@@ -6,7 +6,7 @@ import type { Environment } from '../../client/environment.js'
 import { durationInWords } from '../../emulator/words.js'
 import { toConnectionError } from '../../http/connection-error.js'
 import { trustedWith } from '../../http/undici.js'
-import { failed, passed, type Step, skipped } from './step.js'
+import { failed, nextAfterConnection, passed, type Step, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 
@@ -32,7 +32,12 @@ export async function checkConnection(
     if (proxy !== undefined) {
       return skipped(name, `not reached directly, and ${proxy} is set: the next steps use that proxy`)
     }
-    return failed(name, connectionProblem(error, url), `Check ${variable}`)
+    const failure = toConnectionError(error, { host: url.host, secrets: [] }, false)
+    return failed(
+      name,
+      failure.message,
+      nextAfterConnection(failure, 'NOTIFICATION_CA_FILE', `Check ${variable}`),
+    )
   }
 }
 
@@ -62,9 +67,4 @@ async function certificateOf(
     })
     socket.once('error', reject)
   })
-}
-
-/** The client's explanation. */
-export function connectionProblem(error: unknown, { host }: URL, requestSent = false): string {
-  return toConnectionError(error, { host, secrets: [] }, requestSent).message
 }

@@ -30,3 +30,16 @@ export function skipped(name: string, message: string): Step {
 export function unknown(name: string, message: string, next?: string): Step {
   return { name, outcome: 'unknown', message: `not shown by this check: ${message}`, next }
 }
+
+/**
+ * What to do after a failed connection.
+ *
+ * @param trust - the variable or flag that names certificates to trust
+ */
+export function nextAfterConnection(error: unknown, trust: string, otherwise: string): string {
+  const { cause }: { cause?: { code?: string } } = Object(error)
+  const isUntrusted = /SELF_SIGNED|UNABLE_TO/.test(cause?.code ?? '')
+  return isUntrusted
+    ? `If you trust the server, name a file with its authority's certificate: ${trust}`
+    : otherwise
+}

@@ -114,7 +114,7 @@ test('a certificate that is not trusted fails at TLS, with the variable that hel
   const { failures } = await fixture.check([], fixture.environment({ NOTIFICATION_CA_FILE: '' }))
   expect(failures[0]).toMatchObject({
     name: expect.stringContaining('DNS and TLS of 127.0.0.1'),
-    message: expect.stringContaining('NOTIFICATION_CA_FILE'),
+    next: expect.stringContaining('NOTIFICATION_CA_FILE'),
   })
 })
 
