@@ -1,6 +1,6 @@
 /** Files with secrets: read without waiting, and written for their owner only. */
 import { randomUUID } from 'node:crypto'
-import { chmod, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { messageOf } from '../shared/text.js'
 import { UsageError } from './command.js'
 
@@ -36,8 +36,6 @@ export async function writePrivateFile(path: string, content: string): Promise<v
   const unfinished = `${path}.${randomUUID()}`
   try {
     await writeFile(unfinished, content, { mode: 0o600, flag: 'wx' })
-    // The umask may have reduced the mode above.
-    await chmod(unfinished, 0o600)
     await rename(unfinished, path)
   } catch (error) {
     await rm(unfinished, { force: true })
