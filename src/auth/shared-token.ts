@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { Log } from '../logger.js'
 import { parseJson } from '../shared/validation.js'
-import { GuardedStore } from '../stores/guarded-store.js'
+import { withTimeLimit } from '../shared/waits.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import { accessTokenPattern } from './token-request.js'
 
@@ -36,7 +36,7 @@ export interface StoredToken {
 
 /** A store that fails never fails a call: it counts as empty. */
 export class SharedToken {
-  readonly #store: GuardedStore
+  readonly #store: KeyValueStore
   readonly #key: string
   readonly #log: Log
   #countsAsEmptyUntil = Number.NEGATIVE_INFINITY
@@ -45,7 +45,7 @@ export class SharedToken {
 
   /** @param key - equal for two clients only if they would request the same token; contains no secret */
   constructor(store: KeyValueStore, key: string, log: Log) {
-    this.#store = new GuardedStore(store, limitMs)
+    this.#store = store
     this.#key = key
     this.#log = log
   }
@@ -53,7 +53,7 @@ export class SharedToken {
   /** The stored token while it is valid. */
   async read(): Promise<StoredToken | undefined> {
     const text = await this.#guarded('get', () => this.#store.get(this.#key))
-    return text === undefined ? undefined : storedToken(text)
+    return typeof text === 'string' ? storedToken(text) : undefined
   }
 
   /** Stores a token in the background. */
@@ -61,7 +61,8 @@ export class SharedToken {
     const expiresAtMs = Date.now() + remainingMs
     const text = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs })
     this.#inOrder(async () => {
-      await this.#guarded('set', () => this.#store.set(this.#key, text, remainingMs))
+      // Redis refuses a fraction of a millisecond.
+      await this.#guarded('set', () => this.#store.set(this.#key, text, Math.ceil(remainingMs)))
       if (this.#countsAsEmpty()) return
       // Read back, because some stores, such as Keyv, report success while their Redis is down.
       const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
@@ -85,15 +86,15 @@ export class SharedToken {
   }
 
   /** The result of an operation, or `undefined` if the store fails or counts as empty after a failure. */
-  async #guarded<Result>(operation: string, run: () => Promise<Result>): Promise<Result | undefined> {
+  async #guarded(operation: 'get' | 'set' | 'delete', run: () => unknown): Promise<unknown> {
     if (this.#countsAsEmpty()) return undefined
     try {
-      return await run()
+      const late = () => new Error(`no answer within ${limitMs} ms`)
+      return await withTimeLimit(limitMs, (async () => run())(), late)
     } catch (error) {
       this.#countsAsEmptyUntil = performance.now() + countsAsEmptyMs
       // The error's name only: its message may hold the token.
-      const { cause }: { cause?: unknown } = Object(error)
-      const reason = cause instanceof Error ? cause.name : typeof cause
+      const reason = error instanceof Error ? error.name : typeof error
       const fields = { operation, reason, countsAsEmptyMs }
       const message = 'Token cache failed and is not used for a while'
       this.#log('warn', { event: 'token-cache.failed', ...fields }, message)
