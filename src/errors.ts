@@ -68,20 +68,7 @@ export type NotificationErrorCode = AnyNotificationError['code']
  */
 export abstract class NotificationError<Details extends object = object> extends Error {
   /** Which error this is: a literal in each class, so that `switch (error.code)` narrows. */
-  abstract readonly code:
-    | 'CONFIGURATION'
-    | 'INVALID_REQUEST'
-    | 'CLOSED'
-    | 'TOKEN_REQUEST'
-    | 'API'
-    | 'SUBSCRIPTION_CONFLICT'
-    | 'SUBSCRIPTION_NOT_FOUND'
-    | 'CONNECTION'
-    | 'TIMEOUT'
-    | 'OUTCOME_UNKNOWN'
-    | 'RESPONSE_VALIDATION'
-    | 'INVALID_DELIVERY'
-    | 'SPOOL'
+  abstract readonly code: NotificationErrorCode
 
   /**
    * @internal The class's name, equal in every loaded copy of this package, whose initials `ns` are. Not under a
