@@ -39,11 +39,7 @@ export interface Routes {
 }
 
 /** A route with its defaults filled in. */
-export interface ResolvedRoute extends Route {
-  readonly method: NonNullable<Route['method']>
-  readonly path: string
-  readonly format: NonNullable<Route['format']>
-}
+export type ResolvedRoute = ReturnType<typeof resolvedRoute>
 
 export type Operation = keyof Routes
 
@@ -51,14 +47,10 @@ export type Operation = keyof Routes
 export const idPlace = '{subscriptionId}'
 
 /** @param route - valid by {@link routeSchema} */
-export function resolvedRoute(operation: Operation, route: Route = {}): ResolvedRoute {
-  const { format, idField, method, path } = route
-  return {
-    method: method ?? endpoints[operation].method,
-    path: path ?? endpoints[operation].path,
-    idField,
-    format: format ?? 'form',
-  }
+export function resolvedRoute(operation: Operation, route: Route = {}) {
+  const usual = endpoints[operation]
+  const { format = 'form', idField, method = usual.method, path = usual.path } = route
+  return { method, path, idField, format }
 }
 
 /** The schema of {@link Routes}. */
