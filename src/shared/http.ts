@@ -17,10 +17,6 @@ const placeholder = /^[^?#]*?(\{[\w.-]+\}|<[\w.-]+>)/
 
 /** A label of the host such as `YOUR_HOST`. The URL parser would write it in small letters. */
 const nameInCapitals = /^[Hh][Tt]{2}[Pp][Ss]?:\/\/(?:[^/?#:@]*\.)?([A-Z][A-Z\d]*_[A-Z\d_]*)(?=[./?#:]|$)/
-const templateLabels = new Set(['undefined', 'null'])
-
-/** An ordinary host: an IPv6 address, or labels of which none is `undefined`, `null` or empty. */
-const usualHost = /^\[|^(?!(?:.+\.)?(?:undefined|null)(?:\.|$))(?:[\w-]+\.)*[\w-]+\.?$/
 
 /** What is wrong with an address of a server, or `undefined`. */
 export function urlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
@@ -115,11 +111,12 @@ function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefi
 }
 
 function problemOfHost(hostname: string): string | undefined {
-  if (usualHost.test(hostname)) return undefined
+  // An IPv6 address has no labels.
+  if (hostname.startsWith('[')) return undefined
   const labels = hostname.replace(/\.$/, '').split('.')
   if (labels.includes('')) return `has a host with an empty label: \`${hostname}\``
-  const template = labels.find((label) => templateLabels.has(label) || !/^[\w-]+$/.test(label))
-  return `has the host \`${hostname}\`: was \`${template}\` never replaced by its value?`
+  const unfilled = labels.find((label) => /^(?:undefined|null)$/.test(label) || !/^[\w-]+$/.test(label))
+  return unfilled && `has the host \`${hostname}\`: was \`${unfilled}\` never replaced by its value?`
 }
 
 /** Not by the pattern `/\/+$/`, which takes quadratic time. */
