@@ -16,15 +16,8 @@ import type { Operation } from '../shared/routes.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 
-export function idFieldTaken(idField: string): InvalidRequestError {
-  return refusal(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
-}
-
-export function headerTwice(name: string): InvalidRequestError {
-  return refusal(['headers', name], "is a header of the client's option `headers`")
-}
-
-function refusal(path: readonly string[], message: string): InvalidRequestError {
+/** The error for a value that cannot be sent with this client's options. */
+export function refusal(path: readonly string[], message: string): InvalidRequestError {
   const issues = [{ path, message }]
   return new InvalidRequestError(`Nothing was sent: ${formatIssues(issues)}.`, { issues })
 }

@@ -17,11 +17,10 @@ import { numericId } from '../shared/validation.js'
 import {
   apiError,
   conflictError,
-  headerTwice,
-  idFieldTaken,
   noUsableId,
   outcomeUnknown,
   pageError,
+  refusal,
   refusedChange,
 } from './answer-errors.js'
 import {
@@ -144,7 +143,9 @@ export class SubscriptionEndpoints {
     const valid = validInput(call.what, updateSubscriptionParametersInputSchema, input)
     const { parameters = {}, headers } = valid
     const { idField } = this.#routes.update
-    if (idField !== undefined && Object.hasOwn(parameters, idField)) throw idFieldTaken(idField)
+    if (idField !== undefined && Object.hasOwn(parameters, idField)) {
+      throw refusal(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
+    }
     await this.#change(call, 'update', id, { parameters, headers })
   }
 
@@ -198,7 +199,9 @@ export class SubscriptionEndpoints {
     const own = this.#headers
     const taken = Object.keys(own ?? {}).map((name) => name.toLowerCase())
     const twice = Object.keys(headers ?? {}).find((name) => taken.includes(name.toLowerCase()))
-    if (twice !== undefined) throw headerTwice(twice)
+    if (twice !== undefined) {
+      throw refusal(['headers', twice], "is a header of the client's option `headers`")
+    }
     const given = [headers, parameters].flatMap((values) => Object.values(values ?? {}))
     return {
       headers: own || headers ? { ...own, ...headers } : undefined,
