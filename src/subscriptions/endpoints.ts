@@ -43,12 +43,10 @@ export interface CreatedSubscription {
 
 /** The result of `tryCreateSubscription`: comparing `created` narrows it. */
 export type CreateSubscriptionResult =
-  | {
+  | (CreatedSubscription & {
       /** A subscription now exists. */
       readonly created: true
-      /** The service's identifier; needed to unsubscribe and to update, so keep it. */
-      readonly subscriptionId: number
-    }
+    })
   | {
       /** Nothing was created or deleted. */
       readonly created: false
@@ -61,8 +59,6 @@ export const createSubscriptionResponseSchema = z.object({
   /** Identifier of the new subscription: an integer, also if it is written as text. */
   subscription_id: z.preprocess(numericId, z.int()),
 })
-
-type Values = Pick<UpdateSubscriptionParametersInput, 'parameters' | 'headers'>
 
 /** The endpoints of one service. */
 export class SubscriptionEndpoints {
@@ -154,7 +150,12 @@ export class SubscriptionEndpoints {
     await this.#change(call, 'unsubscribe', id, {})
   }
 
-  async #change(call: Call, operation: Operation, subscriptionId: number, values: Values): Promise<void> {
+  async #change(
+    call: Call,
+    operation: Operation,
+    subscriptionId: number,
+    values: UpdateSubscriptionParametersInput,
+  ): Promise<void> {
     const request = {
       ...this.#onRoute(this.#routes[operation], subscriptionId, values.parameters),
       ...this.#headersAndSecrets(values),
@@ -193,7 +194,7 @@ export class SubscriptionEndpoints {
 
   /** Each value of a header or parameter may be a secret. */
   #headersAndSecrets(
-    { headers, parameters }: Values,
+    { headers, parameters }: UpdateSubscriptionParametersInput,
     ...further: string[]
   ): Pick<UnauthorizedRequest, 'headers' | 'secrets'> {
     const own = this.#headers

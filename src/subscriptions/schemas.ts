@@ -48,15 +48,7 @@ export interface CreateSubscriptionInput {
  * The pairs to change: at least one. All other pairs keep their values. Later callbacks carry the new values
  * (docs/service.md, Rules).
  */
-export interface UpdateSubscriptionParametersInput {
-  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
-  readonly parameters?: AssociatedValues | undefined
-  /**
-   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
-   * (docs/service.md, Endpoints). Default: none.
-   */
-  readonly headers?: AssociatedValues | undefined
-}
+export type UpdateSubscriptionParametersInput = Pick<CreateSubscriptionInput, 'parameters' | 'headers'>
 
 const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
 
@@ -243,16 +235,14 @@ const maxValues = 100
 /** The most UTF-8 bytes of their names and values together. Node.js refuses requests with more than 16 KiB of headers. */
 const maxValueBytes = 8 * 1024
 
-interface BothKinds {
-  readonly parameters?: AssociatedValues | undefined
-  readonly headers?: AssociatedValues | undefined
-}
-
 /**
  * Checks parameters and headers together, because on a callback all of them are headers: refuses too many, and a name in
  * both kinds, which would be one header with two values.
  */
-export function checkAssociatedValues({ value, issues }: z.core.ParsePayload<BothKinds>): void {
+export function checkAssociatedValues({
+  value,
+  issues,
+}: z.core.ParsePayload<UpdateSubscriptionParametersInput>): void {
   const refuse = (path: PropertyKey[], message: string) =>
     issues.push({ code: 'custom', continue: true, input: value, path, message })
   const { parameters = {}, headers = {} } = value
@@ -266,7 +256,10 @@ export function checkAssociatedValues({ value, issues }: z.core.ParsePayload<Bot
 }
 
 /** Why so many, or such large, parameters and headers are refused, or `undefined`. */
-export function associatedValuesProblem({ parameters = {}, headers = {} }: BothKinds): string | undefined {
+export function associatedValuesProblem({
+  parameters = {},
+  headers = {},
+}: UpdateSubscriptionParametersInput): string | undefined {
   const pairs = [...Object.entries(parameters), ...Object.entries(headers)]
   const why = 'all of them come back as headers of every callback, and servers limit those'
   if (pairs.length > maxValues) {
