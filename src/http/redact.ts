@@ -9,8 +9,8 @@ const blankText = '[redacted: it repeats a secret of the request]'
 /** This many characters of a secret in a row count as the secret. */
 const fragmentLength = 8
 
-/** At the end of a text that was cut off, this many characters count as the secret. */
-const minFragmentAtEnd = 4
+/** At the end of a text that was cut off, so many first characters of a secret count as the secret. */
+const beginningLengths = [4, 5, 6, 7]
 
 /** A shorter secret is not searched for in base64 or hex: many texts contain it by chance. */
 const minEncodedLength = 4
@@ -25,23 +25,18 @@ const maxNesting = 8
  * @param cutOff - whether the text broke off
  */
 export function redact(text: string, secrets: readonly string[], { cutOff = false } = {}): string {
-  const shown = shownPartOf(text)
+  // A copy, because a slice keeps the whole text in memory for as long as the error lives.
+  const shown = Buffer.from(text.slice(0, maxShownLength), 'utf16le').toString('utf16le')
   const sought = [...new Set(secrets.flatMap(spellings))]
-  const isCutOff = cutOff || shown.length < text.length
   const texts = readings(shown)
-  const isSecretShown =
-    showsAny(texts, sought) || (isCutOff && texts.some((each) => endsInside(each, sought)))
-  return isSecretShown ? blankText : shown
+  if (showsAny(texts, sought)) return blankText
+  const isCutOff = cutOff || shown.length < text.length
+  return isCutOff && texts.some((each) => endsInside(each, sought)) ? blankText : shown
 }
 
 /** The values of a gateway's headers that may be keys. Many texts contain a shorter one, such as a version, by chance. */
 export function gatewayKeys(headers: Readonly<Record<string, string>> = {}): string[] {
   return Object.values(headers).filter(({ length }) => length >= minEncodedLength)
-}
-
-/** A copy, because a slice keeps the whole text in memory for as long as the error lives. */
-function shownPartOf(text: string): string {
-  return Buffer.from(text.slice(0, maxShownLength), 'utf16le').toString('utf16le')
 }
 
 /** Whether a text holds a short secret, or {@link fragmentLength} characters in a row of a longer one. */
@@ -62,13 +57,8 @@ function* fragmentsOf(text: string): Generator<string> {
 function endsInside(text: string, sought: readonly string[]): boolean {
   const brokenEscape = /(?:%[0-9a-f]?|&[#\w;]{0,9}|u[0-9a-f]{0,3})$/i.exec(text.slice(-16))?.[0].length ?? 0
   const ends = [text, text.slice(0, text.length - brokenEscape)]
-  return sought.some((each) => {
-    for (let length = minFragmentAtEnd; length < fragmentLength; length++) {
-      const beginning = each.slice(0, length)
-      if (ends.some((end) => end.endsWith(beginning))) return true
-    }
-    return false
-  })
+  const beginnings = sought.flatMap((each) => beginningLengths.map((length) => each.slice(0, length)))
+  return beginnings.some((beginning) => ends.some((end) => end.endsWith(beginning)))
 }
 
 /** The spellings of a secret that {@link readings} does not undo. */
@@ -77,17 +67,16 @@ function spellings(secret: string): string[] {
   if (secret.length < minEncodedLength) return asGiven
   const bytes = Buffer.from(secret)
   const hex = bytes.toString('hex')
-  const base64 = [0, 1, 2].map((bytesBefore) => base64Within(bytes, bytesBefore))
-  const base64url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))
+  const base64url = [0, 1, 2].map((bytesBefore) => base64urlWithin(bytes, bytesBefore))
+  const base64 = base64url.map((text) => text.replaceAll('-', '+').replaceAll('_', '/'))
   return [...asGiven, ...base64.flatMap(readings), ...base64url, hex, hex.toUpperCase()]
 }
 
-/** The base64 characters that depend only on these bytes, after `bytesBefore` other bytes. */
-function base64Within(bytes: Uint8Array, bytesBefore: number): string {
+/** The base64url characters that depend only on these bytes, after `bytesBefore` other bytes. */
+function base64urlWithin(bytes: Uint8Array, bytesBefore: number): string {
   const text = Buffer.concat([Buffer.alloc(bytesBefore), bytes]).toString('base64url')
   const isLastShared = (bytesBefore + bytes.length) % 3 !== 0
-  const own = text.slice(Math.ceil((bytesBefore * 8) / 6), isLastShared ? -1 : undefined)
-  return own.replaceAll('-', '+').replaceAll('_', '/')
+  return text.slice(Math.ceil((bytesBefore * 8) / 6), isLastShared ? -1 : undefined)
 }
 
 /** The text, and the text after undoing each further layer of escapes. One character for each byte of UTF-8. */
