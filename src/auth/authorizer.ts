@@ -41,7 +41,7 @@ export interface TokenAuthorizer extends Authorizer {
 }
 
 export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
-  if ('getAccessToken' in auth) return new ProvidedTokens(() => auth.getAccessToken())
+  if ('getAccessToken' in auth) return providedTokenAuthorizer(auth)
   if ('username' in auth) return basicAuthorizer(auth)
   return new RequestedTokens(auth, options)
 }
@@ -72,28 +72,9 @@ function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
 }
 
 /** Tokens from the caller's function, which also caches and refreshes them. */
-class ProvidedTokens implements TokenAuthorizer {
-  readonly #getAccessToken: () => unknown
-
-  constructor(getAccessToken: () => unknown) {
-    this.#getAccessToken = getAccessToken
-  }
-
-  async authorize(deadline: Deadline): Promise<BearerAuthorization> {
-    return bearer(await this.accessToken(deadline), false)
-  }
-
-  /** Calls the caller's function again; the request is repeated only if the token is different. */
-  async reauthorize(
-    rejected: BearerAuthorization,
-    deadline: Deadline,
-  ): Promise<BearerAuthorization | undefined> {
-    const next = await this.authorize(deadline)
-    return next.accessToken === rejected.accessToken ? undefined : next
-  }
-
-  async accessToken(deadline: Deadline): Promise<string> {
-    const provided = (async () => this.#getAccessToken())()
+function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
+  async function accessToken(deadline: Deadline): Promise<string> {
+    const provided = (async (): Promise<unknown> => auth.getAccessToken())()
     const token = await deadline.waitFor(provided, 'token', { missing: () => missingProvided })
     if (typeof token === 'string' && accessTokenPattern.test(token)) return token
     const message = whatIsWrongWith(token)
@@ -101,12 +82,21 @@ class ProvidedTokens implements TokenAuthorizer {
       issues: [{ path: ['auth', 'getAccessToken'], message }],
     })
   }
+  const authorize = async (deadline: Deadline) => bearer(await accessToken(deadline), false)
+  return {
+    accessToken,
+    authorize,
+    /** Calls the caller's function again; the request is repeated only if the token is different. */
+    async reauthorize(rejected, deadline) {
+      const next = await authorize(deadline)
+      return next.header === rejected.header ? undefined : next
+    },
+  }
 }
 
 const missingProvided: Missing = {
   words:
     '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.',
-  lastFailure: undefined,
 }
 
 /** Why a value from `getAccessToken` is no token. */

@@ -16,7 +16,7 @@ export interface Missing {
   /** A sentence, and what to do. */
   readonly words: string
   /** How the last attempt failed, if one did. */
-  readonly lastFailure: Error | undefined
+  readonly lastFailure?: Error | undefined
 }
 
 /**
