@@ -200,7 +200,7 @@ export class NotificationClient implements AsyncDisposable {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.allSettled(this.#callsInFlight)
-    await this.#transport.close()
+    await this.#transport.close?.()
   }
 
   /** Same as {@link NotificationClient.close}, for `await using`. */

@@ -124,8 +124,6 @@ function transportOn(
         return { error, mayHaveLeft: !isProof(error) }
       }
     },
-    // The connections belong to the caller.
-    async close() {},
   }
 }
 

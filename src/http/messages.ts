@@ -63,8 +63,8 @@ export interface Transport {
    * is sent, with an error of this package or the deadline's reason.
    */
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse>
-  /** Closes the connections that the transport opened itself. */
-  close(): Promise<void>
+  /** Closes the connections that the transport opened itself; the caller's stay open. */
+  close?(): Promise<void>
 }
 
 /** Limits memory to 1 MiB; answers of this service have a few dozen bytes. */

@@ -54,7 +54,7 @@ export function undiciTransport(options: {
     async close() {
       // A dispatcher that could not be made has nothing to close.
       const transport = await opening?.catch(() => undefined)
-      await transport?.close()
+      await transport?.close?.()
     },
   }
 }
@@ -153,7 +153,7 @@ export async function trustedWith(ca: string): Promise<string[]> {
   return [...rootCertificates, ...(extra === undefined ? [] : [extra]), ca]
 }
 
-/** A transport on a dispatcher of our undici, which reports when a request leaves. Closing it closes nothing. */
+/** A transport on a dispatcher of our undici, which reports when a request leaves. */
 function handlerTransport(dispatcher: Dispatcher): Transport {
   return {
     send: ({ address, body = null, headers, method }, deadline) =>
@@ -166,7 +166,6 @@ function handlerTransport(dispatcher: Dispatcher): Transport {
           exchange.onResponseError(undefined, error)
         }
       }),
-    async close() {},
   }
 }
 
