@@ -59,12 +59,7 @@ export function isTransient(error: ConnectionError): boolean {
   return !error.requestSent && !permanentErrors.has(error)
 }
 
-/**
- * @param error - of the network layer
- * @param target.host - the host of the request
- * @param target.secrets - the request's secrets, which the error must not show
- * @param requestSent - whether the request may have been sent, as the transport observed
- */
+/** @param requestSent - whether the request may have been sent, as the transport observed */
 export function toConnectionError(
   error: unknown,
   { host, secrets }: { readonly host: string; readonly secrets: readonly string[] },

@@ -91,10 +91,7 @@ interface Head extends Pick<HttpResponse, 'status' | 'header'> {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
-/**
- * @param ask - sends a request
- * @param isProof - whether an error proves that nothing was sent
- */
+/** @param isProof - whether an error of `ask` proves that nothing was sent */
 function transportOn(
   ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>,
   isProof: (error: unknown) => boolean,

@@ -17,12 +17,7 @@ export interface Address {
   readonly shown: string
 }
 
-/**
- * The address of a path under a base address.
- *
- * @param base - query, fragment and slashes at the end are left out
- * @param path - begins with a slash; may have a query
- */
+/** The address of a path, which may have a query, below the origin and path of a base address. */
 export function addressBelow({ host, origin, pathname }: URL, path: string): Address {
   const wholePath = withoutEndingSlashes(pathname) + path
   const url = origin + wholePath
@@ -83,10 +78,6 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly purpose: string
   /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
   redact(text: string): string
-  /**
-   * The body, which is JSON.
-   *
-   * @param refuse - makes the error for a body that cannot be used
-   */
+  /** The body, which is JSON. Throws what `refuse` makes if the body cannot be used. */
   json<Output>(schema: z.ZodType<Output>, refuse: (issues: readonly Issue[]) => NotificationError): Output
 }

@@ -15,11 +15,7 @@ export interface HttpProxy {
   readonly name: string
 }
 
-/**
- * The proxy from the environment, if there is one.
- *
- * @throws `ConfigurationError` for a variable whose value is no usable proxy
- */
+/** The proxy from the environment, if any. @throws `ConfigurationError` for a variable whose value is no usable proxy */
 export function configuredProxy(): HttpProxy | undefined {
   const variable = variables.find((name) => process.env[name])
   const url = variable && process.env[variable]
@@ -60,12 +56,7 @@ export class ProxyFailure extends Error {
   }
 }
 
-/**
- * The connections of undici's proxy agent to the proxy itself: their errors become a {@link ProxyFailure}.
- *
- * @param options.name - as in {@link HttpProxy}
- * @param options.connect - makes the connections
- */
+/** The connections of undici's proxy agent to the proxy itself: their errors become a {@link ProxyFailure}. */
 export function proxyPool(
   UndiciPool: typeof Pool,
   address: URL,

@@ -108,9 +108,8 @@ export const requestHeaderNames = [...Object.keys(headersWith('')), 'content-typ
 export type Call = Readonly<RunningCall>
 
 /**
- * Makes a call within its time limit: `run` sends its requests.
+ * Makes a call within its time limit: `run` sends its requests, and `onEnd` gets the call when it has ended.
  *
- * @param onEnd - gets the call when it has ended
  * @throws what `run` throws, or the reason of a signal that is aborted already
  */
 export async function withCall<Result>(

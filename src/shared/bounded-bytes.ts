@@ -50,11 +50,7 @@ export class BoundedBytes {
 
 type Pieces = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
-/**
- * Reads a body into `bytes`, up to their limit.
- *
- * @returns whether `bytes` has the whole body
- */
+/** Reads a body into `bytes`, up to their limit, and returns whether they have the whole body. */
 export async function readInto(bytes: BoundedBytes, pieces: Pieces): Promise<boolean> {
   for await (const piece of pieces) if (!bytes.add(piece)) return false
   return true

@@ -13,9 +13,8 @@ export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Prom
 }
 
 /**
- * Settles as `work` does. After the limit, `work` is not stopped, but its result is ignored.
- *
- * @throws what `timeoutError` makes, if `work` takes longer than `limitMs` milliseconds
+ * Settles as `work` does, or after `limitMs` milliseconds rejects with what `timeoutError` makes. `work` is not stopped
+ * then, but its result is ignored.
  */
 export async function withTimeLimit<T>(
   limitMs: number,
