@@ -1,4 +1,4 @@
-/** design.md, "Errors": a `ConnectionError` says what happened, whether the request was sent, and what to do. */
+/** A `ConnectionError` says what happened, whether the request was sent, and what to do. */
 import { ConnectionError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { ProxyFailure } from '../../src/http/proxy.js'
@@ -73,7 +73,7 @@ describe('without a connection the request was certainly not sent', () => {
       { code: 'ECONNRESET' },
       'Client network socket disconnected before secure TLS connection was established',
     ],
-  ])('as %s tells', async (_name, fields, message) => {
+  ])('as %s shows', async (_name, fields, message) => {
     expect(await errorAfter(failedFetch(networkError(fields, message)))).toMatchObject({ requestSent: false })
   })
 

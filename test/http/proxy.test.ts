@@ -1,4 +1,4 @@
-/** Proxies from the environment (design.md, "Requests"): a real proxy on loopback, and hosts that only it can reach. */
+/** Proxies from the environment: a real proxy on loopback, and hosts that only the proxy can reach. */
 import { createServer } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
