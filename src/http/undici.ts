@@ -9,14 +9,7 @@ import { messageOf } from '../shared/text.js'
 import { isMockedReset } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
 import { type DispatcherLike, dispatcherTransport } from './fetch.js'
-import {
-  errorBodyMs,
-  type HttpRequest,
-  type HttpResponse,
-  maxBodyBytes,
-  type NoResponse,
-  type Transport,
-} from './messages.js'
+import { errorBodyMs, type HttpResponse, maxBodyBytes, type NoResponse, type Transport } from './messages.js'
 import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
 
 type Undici = typeof import('undici')
@@ -41,16 +34,13 @@ export function undiciTransport(options: {
     return opened
   }
 
-  async function sendFirst(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse> {
-    const transport = await deadline.waitFor(open(), 'connection')
-    return transport.send(request, deadline)
-  }
-
   return {
     get proxy() {
       return opened?.proxy
     },
-    send: (request, deadline) => opened?.send(request, deadline) ?? sendFirst(request, deadline),
+    send: (request, deadline) =>
+      opened?.send(request, deadline) ??
+      deadline.waitFor(open(), 'connection').then((transport) => transport.send(request, deadline)),
     async close() {
       // A dispatcher that could not be made has nothing to close.
       const transport = await opening?.catch(() => undefined)
