@@ -1,7 +1,7 @@
 /** Removes secrets and tokens from response text in errors (SECURITY.md). */
 
 /** The most characters of a foreign text in an error. Only these are searched for secrets. */
-export const maxShownLength = 64 * 1024
+const maxShownLength = 64 * 1024
 
 /** Replaces a text that contains a secret. */
 const blankText = '[redacted: it repeats a secret of the request]'

@@ -145,7 +145,7 @@ export const subscriptionIdSchema = z.lazy(() =>
 const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}\u2028\u2029]+(?<!\s)$/u
 
 /** Why a name cannot be sent, or `undefined`. */
-export function usernameProblem(name: string): string | undefined {
+function usernameProblem(name: string): string | undefined {
   if (usernamePattern.test(name)) return undefined
   if (name === '') return 'must not be empty'
   if (name.includes(',')) return 'must not contain a comma: the service reads it as two usernames'
