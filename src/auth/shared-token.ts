@@ -63,12 +63,11 @@ export class SharedToken {
     this.#inOrder(async () => {
       // Redis refuses a fraction of a millisecond.
       await this.#guarded('set', () => this.#store.set(this.#key, text, Math.ceil(remainingMs)))
-      if (this.#countsAsEmpty()) return
       // Read back, because some stores, such as Keyv, report success while their Redis is down.
       const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
-      if (isLost && !this.#hasReportedLoss && !this.#countsAsEmpty()) {
-        this.#log('warn', { event: 'token-cache.not-kept' }, notKept)
-      }
+      // The failure of the store is reported already.
+      if (this.#countsAsEmpty()) return
+      if (isLost && !this.#hasReportedLoss) this.#log('warn', { event: 'token-cache.not-kept' }, notKept)
       this.#hasReportedLoss = isLost
     })
   }

@@ -336,6 +336,28 @@ describe('what a store is given', () => {
     expect(await warningsAfterNextToken()).toBe(2)
   })
 
+  test('and forgets is a warning also after a store that failed at another token', async () => {
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 60)
+    let reads = 0
+    const store: KeyValueStore = {
+      get() {
+        reads += 1
+        // The read after the first write.
+        if (reads === 2) throw new Error('down')
+      },
+      set() {},
+      delete() {},
+    }
+    const { lines, ...logger } = recordingLogger()
+    const client = service.client({ auth: { ...credentials, tokenCache: store }, logger })
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(lines.filter(isNotKept)).toEqual([])
+    await client.getAccessToken()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(lines.filter(isNotKept)).toHaveLength(1)
+  })
+
   test('and keeps until the token expires is no warning', async () => {
     service.onToken = () => tokenAnswer('brief', 1)
     const naive = new NaiveStore()
