@@ -153,12 +153,6 @@ describe('other answers', () => {
     },
   )
 
-  test('Retry-After is read in seconds', async () => {
-    answer(() => new Response('', { status: 429, headers: { 'retry-after': '7' } }))
-    const error = await failureOf(client().createSubscription(subscription))
-    expect(error).toMatchObject({ retryAfterMs: 7_000 })
-  })
-
   test.each([500, 502, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
     answer(() => new Response('', { status }))
     const error = await failureOf(client().createSubscription(subscription))
