@@ -88,7 +88,8 @@ export function toConnectionError(
   const isPermanent = isOfTls(code)
     ? !code.includes('INTERNAL_ERROR')
     : Object.hasOwn(permanentFailures, code)
-  if (proxy?.isPermanent || isPermanent) permanentErrors.add(notSent)
+  const isRefusedByProxy = proxy?.status === 403 || proxy?.status === 407
+  if (isPermanent || isRefusedByProxy) permanentErrors.add(notSent)
   return notSent
 }
 

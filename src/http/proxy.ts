@@ -49,11 +49,6 @@ export class ProxyFailure extends Error {
   ) {
     super()
   }
-
-  /** Whether the proxy would refuse another attempt, too. */
-  get isPermanent(): boolean {
-    return this.status === 403 || this.status === 407
-  }
 }
 
 /** The connections of undici's proxy agent to the proxy itself: their errors become a {@link ProxyFailure}. */
