@@ -129,6 +129,10 @@ describe('a body that breaks off inside a secret', () => {
     expect(await shown(echo, { password, breaksOff: true })).toBe(blank)
   })
 
+  test('is blanked, also where the end of the text looks like half an escape', async () => {
+    expect(await shown('you sent blue4', { password: 'blue42-secret', breaksOff: true })).toBe(blank)
+  })
+
   test.each(['you sent s3c', 's3cr is how it began'])('is left as it is: %s', async (echo) => {
     expect(await shown(echo, { password, breaksOff: true })).toBe(echo)
   })
