@@ -11,7 +11,8 @@ import { secretsIssues } from './verify.js'
 
 /** The options of a `DeliveryReceiver`: `secrets` or `allowUnauthenticated: true` is required. */
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
-  OptionalOptions<Payloads> & (Authenticated | Unauthenticated)
+  // In this order TypeScript asks for `secrets` where both are missing.
+  OptionalOptions<Payloads> & (Unauthenticated | Authenticated)
 
 /** @inline */
 interface Authenticated {

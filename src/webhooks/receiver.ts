@@ -147,7 +147,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * @throws `ConfigurationError` for a type that is no string, or a handler that is no function
    */
   on<Type extends string = never>(
-    type: string extends Type ? string : never,
+    // The error about an unknown type ends with these words. With `${string}` no editor suggests them as a type.
+    type: string extends Type ? string : `a documented type, or .on<string>(type, handler)${string}`,
     handler: NotificationHandler<Type, Payloads>,
   ): this
   on<Type extends SuggestedType<Payloads>>(type: Type, handler: NotificationHandler<Type, Payloads>): this

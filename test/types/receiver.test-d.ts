@@ -7,9 +7,11 @@ import {
   type DeliveryContext,
   DeliveryReceiver,
   type DeliveryReceiverOptions,
+  type DocumentedNotificationType,
   type InvalidDeliveryError,
   type LowEnergyAgentOpenedPayload,
   type Notification,
+  type NotificationHandler,
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
@@ -49,6 +51,16 @@ describe('on gives each type its payload', () => {
     receiver.on<string>('somethingNew', (notification) => {
       expectTypeOf(notification).toEqualTypeOf<Notification>()
     })
+  })
+
+  test('a type that a function of yours takes as a type parameter', () => {
+    function register<Type extends DocumentedNotificationType>(
+      type: Type,
+      handler: NotificationHandler<Type>,
+    ) {
+      return receiver.on(type, handler)
+    }
+    expectTypeOf(register('cxScoreUpdated', () => {})).toEqualTypeOf<DeliveryReceiver>()
   })
 
   test('the union for a type that is only known as a string, and for all types', () => {
