@@ -12,30 +12,23 @@ export const bodyTimeoutMs = 10_000
 /** What to do if something else has read the body. */
 export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
 
-/** Not the bytes themselves: a promise looks for a `then` in all their prototypes, which takes a tenth of a callback. */
-export interface ReadBytes {
-  readonly body: Uint8Array
-}
-
-/** Thrown for a body of more than `maxBodyBytes`. */
-export const bodyTooLarge = /* @__PURE__ */ new Error('The body is too large.', { cause: 'maxBodyBytes' })
-
-/** By its content, because receiver and adapter may be of different builds (ES module and CommonJS). */
-export function isTooLarge(thrown: unknown): boolean {
-  return thrown instanceof Error && thrown.cause === bodyTooLarge.cause
-}
+/**
+ * The body of a request, or `undefined` if it is too large. In an object, because a promise would look for a `then` in a
+ * body: in all prototypes of bytes, which takes a tenth of a callback, and a parsed body may be a promise by mistake.
+ */
+export type ReadBody<Body = unknown> = { readonly body: Body } | undefined
 
 /**
  * Reads pieces up to `maxBytes`, for a limited time.
  *
  * @param problemOf - the explanation of a thrown error: the rest of a sentence that begins with "the body"
- * @throws `bodyTooLarge`, or `InvalidDeliveryError` with the received part of the body
+ * @throws `InvalidDeliveryError` with the received part of the body
  */
 export async function readPieces(
   pieces: AsyncIterable<Uint8Array>,
   maxBytes: number,
   problemOf = (thrown: unknown) => `cannot be read (${messageOf(thrown)})`,
-): Promise<Uint8Array> {
+): Promise<ReadBody<Uint8Array>> {
   const collected = new BoundedBytes(maxBytes)
   const reading = readInto(collected, pieces)
   if (!(await settlesWithin(bodyTimeoutMs, reading))) {
@@ -44,22 +37,20 @@ export async function readPieces(
   const isComplete = await reading.catch((thrown) => {
     throw invalidDelivery(collected.bytes, problemOf(thrown), thrown)
   })
-  if (!isComplete) throw bodyTooLarge
-  return collected.bytes
+  return isComplete ? { body: collected.bytes } : undefined
 }
 
 /** Reads a web stream as {@link readPieces} does, and cancels what is left of it. Throws if something else reads it. */
 export async function readWebStream(
   stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-): Promise<Uint8Array> {
-  if (stream === null) return new Uint8Array()
+): Promise<ReadBody<Uint8Array>> {
+  if (stream === null) return { body: new Uint8Array() }
   const reader = stream.getReader()
   try {
     return await readPieces(piecesOf(reader), maxBytes)
-  } catch (error) {
+  } finally {
     reader.cancel().catch(() => {})
-    throw error
   }
 }
 
@@ -78,19 +69,19 @@ async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
  * Decodes the `content-encoding`, up to `maxBytes` of content: the service compresses nothing (docs/service.md, Delivery),
  * but a proxy may. Only `gzip` and `deflate`, which every runtime can decode.
  *
- * @throws `bodyTooLarge`, or `InvalidDeliveryError` with the encoded body
+ * @throws `InvalidDeliveryError` with the encoded body
  */
 export function decoded(
-  read: ReadBytes,
+  read: ReadBody<Uint8Array>,
   headers: RequestHeaders,
   maxBytes: number,
-): ReadBytes | Promise<ReadBytes> {
+): ReadBody | Promise<ReadBody> {
   const coding = headers.get('content-encoding')?.trim().toLowerCase()
-  if (coding === undefined || coding === '' || coding === 'identity') return read
+  if (read === undefined || coding === undefined || coding === '' || coding === 'identity') return read
   return decode(read.body, coding, maxBytes)
 }
 
-async function decode(body: Uint8Array, coding: string, maxBytes: number): Promise<ReadBytes> {
+async function decode(body: Uint8Array, coding: string, maxBytes: number): Promise<ReadBody> {
   // `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3).
   const format = coding === 'x-gzip' ? 'gzip' : coding
   if (format !== 'gzip' && format !== 'deflate') {
@@ -99,9 +90,9 @@ async function decode(body: Uint8Array, coding: string, maxBytes: number): Promi
   try {
     // Narrows the type only: a body is never in shared memory.
     const content = new Blob([body as Uint8Array<ArrayBuffer>]).stream()
-    return { body: await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes) }
+    return await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
   } catch (error) {
-    throw isTooLarge(error) ? error : unreadableBody(body, Object(error).cause ?? error)
+    throw unreadableBody(body, Object(error).cause ?? error)
   }
 }
 

@@ -1,22 +1,15 @@
 /** A callback route for servers of Node.js. */
 import {
   bodyTimeoutMs,
-  bodyTooLarge,
   decoded,
   invalidDelivery,
   isBytes,
-  type ReadBytes,
+  type ReadBody,
   readPieces,
   routeAdvice,
 } from './body.js'
 import { RequestHeaders } from './headers.js'
-import {
-  type CallbackAnswer,
-  coreOf,
-  type DeliveryReceiver,
-  type ReadBody,
-  type ReceiverCore,
-} from './receiver.js'
+import { type CallbackAnswer, coreOf, type DeliveryReceiver, type ReceiverCore } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
 /**
@@ -134,12 +127,12 @@ export async function handleNodeRequest(
       if (body !== undefined) return { body }
       throw invalidDelivery(body, `was read before the receiver, and nothing is left of it: ${routeAdvice}`)
     }
-    if (isTooLarge) throw bodyTooLarge
+    if (isTooLarge) return undefined
     mustStop = true
     // HTTP/1 has no byte beyond the declared ones.
     const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
     const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
-    mustStop = false
+    mustStop = read === undefined
     return decoded(read, headers, core.maxBodyBytes)
   }
 
@@ -163,7 +156,7 @@ async function readNodeStream(
   request: NodeRequest,
   maxBytes: number,
   certainBytes: number | undefined,
-): Promise<ReadBytes> {
+): Promise<ReadBody<Uint8Array>> {
   let first: Uint8Array = nothing
   // Usually the body arrives with its head. An iterator would take half as long as all the rest of a callback.
   if (certainBytes !== undefined) {
@@ -179,11 +172,10 @@ async function readNodeStream(
   }
   try {
     const problem = () => 'broke off with the connection'
-    return { body: await readPieces(piecesOf(request, first), maxBytes, problem) }
-  } catch (error) {
+    return await readPieces(piecesOf(request, first), maxBytes, problem)
+  } finally {
     // Reads and drops the rest: a sender that only writes would not see the answer.
     request.resume()
-    throw error
   }
 }
 

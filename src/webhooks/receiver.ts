@@ -6,7 +6,7 @@ import { callSafely, InFlight } from '../shared/calls.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
-import { errorOf, isLarger, isTooLarge, routeAdvice, valueOfBody } from './body.js'
+import { errorOf, isLarger, type ReadBody, routeAdvice, valueOfBody } from './body.js'
 import {
   type DeliveryContext,
   logUndocumentedType,
@@ -46,11 +46,6 @@ export interface CallbackAnswer {
   readonly status: 204 | 401 | 405 | 413
   /** The headers of the answer: `allow` with a 405, otherwise none. */
   readonly headers: Record<string, string>
-}
-
-/** The body of an authenticated request: any value, which may be a promise by mistake. */
-export interface ReadBody {
-  readonly body: unknown
 }
 
 /** What adapters use of a receiver. */
@@ -248,15 +243,21 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.#deliveries.begin()
-    let parsed: Parsed<Payloads> | 'too-large'
+    let body: unknown
+    let value: unknown
+    let parsed: Parsed<Payloads> | undefined
     try {
-      parsed = this.#parse((await readBody()).body, headers)
+      const read = await readBody()
+      body = read?.body
+      // A body that a parser has read was not limited yet.
+      if (read && !isLarger(body, this.#maxBodyBytes)) {
+        value = valueOfBody(body)
+        parsed = this.#parsed(this.#read(value, body), headers)
+      }
     } catch (thrown) {
-      const error = errorOf(undefined, thrown)
-      // What arrived of a body that could not be read as a whole may be whole JSON.
-      parsed = isTooLarge(thrown) ? 'too-large' : this.#invalid(error, () => valueOfBody(error.body))
+      parsed = this.#invalid(errorOf(body, thrown), value)
     }
-    if (parsed === 'too-large') {
+    if (parsed === undefined) {
       this.#deliveries.end()
       const reason = `the body is larger than ${this.#maxBodyBytes} bytes`
       return { answer: this.#refuse({ status: 413, reason }) }
@@ -304,26 +305,19 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     return answerWith(status)
   }
 
-  /** Never throws, for any body. */
-  #parse(body: unknown, headers: RequestHeaders): Parsed<Payloads> | 'too-large' {
-    let value: unknown
-    try {
-      // A body that a parser has read was not limited yet.
-      if (isLarger(body, this.#maxBodyBytes)) return 'too-large'
-      value = valueOfBody(body)
-      const delivery = this.#read(value, body)
-      const { subscriptionId, notification } = delivery
-      const context = { subscriptionId, delivery, header: (name: string) => headers.get(name) }
-      return { notification, context, fields: namesOf(delivery) }
-    } catch (thrown) {
-      // The getters of an object that was parsed before may throw anything.
-      return this.#invalid(errorOf(body, thrown), () => value)
-    }
+  #parsed(delivery: Delivery<Payloads>, headers: RequestHeaders): Parsed<Payloads> {
+    const { subscriptionId, notification } = delivery
+    const context = { subscriptionId, delivery, header: (name: string) => headers.get(name) }
+    return { notification, context, fields: namesOf(delivery) }
   }
 
-  /** A body that is no delivery, with its log fields: its readable ids and type, and nothing else of it. */
-  #invalid(error: InvalidDeliveryError, value: () => unknown): Parsed<Payloads> {
-    const names = namesIn(value)
+  /**
+   * A body that is no delivery, with its log fields: its readable ids and type, and nothing else of it.
+   *
+   * @param value - the JSON value of the body, if it could be read
+   */
+  #invalid(error: InvalidDeliveryError, value: unknown): Parsed<Payloads> {
+    const names = namesIn(error, value)
     const hasOwnSchema = Object.hasOwn(this.#options.payloads ?? {}, names.type ?? '')
     // A schema of the user's may quote the payload: in its words, and in its paths, which hold the keys of a record.
     const issues = error.issues.map(({ path, message }) =>
@@ -390,9 +384,10 @@ interface ParsedDelivery<Payloads extends PayloadSchemas> {
 
 type InvalidFields = { readonly issues: readonly Issue[] } & Partial<ReturnType<typeof namesOf>>
 
-function namesIn(value: () => unknown): Partial<ReturnType<typeof namesOf>> {
+function namesIn({ body }: InvalidDeliveryError, value: unknown): Partial<ReturnType<typeof namesOf>> {
   try {
-    const { subscriptionId, notification } = Object(value())
+    // What arrived of a body that could not be read as a whole may be whole JSON.
+    const { subscriptionId, notification } = Object(value ?? valueOfBody(body))
     const { id, type } = Object(notification)
     return {
       ...(Number.isSafeInteger(subscriptionId) && { subscriptionId }),

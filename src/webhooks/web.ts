@@ -58,7 +58,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
         throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
       }
       const { maxBodyBytes } = core
-      return decoded({ body: await readWebStream(request.body, maxBodyBytes) }, headers, maxBodyBytes)
+      return decoded(await readWebStream(request.body, maxBodyBytes), headers, maxBodyBytes)
     }
 
     const { answer, stillRunning } = await core.receive(request.method, headers, readBody)
