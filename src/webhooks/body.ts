@@ -139,10 +139,8 @@ function textOf(bytes: Bytes): string {
 
 function valueOfText(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text[0] === byteOrderMark ? text.slice(1) : text)
   } catch (error) {
-    // Checks for a byte order mark only now, because bodies rarely have one.
-    if (text[0] === byteOrderMark && text[1] !== byteOrderMark) return valueOfText(text.slice(1))
     if (text.trim() === '') throw new SyntaxError('is empty')
     // Engines quote a few characters around the fault, and some of them name its position.
     const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
