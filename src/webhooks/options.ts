@@ -98,12 +98,12 @@ export interface RefusedCallback {
 }
 
 /** @throws `ConfigurationError` with every problem of options or arguments; callers in JavaScript may pass anything */
-export function check(
+export function check<Output>(
   subject: 'The delivery receiver' | 'The callback route',
-  schema: z.ZodType,
+  schema: z.ZodType<Output>,
   value: unknown,
-): void {
-  validate(
+): Output {
+  return validate(
     schema,
     value,
     (issues, text) => new ConfigurationError(`${subject} cannot work: ${text}.`, { issues }),

@@ -1,6 +1,6 @@
 /** The receiver of callbacks: authenticate, read, parse, call the handlers, answer. */
 import * as z from 'zod'
-import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { callSafely, InFlight } from '../shared/calls.js'
 import { excerpt } from '../shared/text.js'
@@ -72,12 +72,8 @@ const receiverCore = Symbol.for('notification-subscriber')
 
 /** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
 export function coreOf<Payloads extends PayloadSchemas>(receiver: DeliveryReceiver<Payloads>): ReceiverCore {
-  const core: ReceiverCore | undefined = Object(receiver)[receiverCore]
-  if (core) return core
-  const message = 'the first argument must be a DeliveryReceiver'
-  throw new ConfigurationError(`The callback route cannot work: ${message}.`, {
-    issues: [{ path: [], message }],
-  })
+  const schema = z.custom<ReceiverCore>(Boolean, 'the first argument must be a DeliveryReceiver')
+  return check('The callback route', schema, Object(receiver)[receiverCore])
 }
 
 /**
@@ -239,7 +235,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     readBody: () => ReadBody | Promise<ReadBody>,
   ): ReturnType<ReceiverCore['receive']> {
     const refusal = this.#refusalOf(method, headers)
-    if (refusal) return { answer: this.#refuse(refusal, method) }
+    if (refusal) return { answer: refusal }
 
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.#deliveries.begin()
@@ -280,20 +276,21 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     return { answer: answerWith(204), stillRunning: handled }
   }
 
-  #refusalOf(method: unknown, headers: RequestHeaders): RefusedCallback | undefined {
-    if (String(method).toUpperCase() !== 'POST') return { status: 405, reason: 'the method is not POST' }
-    const problem = this.#authenticate(headers)
-    return problem && { status: 401, ...problem }
-  }
-
-  /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
-  #refuse(refused: RefusedCallback, method?: unknown): CallbackAnswer {
-    const { status } = refused
+  #refusalOf(method: unknown, headers: RequestHeaders): CallbackAnswer | undefined {
+    const upperCase = String(method).toUpperCase()
     // Load balancers, monitors and browsers test that the route exists.
-    if (status === 405 && ['GET', 'HEAD'].includes(String(method).toUpperCase())) {
+    if (upperCase === 'GET' || upperCase === 'HEAD') {
       this.#log('debug', { event: 'callback.probed', method }, 'Callback route probed')
       return answerWith(405)
     }
+    if (upperCase !== 'POST') return this.#refuse({ status: 405, reason: 'the method is not POST' })
+    const problem = this.#authenticate(headers)
+    return problem && this.#refuse({ status: 401, ...problem })
+  }
+
+  /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
+  #refuse(refused: RefusedCallback): CallbackAnswer {
+    const { status } = refused
     const { onRefused } = this.#options
     const log = onRefused ? this.#log : this.#logRefusal
     const advice = status === 401 ? ': see "401 on my route" in docs/troubleshooting.md' : ''
