@@ -97,7 +97,7 @@ async function decode(body: Uint8Array, coding: string, maxBytes: number): Promi
 }
 
 const byteOrderMark = '\uFEFF'
-// `ignoreBOM` keeps the byte order mark, which `valueOfText` leaves out.
+// `ignoreBOM` keeps the byte order mark, which `valueOfBody` leaves out.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
@@ -122,29 +122,26 @@ export function isLarger(body: unknown, maxBytes: number): boolean {
 /**
  * The JSON value in text or bytes; a value that was parsed before is returned as it is.
  *
- * @throws `SyntaxError` for text or bytes without one: the rest of a sentence that begins with "the body", quoting nothing
+ * @throws `InvalidDeliveryError` for text or bytes without one; its message quotes nothing of them
  */
 export function valueOfBody(body: unknown): unknown {
-  if (typeof body === 'string') return valueOfText(body)
-  return isBytes(body) ? valueOfText(textOf(body)) : body
+  if (typeof body !== 'string' && !isBytes(body)) return body
+  const text = typeof body === 'string' ? body : textOf(body)
+  try {
+    return JSON.parse(text[0] === byteOrderMark ? text.slice(1) : text)
+  } catch (error) {
+    if (text.trim() === '') throw invalidDelivery(body, 'is empty')
+    // Engines quote a few characters around the fault, and some of them name its position.
+    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
+    throw invalidDelivery(body, where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`)
+  }
 }
 
 function textOf(bytes: Bytes): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw new SyntaxError('is not UTF-8')
-  }
-}
-
-function valueOfText(text: string): unknown {
-  try {
-    return JSON.parse(text[0] === byteOrderMark ? text.slice(1) : text)
-  } catch (error) {
-    if (text.trim() === '') throw new SyntaxError('is empty')
-    // Engines quote a few characters around the fault, and some of them name its position.
-    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
-    throw new SyntaxError(where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`)
+    throw invalidDelivery(bytes, 'is not UTF-8')
   }
 }
 
@@ -194,6 +191,5 @@ export function errorOf(body: unknown, thrown: unknown): InvalidDeliveryError {
   } catch {
     // Then it is none.
   }
-  const isText = typeof body === 'string' || isBytes(body)
-  return isText ? invalidDelivery(body, messageOf(thrown)) : unreadableBody(body, thrown)
+  return unreadableBody(body, thrown)
 }

@@ -14,9 +14,6 @@ import {
   type TypeWithDocumentedPayload,
 } from '../notification-types.js'
 
-/** Any text. */
-const text = z.string()
-
 type DocumentedShape<Type extends TypeWithDocumentedPayload> =
   (typeof documentedPayloads)[Type]['schema']['shape']
 
@@ -140,10 +137,10 @@ type NotificationFields<Type extends string, Payload> = {
 }
 
 const anyNotificationSchema = z.looseObject({
-  id: text,
+  id: z.string(),
   time: integer,
-  ver: text,
-  type: text,
+  ver: z.string(),
+  type: z.string(),
   payload: z.looseObject({}),
 })
 
