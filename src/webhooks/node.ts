@@ -120,9 +120,8 @@ export async function handleNodeRequest(
 
   async function readBody(): Promise<ReadBody> {
     const body = left()
-    const wasRead = request.readableDidRead || request.readableEnded
     // For other content types some body parsers set an empty object, and leave the stream unread.
-    if (wasRead || !isEmpty(body)) {
+    if (request.readableDidRead || !isEmpty(body)) {
       core.warnOfParser()
       if (body !== undefined) return { body }
       throw invalidDelivery(body, `was read before the receiver, and nothing is left of it: ${routeAdvice}`)

@@ -290,6 +290,20 @@ describe('after a body parser', () => {
     await expectPage('bodies-read-before', messages)
   })
 
+  test('an empty body that was read before is reported as empty', async () => {
+    await using server = await serve(
+      {},
+      parsed(() => undefined),
+    )
+    for (const framing of ['Content-Length: 0', 'Transfer-Encoding: chunked']) {
+      const { socket, status } = openSocket(server.port)
+      socket.write(head(framing) + (framing.startsWith('T') ? '0\r\n\r\n' : ''))
+      expect(await status()).toBe(204)
+      socket.destroy()
+    }
+    expect(server.problems()).toEqual(Array(2).fill('the body is empty'))
+  })
+
   test('a req.body that throws when it is asked for', async () => {
     await using server = await serve({}, (request: object) => {
       Object.defineProperty(request, 'body', {
@@ -350,6 +364,14 @@ describe('unusual requests and responses', () => {
     expect(problems()).toEqual(['the body broke off with the connection'])
     expect(errors[0]?.cause).toBe(reset)
     expect(errors[0]?.bodyText).toBe('{')
+  })
+
+  test('one whose body is too large stays open for its answer', async () => {
+    const request = new PassThrough()
+    const { answered, response } = handleAlone(request)
+    request.write(Buffer.alloc(2 ** 20 + 1))
+    await answered()
+    expect([response.statusCode, request.destroyed]).toEqual([413, false])
   })
 
   test('one of HTTP/1 whose body of declared length is there at once needs no timer', async () => {
