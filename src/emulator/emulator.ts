@@ -13,7 +13,7 @@ import {
 import { type CallbackResult, Callbacks } from './callbacks.js'
 import { type CallbackFault, type EmulatorOperation, type Fault, FaultPlan } from './faults.js'
 import { createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
-import { HttpsServer } from './https/https-server.js'
+import { type HttpsServer, listenHttps } from './https/https-server.js'
 import { type EmulatedNotification, outgoingNotification } from './notification.js'
 import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
 import type { PageServer } from './page/server.js'
@@ -46,7 +46,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const resolved = resolveOptions(options)
   const { tls, ca, host, port, page } = resolved
   const certificate = tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host)
-  const server = await HttpsServer.listen(certificate.tls, host, port)
+  const server = await listenHttps(certificate.tls, host, port)
   const emulator = new Emulator(resolved, certificate, server)
   if (page === false) return emulator
   try {
@@ -158,7 +158,7 @@ export class Emulator {
       timeoutMs: options.callbackTimeoutMs,
     })
     this.#server = server
-    server.answerWith((request, method) => this.#service.handle(request, method))
+    server.answerWith((request) => this.#service.handle(request))
   }
 
   /**
@@ -170,7 +170,9 @@ export class Emulator {
    * @throws a `TypeError`, as a global `fetch` does, if a fault breaks the connection
    */
   fetch(request: Request): Promise<Response> {
-    return this.#service.handle(request)
+    const { method, headers, body, signal } = request
+    const { pathname, search } = new URL(request.url)
+    return this.#service.handle({ method, target: pathname + search, headers, body: body ?? [], signal })
   }
 
   /**

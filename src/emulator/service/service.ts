@@ -14,6 +14,17 @@ import { TokenEndpoint, type TokenIssuer } from './token-endpoint.js'
 /** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
 
+/** A request as it comes over HTTP: a `Request` cannot have every method and target. */
+export interface IncomingRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly headers: Headers
+  readonly body: Parameters<typeof readUpTo>[1]
+  /** Aborted when the sender no longer waits. */
+  readonly signal?: AbortSignal
+}
+
 interface Target {
   readonly operation: EmulatorOperation | 'unknown'
   /** The subscription that the request names. */
@@ -55,21 +66,19 @@ export class NotificationService {
   }
 
   /**
-   * Answers a request. `method` is for requests over HTTP, since a `Request` cannot have every method.
+   * Answers a request.
    *
    * @throws `ConnectionReset` where a fault breaks the connection
    */
-  async handle(request: Request, method = request.method): Promise<Response> {
-    const url = new URL(request.url)
-    const { headers, signal } = request
-    const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body ?? [])
+  async handle(request: IncomingRequest): Promise<Response> {
+    const { method, headers, signal = this.#parts.closing } = request
+    const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body)
     const body = Buffer.from(bytes).toString('utf8')
-    const target = this.#targetOf(method, url)
+    const target = this.#targetOf(method, request.target)
     const { operation } = target
     const fault = this.#parts.faults.takeForRequest(operation)
-    const path = url.pathname + url.search
     const finish = this.#parts.activity.beginRequest({
-      ...{ operation, method, path, headers: Object.fromEntries(headers), body },
+      ...{ operation, method, path: request.target, headers: Object.fromEntries(headers), body },
       ...(fault && { fault }),
     })
     let about: Pick<RecordedRequest, 'subscriptionId' | 'refusal'> = target.about ?? {}
@@ -125,17 +134,18 @@ export class NotificationService {
   }
 
   async #delay(delayMs: number, requestSignal: AbortSignal): Promise<void> {
+    const { closing } = this.#parts
     try {
-      await sleep(delayMs, undefined, { signal: AbortSignal.any([this.#parts.closing, requestSignal]) })
+      await sleep(delayMs, undefined, { signal: AbortSignal.any([closing, requestSignal]) })
     } catch {
-      requestSignal.throwIfAborted()
-      throw new ConnectionReset('The emulator was closed before its answer')
+      if (closing.aborted) throw new ConnectionReset('The emulator was closed before its answer')
+      throw requestSignal.reason
     }
   }
 
-  #targetOf(method: string, url: URL): Target {
+  #targetOf(method: string, target: string): Target {
     const matches = this.#endpoints.flatMap((endpoint) => {
-      const variable = variableIn(url, endpoint.path)
+      const variable = variableIn(target, endpoint.path)
       return variable === undefined ? [] : [{ endpoint, variable }]
     })
     if (matches.length === 0) return refuse(new Refusal(404, 'not_found', 'There is nothing at this path'))
@@ -190,11 +200,11 @@ function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: Servic
 }
 
 /**
- * The text in the place of the variable if an address fits a path, empty if the path has no variable; `undefined` if the
- * address does not fit. A query counts only if the path has one, and must then be written as there.
+ * The text in the place of the variable if a target fits a path, empty if the path has no variable; `undefined` if the
+ * target does not fit. A query counts only if the path has one, and must then be written as there.
  */
-function variableIn({ pathname, search }: URL, path: string): string | undefined {
-  const text = path.includes('?') ? pathname + search : pathname
+function variableIn(target: string, path: string): string | undefined {
+  const text = path.includes('?') ? target : target.replace(/\?.*/s, '')
   const [, before = '', variable, after = ''] = /^([^{]*)\{(\w+)\}(.*)$/.exec(path) ?? []
   if (variable === undefined) return text === path ? '' : undefined
   if (!text.startsWith(before) || !text.endsWith(after)) return undefined

@@ -44,7 +44,8 @@ describe('section 4: paths and methods', () => {
   })
 
   test('a target that is no path is answered, too', async () => {
-    expect((await send(emulator, 'GET', 'https://other.example/')).status).toBe(400)
+    expect((await send(emulator, 'GET', 'https://other.example/')).status).toBe(404)
+    expect(emulator.requests.at(-1)).toMatchObject({ path: 'https://other.example/', status: 404 })
   })
 })
 
