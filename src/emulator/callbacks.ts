@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
-import { Agent } from 'undici'
+import { Agent, request } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { isSuccess } from '../shared/http.js'
 import { messageOf } from '../shared/text.js'
-import { type Activity, type RecordedCallback, type RecordedMessage, readBeginning } from './activity.js'
+import { type Activity, type RecordedCallback, readBeginning } from './activity.js'
 import type { CallbackFault, FaultPlan } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import type { SubscriptionStore } from './service/subscription-store.js'
@@ -40,15 +40,12 @@ interface CallbacksParts {
 type Headers = Readonly<Record<string, string>>
 type Content = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
-
-interface Answered {
-  readonly status: number
-  readonly answer?: RecordedMessage
-}
+type Outcome = Pick<CallbackResult, 'status' | 'error'>
 
 export class Callbacks {
   readonly #parts: CallbacksParts
   readonly #agent: Agent
+  /** By origin. */
   readonly #queues = new Map<string, LimitFunction>()
   readonly #inFlight = new Set<AbortController>()
   #isClosed = false
@@ -94,30 +91,19 @@ export class Callbacks {
     await this.#agent.destroy()
   }
 
-  async #whenConnectionIsFree<Result>(callbackUrl: string, call: () => Promise<Result>): Promise<Result> {
-    const { origin } = new URL(callbackUrl)
-    const queue = this.#queues.get(origin) ?? pLimit(connectionsPerOrigin)
-    this.#queues.set(origin, queue)
-    try {
-      return await queue(call)
-    } finally {
-      if (queue.activeCount + queue.pendingCount === 0) this.#queues.delete(origin)
-    }
-  }
-
   /** One callback. Its content is made when it is sent, because a parameter may change until then. */
   async #deliver(callback: About, contentFor: (parameters: Headers) => Content): Promise<CallbackResult> {
     const { store } = this.#parts
     const { subscriptionId, callbackUrl } = callback
-    const outcome = await this.#whenConnectionIsFree(callbackUrl, () => this.#call(callback, contentFor))
+    const { origin } = new URL(callbackUrl)
+    const queue = this.#queues.get(origin) ?? pLimit(connectionsPerOrigin)
+    this.#queues.set(origin, queue)
+    const outcome = await queue(() => this.#call(callback, contentFor))
     store.callbackDone(subscriptionId, outcome.error === undefined)
     return { subscriptionId, callbackUrl, ...outcome, subscriptionEnded: !store.isActive(subscriptionId) }
   }
 
-  async #call(
-    callback: About,
-    contentFor: (parameters: Headers) => Content,
-  ): Promise<Pick<CallbackResult, 'status' | 'error'>> {
+  async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Outcome> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const parameters = store.parameters(subscriptionId)
@@ -127,22 +113,22 @@ export class Callbacks {
     const fault = faults.takeForCallback(subscriptionId)
     const content = contentFor(parameters)
     const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
-    const { error, ...answered } = await outcomeOf(this.#post(callbackUrl, content, fault), fault)
-    finish({ ...answered, ...(error && { error: messageOf(error) }) })
-    const { answer, ...result } = answered
-    return { ...result, ...(error && { error }) }
+    const { answer, ...outcome } = await this.#post(callbackUrl, content, fault)
+    const { error, ...status } = outcome
+    finish({ ...status, ...(answer && { answer }), ...(error && { error: messageOf(error) }) })
+    return outcome
   }
 
   async #post(
     callbackUrl: string,
     { headers, body }: Content,
     fault: CallbackFault | undefined,
-  ): Promise<Answered> {
-    if (this.#isClosed) throw closedError()
-    if (fault !== undefined && 'status' in fault) return { status: fault.status }
+  ): Promise<Outcome & Pick<RecordedCallback, 'answer'>> {
+    if (this.#isClosed) return { error: closedError() }
+    if (fault !== undefined && 'status' in fault) return answered(fault.status, 'An injected fault answered')
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
     if (reset === 'before-processing') {
-      throw new Error('An injected fault broke the connection before the callback was sent')
+      return { error: new Error('An injected fault broke the connection before the callback was sent') }
     }
     const { timeoutMs } = this.#parts
     const controller = new AbortController()
@@ -153,24 +139,19 @@ export class Callbacks {
     }, timeoutMs)
     this.#inFlight.add(controller)
     try {
-      const { origin, pathname, search } = new URL(callbackUrl)
-      const response = await this.#agent.request({
-        origin,
-        path: pathname + search,
-        method: 'POST',
-        headers,
-        body,
-        signal,
-      })
+      const sent = { method: 'POST', headers, body } as const
+      const response = await request(callbackUrl, { ...sent, dispatcher: this.#agent, signal })
       // To its end: a body that breaks off or never ends is a failure.
       const answer = { headers: flat(response.headers), ...(await readBeginning(response.body)) }
       if (fault !== undefined && 'delayMs' in fault) {
         await sleep(fault.delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
       }
       if (reset === 'after-processing') {
-        throw new Error('An injected fault broke the connection before the answer arrived')
+        return { error: new Error('An injected fault broke the connection before the answer arrived') }
       }
-      return { status: response.statusCode, answer }
+      return { ...answered(response.statusCode, 'The callback was answered'), answer }
+    } catch (error) {
+      return { error: withMessage(error) }
     } finally {
       clearTimeout(timer)
       this.#inFlight.delete(controller)
@@ -187,19 +168,9 @@ function closedError(): Error {
   return new Error('The emulator was closed before the callback was answered')
 }
 
-async function outcomeOf(
-  call: Promise<Answered>,
-  fault: CallbackFault | undefined,
-): Promise<Partial<Answered> & { readonly error?: Error }> {
-  try {
-    const answered = await call
-    if (isSuccess(answered.status)) return answered
-    const isInjected = fault !== undefined && 'status' in fault
-    const source = isInjected ? 'An injected fault answered' : 'The callback was answered'
-    return { ...answered, error: new Error(`${source} with status ${answered.status}`) }
-  } catch (error) {
-    return { error: withMessage(error) }
-  }
+/** @param source - the beginning of the sentence about a failure */
+function answered(status: number, source: string): Outcome {
+  return isSuccess(status) ? { status } : { status, error: new Error(`${source} with status ${status}`) }
 }
 
 /** Node.js gives an error without a message where every address of a host refused: then the messages of each. */
