@@ -41,7 +41,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0): Promis
   })
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    refuseForeignRequest(request, port)
+    refuseForeignRequest(request)
     const [path = '', query] = afterToken(request.url ?? '', token).split('?', 2)
     const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
     if (action !== undefined) {
@@ -166,13 +166,12 @@ class PageRefusal extends Error {
 }
 
 /**
- * Refuses a Host that is not this server's: with a name that points here, an attacker's page would be of the same
- * origin. Refuses what a browser marks as from another site, except a link to this page.
+ * Refuses another Host than loopback: with a name that points here, an attacker's page would be of the same origin. A
+ * forwarded port may have another number. Refuses what a browser marks as from another site, except a link to this page.
  */
-function refuseForeignRequest({ headers, method }: IncomingMessage, port: number): void {
-  const host = headers.host ?? ''
-  if (!ownHosts(port).includes(host)) {
-    throw new PageRefusal(403, `The Host of this request must be 127.0.0.1:${port} or localhost:${port}.`)
+function refuseForeignRequest({ headers, method }: IncomingMessage): void {
+  if (!/^(127\.0\.0\.1|localhost)(:\d+)?$/.test(headers.host ?? '')) {
+    throw new PageRefusal(403, 'The Host of this request must be 127.0.0.1 or localhost.')
   }
   const site = headers['sec-fetch-site']
   const isLink = method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
@@ -200,10 +199,4 @@ function afterToken(target: string, token: string): string {
   const given = Buffer.from(target).subarray(0, expected.length)
   if (given.length === expected.length && timingSafeEqual(given, expected)) return target.slice(given.length)
   throw new PageRefusal(404, 'There is nothing here: is this the address of an earlier start?')
-}
-
-function ownHosts(port: number): string[] {
-  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`]
-  // A browser leaves out the port that belongs to the scheme.
-  return port === 80 ? [...hosts, '127.0.0.1', 'localhost'] : hosts
 }

@@ -67,6 +67,8 @@ describe('the page server', () => {
 
   test.each([
     ['another Host', { headers: { host: 'attacker.example' } }, 403],
+    ['a Host that begins as loopback', { headers: { host: '127.0.0.1.attacker.example:80' } }, 403],
+    ['a Host that ends as loopback', { headers: { host: 'attacker.localhost' } }, 403],
     ['a request that a browser calls cross-site', { headers: { 'sec-fetch-site': 'cross-site' } }, 403],
     ['another method', { method: 'PUT' }, 405],
     ['a GET of an action', { method: 'GET', path: 'api/end' }, 405],
@@ -74,6 +76,15 @@ describe('the page server', () => {
   ])('refuses %s', async (_what, { path = '', ...sent }: Sent & { path?: string }, expected) => {
     expect((await send(pageUrl + path, sent)).status).toBe(expected)
     expect((await send(pageUrl)).status).toBe(200)
+  })
+
+  test('answers through a forwarded port, with its number in Host and Origin', async () => {
+    const headers = { host: 'localhost:9999', origin: 'http://localhost:9999' }
+    expect((await send(pageUrl, { headers })).status).toBe(200)
+    const action = { method: 'POST', body: '{}', headers: { ...headers, 'content-type': 'application/json' } }
+    expect((await send(`${pageUrl}api/clear-faults`, action)).status).toBe(200)
+    action.headers.origin = pageUrl.slice(0, -1)
+    expect((await send(`${pageUrl}api/clear-faults`, action)).status).toBe(403)
   })
 
   test('has nothing at a path with another token', async () => {
