@@ -8,8 +8,11 @@ import type { EmulatedNotification } from '../notification.js'
 import { masked, plain } from './mask.js'
 import { entryView, type PageHost, serviceView } from './views.js'
 
-/** @throws `InvalidRequestError` if the action is impossible */
-type Action = (host: PageHost, body: unknown) => object | Promise<object>
+/**
+ * @returns the answer, if it is more than success
+ * @throws `InvalidRequestError` if the action is impossible
+ */
+type Action = (host: PageHost, body: unknown) => unknown
 
 /** The most subscriptions in the answer to a notification without a match. */
 const newestShown = 20
@@ -23,23 +26,11 @@ const actions: Readonly<Record<string, Action>> = {
     // JSON has no `Infinity`: until the fault is lifted.
     if (options.times === null) options.times = Number.POSITIVE_INFINITY
     faults.add(operation, fault, options)
-    return {}
   },
-  'lift-fault'({ faults }, body) {
-    faults.lift(idIn('id', body))
-    return {}
-  },
-  'clear-faults': ({ faults }) => {
-    faults.clear()
-    return {}
-  },
-  'revoke-tokens': ({ emulator }) => {
-    emulator.revokeTokens()
-    return {}
-  },
-  end: ({ emulator }, body) => ({
-    ended: emulator.endSubscription(idIn('subscriptionId', body)),
-  }),
+  'lift-fault': ({ faults }, body) => faults.lift(idIn('id', body)),
+  'clear-faults': ({ faults }) => faults.clear(),
+  'revoke-tokens': ({ emulator }) => emulator.revokeTokens(),
+  end: ({ emulator }, body) => ({ ended: emulator.endSubscription(idIn('subscriptionId', body)) }),
   // Copies have their secrets, even while the page masks them.
   'reveal-entry': (host, body) => entryView(entryOf(host, body), plain),
   'reveal-service': (host) => serviceView(host, plain),

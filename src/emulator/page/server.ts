@@ -47,7 +47,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0): Promis
     if (action !== undefined) {
       refuseMethodBut('POST', request)
       refuseForeignPost(request)
-      return sendJson(response, 200, await action(host, await readJson(request)))
+      return sendJson(response, 200, (await action(host, await readJson(request))) ?? {})
     }
     refuseMethodBut('GET', request)
     if (path === '') return send(response, 200, 'text/html; charset=utf-8', html)
@@ -145,7 +145,7 @@ function sendError(response: ServerResponse, error: unknown): void {
   }
 }
 
-function sendJson(response: ServerResponse, status: number, body: object): void {
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
   send(response, status, 'application/json', JSON.stringify(body))
 }
 
