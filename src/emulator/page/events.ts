@@ -30,7 +30,6 @@ export class EventStream {
   /** The changes since the last message, by id. */
   readonly #entries = new Map<number, HistoryEntry>()
   readonly #subscriptions = new Map<number, SubscriptionRecord>()
-  #faultsChanged = false
   #gathering: NodeJS.Timeout | undefined
 
   constructor(host: PageHost) {
@@ -70,7 +69,7 @@ export class EventStream {
         this.#entries.set(change.entry.number, change.entry)
         break
       case 'faults':
-        this.#faultsChanged = true
+        // Every batch has them.
         break
       case 'ended':
         // The entry of the end has the subscription.
@@ -89,14 +88,13 @@ export class EventStream {
     }
     this.#entries.clear()
     this.#subscriptions.clear()
-    this.#faultsChanged = false
   }
 
   #batchFor(mask: Mask): Batch {
     return {
       entries: Array.from(this.#entries.values(), (entry) => entryView(entry, mask)),
       subscriptions: Array.from(this.#subscriptions.values(), (each) => subscriptionView(each, mask)),
-      ...(this.#faultsChanged && { faults: this.#host.faults.list().map(faultView) }),
+      faults: this.#host.faults.list().map(faultView),
     }
   }
 }

@@ -44,11 +44,11 @@ export type AnswerView = ReturnType<typeof answerView>
 export type Snapshot = ReturnType<typeof snapshotOf>
 export type SampleView = (typeof samples)[number]
 
-/** The changes: each replaces the item with its id; the faults replace all faults. */
+/** The changes, each of which replaces the item with its id, and all faults. */
 export interface Batch {
   readonly entries: readonly EntryView[]
   readonly subscriptions: readonly SubscriptionView[]
-  readonly faults?: readonly PlannedFaultView[]
+  readonly faults: readonly PlannedFaultView[]
 }
 
 export type Pair = readonly [name: string, value: string]
