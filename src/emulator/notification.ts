@@ -26,8 +26,9 @@ export interface EmulatedNotification {
    */
   readonly category?: NotificationType | undefined
   /**
-   * The content of the delivery: an object that JSON can hold. Default: the documented payload with this `username` for
-   * `lowEnergyAgentOpened`, an empty object for all others (docs/service.md, Resources).
+   * The whole content of the delivery: an object that JSON can hold, also one that a receiver refuses. Default: the
+   * documented payload with this `username` for `lowEnergyAgentOpened`, an empty object for all others
+   * (docs/service.md, Resources).
    */
   readonly payload?: object | undefined
   /** Unique identifier of the notification. Default: a new random UUID. */
