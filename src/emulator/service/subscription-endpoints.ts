@@ -202,7 +202,7 @@ function readParameters(
   permittedHeaders: readonly string[],
 ): Record<string, string> {
   const given = [...form].filter(([name]) => !subscriptionFields.has(name))
-  for (const name of new Set(permittedHeaders)) {
+  for (const name of permittedHeaders) {
     const value = headers.get(name)
     if (value !== null) given.push([name, value])
   }
