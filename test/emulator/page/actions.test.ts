@@ -130,7 +130,7 @@ test('secrets are masked, also in answers that repeat them; a query keeps what i
   await using receiver = await Receiver.start(emulator)
   await created(emulator, {
     url: receiver.url.replace('//', '//user:pass@').concat('?key=secret&tenant=acme&id=0123456789abcdef'),
-    fields: { token: 'hush-hush' },
+    fields: { token: 'hush-hush', empty: '' },
   })
   receiver.reactions.push({ status: 401, body: 'wrong token: hush-hush' })
   await emulator.notify(lowEnergy)

@@ -132,12 +132,17 @@ test('a slow reader gets everything that it missed', async () => {
   await sleep(300)
   await fetchPath('/last')
   await sleep(300)
-  let text = ''
-  for await (const chunk of events) {
-    text = text.slice(-100) + chunk
-    if (text.includes('"/last"')) break
+  const pieces: string[] = []
+  let end = ''
+  for await (const piece of events) {
+    pieces.push(piece)
+    end = end.slice(-100) + piece
+    if (end.includes('"/last"')) break
   }
+  const text = pieces.join('')
   expect(text).toContain('"target":"/last"')
+  // In place of the changes that did not fit.
+  expect(text.match(/^event: snapshot$/gm)).toHaveLength(1)
 })
 
 test('the last event says that the emulator was closed', async () => {
