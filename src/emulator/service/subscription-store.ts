@@ -37,10 +37,10 @@ export type CreateOutcome =
   | { readonly outcome: 'created'; readonly subscriptionId: number }
   | { readonly outcome: 'duplicate' | 'partial-overlap'; readonly conflictsWith: number }
 
-interface Subscription {
+type Covered = Pick<SubscriptionRequest, 'notificationTypes' | 'usernames'>
+
+interface Subscription extends Covered {
   readonly subscriptionId: number
-  readonly notificationTypes: ReadonlySet<NotificationType>
-  readonly usernames: ReadonlySet<string>
   readonly callbackUrl: string
   /** By lower-case name, because names of headers that differ in case only are the same name. */
   readonly parameters: Map<string, readonly [name: string, value: string]>
@@ -167,7 +167,7 @@ export class SubscriptionStore {
 }
 
 /** Rule 2, for two with the same callback URL: the whole set of types and the whole set of users are equal. */
-function isDuplicate(existing: Subscription, request: SubscriptionRequest): boolean {
+function isDuplicate(existing: Covered, request: Covered): boolean {
   return (
     areEqual(existing.notificationTypes, request.notificationTypes) &&
     areEqual(existing.usernames, request.usernames)
@@ -183,10 +183,7 @@ function pairOf(type: NotificationType, username: string): string {
   return `${type} ${username}`
 }
 
-function* pairsOf({
-  notificationTypes,
-  usernames,
-}: Pick<Subscription, 'notificationTypes' | 'usernames'>): Generator<string> {
+function* pairsOf({ notificationTypes, usernames }: Covered): Generator<string> {
   for (const type of notificationTypes) for (const username of usernames) yield pairOf(type, username)
 }
 
