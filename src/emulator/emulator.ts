@@ -142,10 +142,8 @@ export class Emulator {
       allowInsecureLoopback: options.allowInsecureLoopback,
       routes: options.routes,
     }
-    this.#tokens = new TokenIssuer({
-      issuer: `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`,
-      lifetimeSeconds: options.tokenLifetimeSeconds,
-    })
+    const issuer = `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`
+    this.#tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
     const parts = { store: this.#store, faults: this.#faults, activity: this.#activity }
     this.#service = new NotificationService(options, {
       ...parts,

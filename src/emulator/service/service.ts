@@ -9,7 +9,7 @@ import type { ResolvedEmulatorOptions } from '../options.js'
 import { type Answer, decodeFormComponent, Refusal } from './requests.js'
 import { SubscriptionEndpoints } from './subscription-endpoints.js'
 import type { SubscriptionStore } from './subscription-store.js'
-import { TokenEndpoint, type TokenIssuer } from './token-endpoint.js'
+import { answerTokenRequest, type TokenIssuer } from './token-endpoint.js'
 
 /** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
@@ -166,7 +166,6 @@ export class NotificationService {
 /** Every method and path that is answered; see the option `routes`. */
 function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Endpoint[] {
   const { domain, routes } = options
-  const tokenEndpoint = new TokenEndpoint(options, tokens)
   const subscriptions = new SubscriptionEndpoints(options, tokens, store)
   const update = resolvedRoute('update', routes?.update)
   const unsubscribe = resolvedRoute('unsubscribe', routes?.unsubscribe)
@@ -176,9 +175,9 @@ function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: Servic
       ...endpoints.token,
       answer: async (headers, body, realm = '') => {
         // In a path a plus sign is no space.
-        if (decodeFormComponent(realm.replaceAll('+', '%2B')) === domain)
-          return tokenEndpoint.issue(headers, body)
-        throw new Refusal(404, 'not_found', 'There is no such domain')
+        if (decodeFormComponent(realm.replaceAll('+', '%2B')) !== domain)
+          throw new Refusal(404, 'not_found', 'There is no such domain')
+        return answerTokenRequest(options, tokens, headers, body)
       },
     },
     {

@@ -15,65 +15,62 @@ import {
 
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
 
-export class TokenEndpoint {
-  readonly #identity: Identity
-  readonly #tokens: TokenIssuer
-
-  constructor(identity: Identity, tokens: TokenIssuer) {
-    this.#identity = identity
-    this.#tokens = tokens
+/**
+ * Answers a token request. Client ID and secret are taken from the Basic header or else, as the service's public
+ * developer pages have it, from the form.
+ *
+ * @throws `Refusal` with an error code of RFC 6749 section 5.2
+ */
+export async function answerTokenRequest(
+  identity: Identity,
+  tokens: TokenIssuer,
+  headers: Headers,
+  body: string,
+): Promise<Answer> {
+  if (mediaTypeOf(headers.get('content-type')) !== formType) {
+    throw invalid(`Content-Type must be ${formType}`)
   }
-
-  /**
-   * Answers a token request. Client ID and secret are taken from the Basic header or else, as the service's public
-   * developer pages have it, from the form.
-   *
-   * @throws `Refusal` with an error code of RFC 6749 section 5.2
-   */
-  async issue(headers: Headers, body: string): Promise<Answer> {
-    if (mediaTypeOf(headers.get('content-type')) !== formType) {
-      throw invalid(`Content-Type must be ${formType}`)
-    }
-    const form = parseForm(body)
-    this.#authenticate(headers, form)
-    const grantType = form.get('grant_type')
-    if (grantType === undefined) throw invalid('grant_type is missing')
-    if (grantType !== 'client_credentials') {
-      throw new Refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
-    }
-    // An empty parameter counts as left out (RFC 6749 section 3.2).
-    const scope = form.get('scope') || undefined
-    const access_token = await this.#tokens.issue(this.#identity.clientId, scope)
-    return {
-      status: 200,
-      headers: { 'cache-control': 'no-store', pragma: 'no-cache' },
-      body: { access_token, token_type: 'Bearer', expires_in: this.#tokens.lifetimeSeconds, scope },
-    }
+  const form = parseForm(body)
+  authenticate(identity, headers, form)
+  const grantType = form.get('grant_type')
+  if (grantType === undefined) throw invalid('grant_type is missing')
+  if (grantType !== 'client_credentials') {
+    throw new Refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
   }
-
-  #authenticate(headers: Headers, form: ReadonlyMap<string, string>): void {
-    const authorization = parseAuthorization(headers.get('authorization'))
-    const secretInForm = form.get('client_secret')
-    if (authorization !== undefined && secretInForm !== undefined) {
-      throw invalid('Credentials must not be in the header and in the form at once')
-    }
-    const { clientId, clientSecret } = this.#identity
-    const accepted =
-      authorization === undefined
-        ? form.get('client_id') === clientId && secretInForm === clientSecret
-        : authorization.scheme === 'basic' && this.#acceptsBasic(authorization.credentials)
-    if (accepted) return
-    throw new Refusal(401, 'invalid_client', 'Client ID or secret is missing or wrong', {
-      'www-authenticate': `Basic realm="${this.#identity.domain.replaceAll(/["\\]/g, '\\$&')}"`,
-    })
+  // An empty parameter counts as left out (RFC 6749 section 3.2).
+  const scope = form.get('scope') || undefined
+  const access_token = await tokens.issue(identity.clientId, scope)
+  return {
+    status: 200,
+    headers: { 'cache-control': 'no-store', pragma: 'no-cache' },
+    body: { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope },
   }
+}
 
-  #acceptsBasic(credentials: string): boolean {
-    const { clientId, clientSecret, credentialsEncoding } = this.#identity
-    if (credentialsEncoding === 'raw') return credentials === `${clientId}:${clientSecret}`
-    const [id, secret] = credentials.split(/:(.*)/s).map(decodeFormComponent)
-    return id === clientId && secret === clientSecret
+function authenticate(identity: Identity, headers: Headers, form: ReadonlyMap<string, string>): void {
+  const authorization = parseAuthorization(headers.get('authorization'))
+  const secretInForm = form.get('client_secret')
+  if (authorization !== undefined && secretInForm !== undefined) {
+    throw invalid('Credentials must not be in the header and in the form at once')
   }
+  const { clientId, clientSecret, domain } = identity
+  const accepted =
+    authorization === undefined
+      ? form.get('client_id') === clientId && secretInForm === clientSecret
+      : authorization.scheme === 'basic' && acceptsBasic(identity, authorization.credentials)
+  if (accepted) return
+  throw new Refusal(401, 'invalid_client', 'Client ID or secret is missing or wrong', {
+    'www-authenticate': `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`,
+  })
+}
+
+function acceptsBasic(
+  { clientId, clientSecret, credentialsEncoding }: Identity,
+  credentials: string,
+): boolean {
+  if (credentialsEncoding === 'raw') return credentials === `${clientId}:${clientSecret}`
+  const [id, secret] = credentials.split(/:(.*)/s).map(decodeFormComponent)
+  return id === clientId && secret === clientSecret
 }
 
 /** Issues access tokens, JWTs signed with ES256, and verifies them (docs/service.md, Resources). */
@@ -83,9 +80,9 @@ export class TokenIssuer {
   readonly lifetimeSeconds: number
   #keys = newKeys()
 
-  constructor(options: { issuer: string; lifetimeSeconds: number }) {
-    this.#issuer = options.issuer
-    this.lifetimeSeconds = options.lifetimeSeconds
+  constructor(issuer: string, lifetimeSeconds: number) {
+    this.#issuer = issuer
+    this.lifetimeSeconds = lifetimeSeconds
   }
 
   async issue(clientId: string, scope?: string): Promise<string> {
