@@ -50,6 +50,8 @@ describe('the page server', () => {
     expect(policy).toContain("frame-ancestors 'none'")
     expect(headers).toMatchObject({
       'cache-control': 'no-store',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     })
