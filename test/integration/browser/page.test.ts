@@ -327,12 +327,14 @@ describe('the page', () => {
     await expect.poll(() => rows.count()).toBe(6)
   })
 
-  it('says when the emulator has ended, and that another start has another address', async () => {
-    await using world = await World.start()
-    const page = await world.open(browser)
+  it('says when the emulator has ended, that another start has another address, and why nothing was copied', async () => {
+    await using world = await World.start('alice')
+    const page = await world.open(browser, {}, '#entry-2')
     await world.emulator.close()
     await page.getByText('This emulator has ended.').waitFor()
     await page.getByText('After a restart the page has a new address').waitFor()
+    await details(page).getByRole('button', { name: 'Copy as curl' }).click()
+    await page.getByText('The emulator does not answer. Is it still running?').waitFor()
   })
 
   it('has an address for every entry and subscription, which a reload and the back button keep', async () => {

@@ -50,7 +50,9 @@ function Snippet(props: {
     <div class="snippet">
       <div class="snippet-head">
         <span class="muted mono">{props.label}</span>
-        <CopyButton what={props.what} text={props.copied} label="Copy" />
+        <CopyButton what={props.what} text={props.copied}>
+          Copy
+        </CopyButton>
       </div>
       <pre>{props.code}</pre>
     </div>

@@ -10,7 +10,6 @@ const iconPaths = {
   key: 'M9.5 6.5 3 13v.5h2.2v-1.6h1.6v-1.6l2-2M10.5 8.5a3 3 0 1 0-3-3 3 3 0 0 0 3 3Z',
   bolt: 'M8.8 1.5 3.2 9h4l-.8 5.5L12.8 7h-4z',
   copy: 'M5.5 5.5V3a1 1 0 0 1 1-1H13a1 1 0 0 1 1 1v6.5a1 1 0 0 1-1 1h-2.5M3 5.5h6.5a1 1 0 0 1 1 1V13a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1V6.5a1 1 0 0 1 1-1Z',
-  check: 'm2.5 8.5 3.5 3.5 7.5-8',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10ZM10.7 10.7 14 14',
   plug: 'M6 1.5v3M10 1.5v3M4 4.5h8V8a4 4 0 0 1-8 0zM8 12v2.5',
   send: 'M14 2 7 9M14 2 9.5 14 7 9 2 6.5z',
@@ -34,18 +33,42 @@ export function Icon({ name }: { name: IconName }): JSX.Element {
   )
 }
 
-/** A value that is forgotten after a while. */
-function useBriefly<Value>(shownMs: number) {
-  const [value, setValue] = useState<Value>()
+/** A button that does something at once, and shows the outcome in words for a while. */
+function OutcomeButton(props: {
+  /** Resolves with the outcome. Rejects with an `Error` whose message can be shown. */
+  act: () => Promise<string>
+  icon?: IconName | undefined
+  kind?: string
+  /** Names a button that has only an icon. */
+  label?: string
+  children?: ComponentChildren
+}): JSX.Element {
+  const { act, icon, kind = '', label, children } = props
+  const [outcome, setOutcome] = useState<string>()
+
   useEffect(() => {
-    if (value === undefined) return
-    const timer = setTimeout(() => setValue(undefined), shownMs)
+    const timer = setTimeout(() => setOutcome(undefined), 3_000)
     return () => clearTimeout(timer)
-  }, [value, shownMs])
-  return [value, setValue] as const
+  }, [outcome])
+
+  async function onClick(): Promise<void> {
+    setOutcome(await act().catch(problemOf))
+  }
+
+  return (
+    <span class="action">
+      <button type="button" class={`button ${kind}`} aria-label={label} title={label} onClick={onClick}>
+        {icon !== undefined && <Icon name={icon} />}
+        {children}
+      </button>
+      <span class="action-outcome" role="status">
+        {outcome}
+      </span>
+    </span>
+  )
 }
 
-/** Asks the emulator for something at once, and shows the outcome. */
+/** Asks the emulator for something. */
 export function ActionButton(props: {
   action: string
   body: object
@@ -55,63 +78,35 @@ export function ActionButton(props: {
   kind?: 'primary' | 'danger' | 'quiet' | 'small'
   children: ComponentChildren
 }): JSX.Element {
-  const { action, body, done, icon, kind = '', children } = props
-  const [outcome, setOutcome] = useBriefly<{ text: string; isError: boolean }>(3_000)
-
-  async function act(): Promise<void> {
-    try {
-      const answer = await post(action, body)
-      setOutcome({ text: typeof done === 'string' ? done : done(answer), isError: false })
-    } catch (error) {
-      setOutcome({ text: problemOf(error), isError: true })
-    }
+  const { action, body, done, ...button } = props
+  async function act(): Promise<string> {
+    const answer = await post(action, body)
+    return typeof done === 'string' ? done : done(answer)
   }
-
-  return (
-    <span class="action">
-      <button type="button" class={`button ${kind}`} onClick={act}>
-        {icon !== undefined && <Icon name={icon} />}
-        {children}
-      </button>
-      <span class={outcome?.isError === true ? 'action-outcome error' : 'action-outcome'} role="status">
-        {outcome?.text}
-      </span>
-    </span>
-  )
+  return <OutcomeButton act={act} {...button} />
 }
 
+/** `what` names what is copied; `text` can be a function that fetches it. Without children, an icon. */
 export function CopyButton(props: {
-  /** Names what is copied, e.g. "the address". */
   what: string
-  /** The text, or a function that fetches it. */
   text: string | (() => Promise<string>)
-  /** Shown beside the icon; without a label the button is an icon only. */
-  label?: string
+  children?: ComponentChildren
 }): JSX.Element {
-  const { what, text, label } = props
-  const [outcome, setOutcome] = useBriefly<'Copied' | 'Not allowed to copy'>(2_000)
-
-  async function copy(): Promise<void> {
-    try {
-      await navigator.clipboard.writeText(typeof text === 'string' ? text : await text())
-      setOutcome('Copied')
-    } catch {
-      setOutcome('Not allowed to copy')
-    }
+  const { what, text, children } = props
+  async function act(): Promise<string> {
+    const copied = typeof text === 'string' ? text : await text()
+    await navigator.clipboard.writeText(copied)
+    return 'Copied'
   }
-
-  const says = outcome ?? label
   return (
-    <button
-      type="button"
-      class={label === undefined ? 'button quiet small' : 'button'}
-      aria-label={outcome === undefined ? `Copy ${what}` : undefined}
-      title={`Copy ${what}`}
-      onClick={copy}
+    <OutcomeButton
+      act={act}
+      icon="copy"
+      label={`Copy ${what}`}
+      kind={children === undefined ? 'quiet small' : ''}
     >
-      <Icon name={outcome === 'Copied' ? 'check' : 'copy'} />
-      {says !== undefined && <span role="status">{says}</span>}
-    </button>
+      {children}
+    </OutcomeButton>
   )
 }
 

@@ -371,11 +371,12 @@ function CurlButton({
   return (
     <CopyButton
       what="as curl, with its secrets"
-      label="Copy as curl"
       text={async () =>
         curlOf(await post<RequestView | CallbackView>('reveal-entry', { entryId: entry.id }), service)
       }
-    />
+    >
+      Copy as curl
+    </CopyButton>
   )
 }
 
