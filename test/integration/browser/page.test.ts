@@ -143,7 +143,7 @@ describe('the page', () => {
     await world.notify('alice')
     await row(page, /Subscription #1 ended.*three callbacks in a row failed/).click()
     await expect
-      .poll(() => details(page).locator('.story > li').allTextContents())
+      .poll(() => details(page).locator('.entry-links > li').allTextContents())
       .toEqual(
         [/500.*first reason/, /500.*second reason/, /503.*third reason/].map((text) =>
           expect.stringMatching(text),

@@ -99,27 +99,11 @@ function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX
       </p>
       {reason === 'three-failures' && (
         <Section title="The three failures">
-          <ol class="story">
-            {failures
-              .slice(0, 3)
-              .reverse()
-              .map((entry) => (
-                <li key={entry.id}>
-                  <EntryLinks entries={[entry]} />
-                  {'error' in entry && <p class="muted wrap">{whyFailed(entry)}</p>}
-                </li>
-              ))}
-          </ol>
+          <EntryLinks entries={failures.slice(0, 3).reverse()} />
         </Section>
       )}
     </>
   )
-}
-
-/** The error, and the first words of the answer. */
-function whyFailed({ error, answer }: RequestView | CallbackView): string {
-  const said = answer?.body.replaceAll(/\s+/g, ' ').slice(0, 200)
-  return said ? `${error}: ${said}` : `${error}`
 }
 
 function Request({ entry, state }: { entry: RequestView; state: FeedState }): JSX.Element {

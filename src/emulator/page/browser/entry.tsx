@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { clock, durationInWords, toneOf } from '../../words.js'
 import type { CallbackView, EntryView, RequestView } from '../views.js'
 import { Icon } from './controls.js'
-import { count, isFailure } from './format.js'
+import { count } from './format.js'
 import { hrefOf } from './place.js'
 
 /** Failures in a row that end a subscription (docs/service.md, Delivery). */
@@ -62,13 +62,20 @@ export function titleOf(entry: EntryView): string {
   }
 }
 
-/** Links to entries, one line each. */
+/** Why a request or a callback failed: what the answer says, or why there is none. */
+export function reasonOf(entry: RequestView | CallbackView): string | undefined {
+  if (toneOf(entry) !== 'bad') return undefined
+  const refusal = entry.kind === 'request' ? entry.refusal?.message : undefined
+  return refusal ?? (entry.answer?.body.slice(0, 200) || entry.error)
+}
+
+/** Links to entries, those that failed with the reason. */
 export function EntryLinks({ entries }: { entries: readonly EntryView[] }): JSX.Element {
   return (
     <ol class="entry-links">
       {entries.map((entry) => (
         <li key={entry.id}>
-          <a class={isFailure(entry) ? 'failed' : undefined} href={hrefOf({ view: 'entry', id: entry.id })}>
+          <a href={hrefOf({ view: 'entry', id: entry.id })}>
             <span class="mono muted">{clock(entry.at).slice(0, 8)}</span>
             <span class="ellipsis">
               {titleOf(entry)}
@@ -76,6 +83,7 @@ export function EntryLinks({ entries }: { entries: readonly EntryView[] }): JSX.
             </span>
             {'target' in entry && <Outcome entry={entry} />}
           </a>
+          {'target' in entry && <p class="muted wrap">{reasonOf(entry)}</p>}
         </li>
       ))}
     </ol>

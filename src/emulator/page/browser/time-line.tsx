@@ -1,12 +1,12 @@
 /** What happened, the newest first: requests that came in, callbacks that went out, those of one notification together. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { clock, endReasons, toneOf } from '../../words.js'
+import { clock, endReasons } from '../../words.js'
 import type { CallbackView, EntryView, RequestView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { FeedState } from './connection.js'
 import { FilterField, Icon, Segmented } from './controls.js'
-import { FaultMark, Outcome, titleOf } from './entry.js'
+import { FaultMark, Outcome, reasonOf, titleOf } from './entry.js'
 import { count, formFields, isFailure, nameList, shortUrl } from './format.js'
 import { List, Row } from './list.js'
 import type { Place } from './place.js'
@@ -264,16 +264,6 @@ function TwoLines(props: {
       </span>
     </>
   )
-}
-
-/** Why it failed, if the status does not say so. */
-function reasonOf(entry: RequestView | CallbackView): string | undefined {
-  if (toneOf(entry) !== 'bad') return undefined
-  return entry.kind === 'request'
-    ? (entry.refusal?.message ?? entry.error)
-    : entry.status === undefined
-      ? entry.error
-      : undefined
 }
 
 function aboutRequest({ operation, method, target, body }: RequestView): string {
