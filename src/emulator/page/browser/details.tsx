@@ -1,6 +1,6 @@
 /** Everything about one entry or one subscription, and what can be done with it. */
 import type { ComponentChildren, JSX } from 'preact'
-import { durationInWords, endReasons, toneOf } from '../../words.js'
+import { endReasons, toneOf } from '../../words.js'
 import type {
   AnswerView,
   CallbackView,
@@ -107,18 +107,15 @@ function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX
 }
 
 function Request({ entry, state }: { entry: RequestView; state: FeedState }): JSX.Element {
-  const { operation, subscriptionId, status, refusal, error } = entry
-  const made = operation === 'create' && subscriptionId !== undefined
+  const { subscriptionId, refusal, error } = entry
   return (
     <>
-      <Heading entry={entry}>{titleOf(entry)}</Heading>
-      <About entry={entry} />
-      <Trouble entry={entry} text={refusal?.message ?? error} />
+      <Summary entry={entry} problem={refusal?.message ?? error} />
       <div class="buttons">
-        {subscriptionId !== undefined && <SubscriptionLink id={subscriptionId} isNew={made} />}
+        {subscriptionId !== undefined && <SubscriptionLink id={subscriptionId} />}
         <CurlButton entry={entry} state={state} />
       </div>
-      <Message title={`The emulator's answer${ofStatus(status)}`} message={entry.answer} />
+      <Message title="The emulator's answer" message={entry.answer} />
       <Message title="The request" message={entry} />
     </>
   )
@@ -126,16 +123,14 @@ function Request({ entry, state }: { entry: RequestView; state: FeedState }): JS
 
 function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
   const { entry, state, onCompose } = props
-  const { subscriptionId, notificationId, username, status, error } = entry
+  const { subscriptionId, notificationId, username, error } = entry
   const isActive = state.subscriptions.some((each) => each.subscriptionId === subscriptionId)
   const siblings = state.entries.filter(
     (each) => each.kind === 'callback' && each.notificationId === notificationId && each.id !== entry.id,
   )
   return (
     <>
-      <Heading entry={entry}>{entry.type}</Heading>
-      <About entry={entry} />
-      <Trouble entry={entry} text={error} />
+      <Summary entry={entry} problem={error} />
       <div class="buttons">
         {isActive && entry.cutFrom === undefined && (
           <ActionButton
@@ -157,11 +152,7 @@ function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
       {!isActive && (
         <p class="muted">Subscription #{subscriptionId} has ended: nothing is sent to it any more.</p>
       )}
-      <Message
-        title={`The receiver's answer${ofStatus(status)}`}
-        message={entry.answer}
-        none={entry.fault === undefined ? 'No complete answer.' : 'None, because of the planned fault.'}
-      />
+      <Message title="The receiver's answer" message={entry.answer} />
       <Message title={`The callback for ${username}`} message={entry} />
       {siblings.length > 0 && (
         <Section title="Other callbacks of this notification">
@@ -227,59 +218,40 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
 }
 
 /** Takes the focus when something is opened by the keyboard. */
-function Heading(props: { children: ComponentChildren; entry?: RequestView | CallbackView }): JSX.Element {
-  const { children, entry } = props
+function Heading({ children, outcome }: { children: ComponentChildren; outcome?: JSX.Element }): JSX.Element {
   return (
     <div class="details-head">
       <h2 id="details-heading" tabIndex={-1}>
         {children}
       </h2>
-      {entry !== undefined && <Outcome entry={entry} />}
+      {outcome}
     </div>
   )
 }
 
-function About({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
-  const { method, target, at, durationMs } = entry
+/** What it was, when it began, and what went wrong. */
+function Summary(props: { entry: RequestView | CallbackView; problem: string | undefined }): JSX.Element {
+  const { entry, problem } = props
+  const { method, target, at, fault } = entry
   return (
     <>
+      <Heading outcome={<Outcome entry={entry} />}>{titleOf(entry)}</Heading>
       <p class="mono wrap">
         {method} {target}
       </p>
-      <p class="muted">
-        {dateAndTime(at)}
-        {durationMs !== undefined && `, took ${durationInWords(durationMs)}`}
-      </p>
+      <p class="muted">{dateAndTime(at)}</p>
+      {fault !== undefined && <p class="notice-box pending">A planned fault: {fault}.</p>}
+      {problem !== undefined && <p class={`notice-box ${toneOf(entry)}`}>{problem}</p>}
     </>
   )
 }
 
-function Trouble(props: {
-  entry: RequestView | CallbackView
-  text: string | undefined
-}): JSX.Element | undefined {
-  const { entry, text } = props
-  const injected = entry.fault === undefined ? '' : `A planned fault: ${entry.fault}. `
-  if (text === undefined && injected === '') return undefined
-  return (
-    <p class={`notice-box ${toneOf(entry)}`}>
-      {injected}
-      {text}
-    </p>
-  )
-}
-
-function ofStatus(status: number | undefined): string {
-  return status === undefined ? '' : `: ${status}`
-}
-
 /** Body and headers: the body says more. */
-function Message(props: { title: string; message: AnswerView | undefined; none?: string }): JSX.Element {
-  const { title, message, none = 'None.' } = props
+function Message({ title, message }: { title: string; message: AnswerView | undefined }): JSX.Element {
   if (message === undefined) {
     return (
       <Section title={title}>
-        <p class="muted">{none}</p>
+        <p class="muted">No complete answer.</p>
       </Section>
     )
   }
@@ -334,22 +306,17 @@ function Pairs({ pairs }: { pairs: readonly Pair[] }): JSX.Element {
   )
 }
 
-function SubscriptionLink({ id, isNew = false }: { id: number; isNew?: boolean }): JSX.Element {
+function SubscriptionLink({ id }: { id: number }): JSX.Element {
   return (
     <a class="button" href={hrefOf({ view: 'subscription', id })}>
-      {isNew ? `Created subscription #${id}` : `Subscription #${id}`}
+      Subscription #{id}
     </a>
   )
 }
 
 /** What is copied has its secrets, also while the page masks them: it is there to be run. */
-function CurlButton({
-  entry,
-  state,
-}: {
-  entry: RequestView | CallbackView
-  state: FeedState
-}): JSX.Element | undefined {
+function CurlButton(props: { entry: RequestView | CallbackView; state: FeedState }): JSX.Element | undefined {
+  const { entry, state } = props
   const { service } = state
   if (service === undefined || entry.cutFrom !== undefined) return undefined
   return (
@@ -367,8 +334,8 @@ function CurlButton({
 /** The notification of a callback as a draft to send again, as far as the callback says what it was. */
 function draftOf(entry: CallbackView, state: FeedState): Draft {
   const { type, username, subscriptionId, body } = entry
-  const { category = subscriptionWith(state, subscriptionId)?.notificationTypes[0] } =
-    state.samples.find((sample) => sample.type === type) ?? {}
+  // Of a documented type the form knows the category.
+  const category = subscriptionWith(state, subscriptionId)?.notificationTypes[0]
   return { type, username, category, payload: payloadOf(body) }
 }
 
