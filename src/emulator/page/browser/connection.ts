@@ -1,5 +1,4 @@
 /** The connection to the emulator: what it sends as it happens, and what the page asks it to do. */
-import { useEffect, useState } from 'preact/hooks'
 import type { Batch, EntryView, Snapshot, SubscriptionView } from '../views.js'
 
 /** The newest: the emulator keeps 1,000 of each kind. */
@@ -29,12 +28,11 @@ export class Feed {
     secretsShown: sessionStorage.getItem(secretsKey) !== null,
     ...{ service: undefined, samples: [], subscriptions: [], entries: [], faults: [] },
   }
-  /** Called after changes, at most once for each frame that the browser paints. */
-  onChange: () => void = () => {}
+  readonly #onChange: () => void
   #source: EventSource
-  #isScheduled = false
 
-  constructor() {
+  constructor(onChange: () => void) {
+    this.#onChange = onChange
     this.#source = this.#connect()
   }
 
@@ -82,34 +80,14 @@ export class Feed {
 
   #set(change: Partial<FeedState>): void {
     this.state = { ...this.state, ...change }
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    requestAnimationFrame(() => {
-      this.#isScheduled = false
-      this.onChange()
-    })
+    this.#onChange()
   }
-}
-
-/** The state as it is now; the component is rendered again when the state changes. */
-export function useFeed(feed: Feed): FeedState {
-  const [state, setState] = useState(feed.state)
-  useEffect(() => {
-    feed.onChange = () => setState(feed.state)
-    // An effect runs after the first paint: the snapshot may have come before.
-    feed.onChange()
-  }, [feed])
-  return state
 }
 
 /** Puts changed items into a list with the newest item (the greatest ID) first. */
 function merge<Item>(items: readonly Item[], changed: readonly Item[], id: (item: Item) => number): Item[] {
-  const byId = new Map(changed.map((item) => [id(item), item]))
-  const kept = items.map((item) => byId.get(id(item)) ?? item)
-  const [newest] = items
-  // An unknown item that is older than those shown was dropped before, and stays dropped.
-  const added = changed.filter((item) => newest === undefined || id(item) > id(newest))
-  return [...added.sort((a, b) => id(b) - id(a)), ...kept]
+  const byId = new Map([...items, ...changed].map((item) => [id(item), item]))
+  return [...byId.values()].sort((a, b) => id(b) - id(a))
 }
 
 /** Asks the emulator to do something. Rejects with an `Error` whose message can be shown. */

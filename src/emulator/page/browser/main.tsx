@@ -1,30 +1,29 @@
 /** The page: which panes there are, and which of them is open. */
 import { type JSX, render } from 'preact'
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { endReasons } from '../../words.js'
-import { Feed, type FeedState, useFeed } from './connection.js'
+import { Feed, type FeedState } from './connection.js'
 import { Details } from './details.js'
 import { FaultForm } from './fault-form.js'
 import { count, isFailure } from './format.js'
 import { Header } from './header.js'
 import { rowId } from './list.js'
-import { goTo, usePlace } from './place.js'
+import { goTo, type Place, placeNow } from './place.js'
 import type { EntryFilter } from './search.js'
 import { type Draft, SendForm } from './send-form.js'
 import { Subscriptions } from './subscriptions.js'
 import { TimeLine } from './time-line.js'
 
-function App({ feed }: { feed: Feed }): JSX.Element {
-  const state = useFeed(feed)
-  const place = usePlace()
+function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
+  const { state } = feed
   const [filter, setFilter] = useState<EntryFilter>({ kind: 'all', text: '' })
   const [draft, setDraft] = useState<Draft>({})
   const hasDetails = 'id' in place
 
-  const compose = useCallback((from: Draft) => {
+  function compose(from: Draft): void {
     setDraft(from)
     goTo({ view: 'send' }, 'send-user')
-  }, [])
+  }
 
   function showAll(text: string): void {
     setFilter({ kind: 'all', text })
@@ -115,4 +114,10 @@ function summaryOf({ entries }: FeedState, since: number): string {
 }
 
 const root = document.getElementById('app')
-if (root !== null) render(<App feed={new Feed()} />, root)
+const feed = new Feed(renderPage)
+addEventListener('hashchange', renderPage)
+renderPage()
+
+function renderPage(): void {
+  if (root !== null) render(<App feed={feed} place={placeNow()} />, root)
+}
