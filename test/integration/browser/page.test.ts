@@ -319,6 +319,8 @@ describe('the page', () => {
     expect(await rows.count()).toBe(2)
     await page.getByRole('button', { name: 'Pause' }).click()
     await expect.poll(() => rows.count()).toBe(5)
+    // For a screen reader.
+    await page.getByText('5 entries, 0 failures').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('The time line is cleared.').waitFor()
     await world.notify('alice')

@@ -1,7 +1,6 @@
 /** The page: which panes there are, and which of them is open. */
 import { type JSX, render } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { endReasons } from '../../words.js'
+import { useEffect, useState } from 'preact/hooks'
 import { Feed, type FeedState } from './connection.js'
 import { Details } from './details.js'
 import { FaultForm } from './fault-form.js'
@@ -39,7 +38,7 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
   return (
     <div class="app">
       <Header state={state} feed={feed} place={place} />
-      <Announcer state={state} />
+      <Announcer entries={state.entries} />
       {/* Escape is a shortcut for the button "Close". */}
       <main
         data-view={hasDetails ? 'details' : place.view}
@@ -76,41 +75,19 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
   )
 }
 
-const announcePauseMs = 2_000
-
-/** Says to a screen reader what arrived: one sentence for many events. */
-function Announcer({ state }: { state: FeedState }): JSX.Element {
-  const [text, setText] = useState('')
-  const latest = useRef(state)
-  latest.current = state
+/** Tells a screen reader what the time line has, when nothing has happened for a second. */
+function Announcer({ entries }: Pick<FeedState, 'entries'>): JSX.Element {
+  const [announced, setAnnounced] = useState(entries)
   useEffect(() => {
-    let announced: number | undefined
-    const timer = setInterval(() => {
-      const { entries, service } = latest.current
-      if (service === undefined) return
-      const newest = entries[0]?.id ?? 0
-      if (announced !== undefined && newest > announced) setText(summaryOf(latest.current, announced))
-      announced = newest
-    }, announcePauseMs)
-    return () => clearInterval(timer)
-  }, [])
+    const timer = setTimeout(() => setAnnounced(entries), 1_000)
+    return () => clearTimeout(timer)
+  }, [entries])
+  const failures = announced.filter(isFailure).length
   return (
-    <div class="visually-hidden" role="log">
-      {text}
-    </div>
+    <p class="visually-hidden" role="status">
+      {count(announced.length, 'entry', 'entries')}, {count(failures, 'failure')}
+    </p>
   )
-}
-
-function summaryOf({ entries }: FeedState, since: number): string {
-  const fresh = entries.filter(({ id }) => id > since)
-  const failures = fresh.filter(isFailure).length
-  const endings = fresh.map((entry) =>
-    entry.kind === 'ended'
-      ? ` Subscription ${entry.subscription.subscriptionId} ended: ${endReasons[entry.reason]}.`
-      : '',
-  )
-  const failed = failures === 0 ? '' : `, ${count(failures, 'failure')}`
-  return `${count(fresh.length, 'new entry', 'new entries')}${failed}.${endings.slice(0, 3).join('')}`
 }
 
 const root = document.getElementById('app')
