@@ -2,7 +2,6 @@
 import type { JSX } from 'preact'
 import { clock, durationInWords, toneOf } from '../../words.js'
 import type { CallbackView, EntryView, RequestView } from '../views.js'
-import { Icon } from './controls.js'
 import { count } from './format.js'
 import { hrefOf } from './place.js'
 
@@ -22,25 +21,11 @@ export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.E
   )
 }
 
-/** The planned fault of a message. */
-export function FaultMark({ fault }: { fault: string | undefined }): JSX.Element | undefined {
-  if (fault === undefined) return undefined
-  return (
-    <span class="fault-mark" title={`A planned fault: ${fault}`}>
-      <Icon name="bolt" />
-      <span class="ellipsis">fault: {fault}</span>
-    </span>
-  )
-}
-
 /** A pip for each failure in a row. */
 export function Pips({ failures }: { failures: number }): JSX.Element {
-  const words =
-    failures === 0
-      ? 'no failure in a row'
-      : `${count(failures, 'failure')} in a row, ${failuresToTheEnd} end it`
+  const words = `${count(failures, 'failure')} in a row, ${failuresToTheEnd} end it`
   return (
-    <span class={`pips failures-${failures}`} role="img" aria-label={words} title={words}>
+    <span class="pips" role="img" aria-label={words} title={words}>
       {Array.from({ length: failuresToTheEnd }, (_, index) => (
         <span key={index} class={index < failures ? 'pip failed' : 'pip'} />
       ))}

@@ -51,7 +51,7 @@ export interface ListProps {
   /** Whether details are open: then they follow the arrows. */
   readonly isFollowed: boolean
   readonly children: JSX.Element[]
-  readonly footer?: JSX.Element | undefined
+  readonly footer: string | undefined
 }
 
 export function List({ id, label, isFollowed, children, footer }: ListProps): JSX.Element {
@@ -78,7 +78,7 @@ export function List({ id, label, isFollowed, children, footer }: ListProps): JS
     // biome-ignore lint/a11y/noStaticElementInteractions: the links in it have the focus and the keys
     <div id={id} class="list" onKeyDown={onKeyDown}>
       <ol aria-label={label}>{children}</ol>
-      {footer}
+      {footer !== undefined && <p class="empty">{footer}</p>}
     </div>
   )
 }

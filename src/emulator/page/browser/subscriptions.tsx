@@ -51,14 +51,7 @@ export function Subscriptions({ state, place }: { state: FeedState; place: Place
             ['ended', label('Ended', 'ended')],
           ]}
         />
-        {(all.length > 0 || text !== '') && (
-          <FilterField
-            id="subscriptions-filter"
-            label="User, type, URL, #id"
-            value={text}
-            onChange={setText}
-          />
-        )}
+        <FilterField id="subscriptions-filter" label="User, type, URL, #id" value={text} onChange={setText} />
       </div>
       {items.length === 0 ? (
         <Nothing state={state} shown={shown} text={text} hasAny={all.length > 0} />
@@ -69,11 +62,9 @@ export function Subscriptions({ state, place }: { state: FeedState; place: Place
           label={`Subscriptions, ${shown}`}
           isFollowed={selectedId !== undefined}
           footer={
-            items.length > shownRows ? (
-              <p class="forgotten">
-                {count(items.length - shownRows, 'more', 'more')}: the filter finds them.
-              </p>
-            ) : undefined
+            items.length > shownRows
+              ? `${count(items.length - shownRows, 'more', 'more')}: the filter finds them.`
+              : undefined
           }
         >
           {items.slice(0, shownRows).map((item) => (
@@ -104,15 +95,11 @@ function Line({ subscription }: { subscription: Listed }): JSX.Element {
         {end === undefined && <Pips failures={subscription.consecutiveFailures} />}
       </span>
       <span class="row-line muted">
-        {end === undefined ? (
-          <span class="ellipsis">
-            {notificationTypes.join(', ')} → {shortUrl(callbackUrl)}
-          </span>
-        ) : (
-          <span class="ellipsis">
-            {clock(end.at).slice(0, 8)} {endReasons[end.reason]}
-          </span>
-        )}
+        <span class="ellipsis">
+          {end === undefined
+            ? `${notificationTypes.join(', ')} → ${shortUrl(callbackUrl)}`
+            : `${clock(end.at).slice(0, 8)} ${endReasons[end.reason]}`}
+        </span>
       </span>
     </>
   )

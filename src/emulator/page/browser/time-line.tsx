@@ -6,8 +6,8 @@ import type { CallbackView, EntryView, RequestView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { FeedState } from './connection.js'
 import { FilterField, Icon, Segmented } from './controls.js'
-import { FaultMark, Outcome, reasonOf, titleOf } from './entry.js'
-import { count, formFields, isFailure, nameList, shortUrl } from './format.js'
+import { Outcome, reasonOf, titleOf } from './entry.js'
+import { count, isFailure, nameList, shortUrl } from './format.js'
 import { List, Row } from './list.js'
 import type { Place } from './place.js'
 import { type EntryFilter, filterEntries } from './search.js'
@@ -31,8 +31,6 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
   const entries = useMemo(() => kept.filter(({ id }) => id > clearedUpTo), [kept, clearedUpTo])
   const items = useMemo(() => filterEntries(entries, filter), [entries, filter])
   const newest = known[0]?.id ?? 0
-  const clearedCount = kept.length - entries.length
-
   const forgotten = newest - known.length + Math.max(0, items.length - shownEntries)
   return (
     <>
@@ -81,7 +79,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
           </button>
         </span>
       </div>
-      {entries.length === 0 && clearedCount > 0 && (
+      {kept.length > 0 && entries.length === 0 && (
         <p class="empty">The time line is cleared. New entries appear here; a reload shows all.</p>
       )}
       {kept.length === 0 && <Beginning state={state} onCompose={onCompose} />}
@@ -99,11 +97,9 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
           entries={items.slice(0, shownEntries)}
           selectedId={place.view === 'entry' ? place.id : undefined}
           footer={
-            <div class="forgotten">
-              {clearedCount === 0 &&
-                forgotten > 0 &&
-                `${count(forgotten, 'older entry is', 'older entries are')} not shown: the newest 1,000 are.`}
-            </div>
+            clearedUpTo === 0 && forgotten > 0
+              ? `${count(forgotten, 'older entry is', 'older entries are')} not shown: the newest 1,000 are.`
+              : undefined
           }
         />
       )}
@@ -114,7 +110,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
 function Entries(props: {
   entries: readonly EntryView[]
   selectedId: number | undefined
-  footer: JSX.Element
+  footer: string | undefined
 }): JSX.Element {
   const { entries, selectedId, footer } = props
   const stop = entries.find(({ id }) => id === selectedId) ?? entries[0]
@@ -124,7 +120,7 @@ function Entries(props: {
         place={{ view: 'entry', id: entry.id }}
         isSelected={entry.id === selectedId}
         isTabStop={entry === stop}
-        class={`${isOfSeveral ? 'member' : 'entry'} ${isFailure(entry) ? 'failed' : ''}`}
+        class={isOfSeveral ? 'member' : 'entry'}
         item={entry}
         render={() =>
           isOfSeveral && entry.kind === 'callback' ? <Member entry={entry} /> : <Line entry={entry} />
@@ -179,7 +175,7 @@ function GroupHead({ newest, group }: { newest: CallbackView; group: readonly En
   return (
     <div class="entry group-head">
       <TwoLines glyph="out" title={newest.type} outcome={outcome} at={newest.at}>
-        <span class="ellipsis">for {newest.username}</span>
+        for {newest.username}
       </TwoLines>
     </div>
   )
@@ -209,29 +205,27 @@ function Line({ entry }: { entry: EntryView }): JSX.Element {
           outcome={<Outcome entry={entry} />}
           at={at}
         >
-          {entry.kind === 'callback' && <span class="about-user ellipsis">for {entry.username}</span>}
-          <FaultMark fault={entry.fault} />
-          <span class="ellipsis">
-            {reasonOf(entry) ?? (entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target))}
-          </span>
+          {entry.kind === 'callback' && `for ${entry.username} `}
+          {entry.fault !== undefined && <span class="pending">fault: {entry.fault} </span>}
+          {reasonOf(entry) ?? (entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target))}
         </TwoLines>
       )
     case 'ended':
       return (
         <TwoLines glyph="ended" title={title} at={at}>
-          <span class="ellipsis">{endReasons[entry.reason]}</span>
+          <span class={isFailure(entry) ? 'bad' : undefined}>{endReasons[entry.reason]}</span>
         </TwoLines>
       )
     case 'tokens-revoked':
       return (
         <TwoLines glyph="key" title={title} at={at}>
-          <span class="ellipsis">every token issued until then is refused with 401</span>
+          every token issued until then is refused with 401
         </TwoLines>
       )
   }
 }
 
-const glyphWords = { in: 'Request ', out: 'Callback ', ended: '', key: '' }
+const glyphWords = { in: 'Request', out: 'Callback', ended: 'End', key: 'Tokens' }
 
 /** What it was and how it ended; below, when it began, and more about it. */
 function TwoLines(props: {
@@ -243,55 +237,40 @@ function TwoLines(props: {
   children: ComponentChildren
 }): JSX.Element {
   const { glyph, title, id, outcome, at, children } = props
-  const [seconds = '', milliseconds = ''] = clock(at).split('.')
   return (
     <>
-      <span class={`glyph ${glyph}`} title={glyphWords[glyph]}>
+      <span class={`glyph ${glyph}`} role="img" aria-label={glyphWords[glyph]} title={glyphWords[glyph]}>
         <Icon name={glyph} />
       </span>
       <span class="row-line">
-        <span class="visually-hidden">{glyphWords[glyph]}</span>
         <span class="row-title ellipsis">{title}</span>
         {id !== undefined && <span class="id">#{id}</span>}
         {outcome}
       </span>
       <span class="row-line muted">
-        <span class="mono">
-          {seconds}
-          <span class="milliseconds">.{milliseconds}</span>
-        </span>
-        {children}
+        <span class="mono">{clock(at)}</span>
+        <span class="ellipsis">{children}</span>
       </span>
     </>
   )
 }
 
 function aboutRequest({ operation, method, target, body }: RequestView): string {
-  const fields = new Map(formFields(body))
-  switch (operation) {
-    case 'create': {
-      const users = nameList((fields.get('username') ?? '').split(','))
-      return `${users} · ${fields.get('notification_type') ?? ''} → ${shortUrl(fields.get('callback_url') ?? '')}`
-    }
-    case 'token':
-      return fields.get('grant_type') ?? target
-    case 'update':
-      return [...fields.keys()].join(', ')
-    default:
-      return `${method} ${target}`
-  }
+  if (operation !== 'create') return `${method} ${target}`
+  const fields = new URLSearchParams(body)
+  const users = nameList((fields.get('username') ?? '').split(','))
+  return `${users} · ${fields.get('notification_type') ?? ''} → ${shortUrl(fields.get('callback_url') ?? '')}`
 }
 
 function Beginning({ state, onCompose }: Pick<TimeLineProps, 'state' | 'onCompose'>): JSX.Element {
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
-  const hasSubscriptions = state.subscriptions.length > 0
   return (
     <div class="beginning">
       <h3>Nothing has happened yet</h3>
       <p class="muted">Every request and every callback appears here when it begins.</p>
       <ConnectGuide service={state.service} />
       <p>
-        {hasSubscriptions ? 'Send a notification: ' : 'When your app has subscribed, send a notification: '}
+        When your app has subscribed, send a notification:{' '}
         <button type="button" class="button" onClick={onCompose}>
           <Icon name="send" />
           To the form
