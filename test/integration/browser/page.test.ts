@@ -95,7 +95,7 @@ describe('the page', () => {
     await sendByForm(page, 'mallory')
     await page.getByText('No active subscription is for behavioral of mallory.').waitFor()
     await page.getByText('#1 is for behavioral of alice.').waitFor()
-    await page.getByText('Nothing was sent.').waitFor()
+    await page.getByText('Sent 0 callbacks.').waitFor()
     await page.getByLabel('Payload').fill('{')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByText('The payload is not JSON').waitFor()
@@ -555,7 +555,7 @@ describe('the page', () => {
         .filter((element) => {
           const { left, right, width } = element.getBoundingClientRect()
           const style = getComputedStyle(element)
-          const isShown = width > 1 && style.visibility !== 'hidden' && !element.closest('.visually-hidden, .skip')
+          const isShown = width > 1 && style.visibility !== 'hidden' && !element.closest('.visually-hidden')
           return isShown && (left < -1 || right > innerWidth + 1)
         })
         .map((element) => element.outerHTML.slice(0, 100))`)

@@ -63,7 +63,7 @@ export class Feed {
     return source
   }
 
-  #apply({ entries, subscriptions, faults = this.state.faults }: Batch): void {
+  #apply({ entries, subscriptions, faults }: Batch): void {
     const endedIds = new Set(
       entries.map((entry) => (entry.kind === 'ended' ? entry.subscription.subscriptionId : undefined)),
     )

@@ -74,13 +74,7 @@ export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () =>
       )}
       <Choice id="fault-kind" label="How they fail" value={kind} options={possible} onPick={setKind} />
       {kind === 'status' && (
-        <NumberField
-          id="fault-status"
-          label="Status"
-          min={operation === 'callback' ? 300 : 200}
-          max={599}
-          defaultValue="503"
-        />
+        <NumberField id="fault-status" label="Status" min={200} max={599} defaultValue="503" />
       )}
       {kind === 'delay' && (
         <NumberField id="fault-delay" label="Milliseconds late" min={0} defaultValue="2000" />

@@ -7,29 +7,34 @@ import { ActionButton, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
 import { goTo, type Place } from './place.js'
 
-const words: Readonly<Record<ConnectionState, string>> = {
-  connecting: 'Connecting',
-  live: 'Live',
-  lost: 'Not connected',
-  ended: 'Ended',
-}
-
-const notices: Readonly<Partial<Record<ConnectionState, string>>> = {
-  lost:
-    'The emulator does not answer. This page shows the last known state, and continues when the connection is back. ' +
-    'If you restarted the emulator, open the new address that it printed.',
-  ended:
-    'This emulator has ended. This page shows the last known state. ' +
-    'After a restart the page has a new address, often on another port: open the address that the emulator printed.',
+const connections: Readonly<Record<ConnectionState, { word: string; notice?: string }>> = {
+  connecting: { word: 'Connecting' },
+  live: { word: 'Live' },
+  lost: {
+    word: 'Not connected',
+    notice:
+      'The emulator does not answer. This page shows the last known state, and continues when the connection is back. ' +
+      'If you restarted the emulator, open the new address that it printed.',
+  },
+  ended: {
+    word: 'Ended',
+    notice:
+      'This emulator has ended. This page shows the last known state. ' +
+      'After a restart the page has a new address, often on another port: open the address that the emulator printed.',
+  },
 }
 
 export function Header({ state, feed, place }: { state: FeedState; feed: Feed; place: Place }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const { service, connection, secretsShown } = state
-  const notice = notices[connection]
+  const { word, notice } = connections[connection]
   return (
     <header>
-      <button type="button" class="skip" onClick={() => goTo({ view: 'time-line' }, 'time-line-filter')}>
+      <button
+        type="button"
+        class="button visually-hidden"
+        onClick={() => goTo({ view: 'time-line' }, 'time-line-filter')}
+      >
         Skip to the time line
       </button>
       <div class="bar">
@@ -40,7 +45,7 @@ export function Header({ state, feed, place }: { state: FeedState; feed: Feed; p
           Notification emulator
         </h1>
         <span class={`connection ${connection}`} role="status">
-          {words[connection]}
+          {word}
         </span>
         {service !== undefined && (
           <span class="address">
@@ -100,11 +105,7 @@ export function Header({ state, feed, place }: { state: FeedState; feed: Feed; p
   )
 }
 
-function Tab(props: {
-  view: 'time-line' | 'subscriptions' | 'send' | 'faults'
-  place: Place
-  children: ComponentChildren
-}): JSX.Element {
+function Tab(props: { view: Place['view']; place: Place; children: ComponentChildren }): JSX.Element {
   const { view, place, children } = props
   return (
     <a class={`tab ${view}`} href={`#${view}`} aria-current={place.view === view ? 'page' : undefined}>

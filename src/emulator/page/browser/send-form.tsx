@@ -18,7 +18,6 @@ export interface Draft {
   readonly payload?: object | undefined
 }
 
-const categories: readonly Category[] = ['behavioral', 'call-score', 'conversation-ai']
 const firstType = 'lowEnergyAgentOpened'
 
 /** A notification that was sent: its callbacks are in the time line. */
@@ -44,6 +43,7 @@ export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () =>
   const type = filled.type ?? typeFor(samples, filled.category ?? oldest?.notificationTypes[0])
   const sample = samples.find((known) => known.type === type)
   const category = sample?.category ?? filled.category ?? 'behavioral'
+  const categories = [...new Set(samples.map((known) => known.category))]
   const isOther = sample === undefined && samples.length > 0
   const sampleText = textOf(sample, username)
   const shownPayload = payloadText ?? sampleText
@@ -129,10 +129,7 @@ export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () =>
             label="Counts as"
             value={category}
             options={Object.fromEntries(categories.map((known) => [known, known]))}
-            onPick={(picked) => {
-              const known = categories.find((each) => each === picked)
-              if (known !== undefined) fill({ category: known })
-            }}
+            onPick={(picked) => fill({ category: categories.find((each) => each === picked) })}
           />
         </>
       )}
@@ -202,10 +199,9 @@ function Sent({ outcome, state }: { outcome: Outcome; state: FeedState }): JSX.E
   const callbacks = state.entries.filter(
     (entry) => entry.kind === 'callback' && entry.notificationId === outcome.sentId,
   )
-  if (callbacks.length === 0) return <p class="muted">Nothing was sent.</p>
   return (
     <>
-      <p>Sent {count(callbacks.length, 'callback')}:</p>
+      <p>Sent {count(callbacks.length, 'callback')}.</p>
       <EntryLinks entries={callbacks.slice(0, 20)} />
       {callbacks.length > 20 && <p class="muted">The time line has the others.</p>}
     </>
