@@ -99,6 +99,9 @@ describe('the page', () => {
     await page.getByLabel('Payload').fill('{')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByText('The payload is not JSON').waitFor()
+    await page.getByLabel('Type', { exact: true }).selectOption('Another type…')
+    await page.getByLabel('Counts as').selectOption('call-score')
+    await page.getByText('No active subscription is for call-score of mallory.').waitFor()
   })
 
   it('shows what the receiver answered: status, headers and body', async () => {
@@ -189,6 +192,9 @@ describe('the page', () => {
       .getByRole('link', { name: /empathyCueOpened.*204/ })
       .first()
       .waitFor()
+    await details(page).getByRole('button', { name: 'Change and send…' }).click()
+    await expect.poll(() => page.locator('#send-type').inputValue()).toBe('empathyCueOpened')
+    await expect.poll(() => page.getByLabel('Payload').inputValue()).toContain('"number": 0')
   })
 
   it('copies a callback and a request as curl, which do the same again', async () => {
@@ -257,6 +263,9 @@ describe('the page', () => {
     await page.getByLabel('How often').selectOption('2 times')
     await page.getByRole('button', { name: 'Plan it' }).click()
     await page.getByText('The next 2 token requests: status 503').waitFor()
+    await page.getByLabel('How they fail').selectOption('get half a body')
+    await page.getByLabel('What fails').selectOption('Callbacks')
+    expect(await page.getByLabel('How they fail').inputValue()).toBe('status')
     await world.notify('alice', 2)
     await expect.poll(() => row(page, /empathyCueOpened#1.*fault: status 503/).count()).toBe(2)
     await page.getByRole('button', { name: 'Lift', exact: true }).first().click()
@@ -457,6 +466,11 @@ describe('the page', () => {
       for (let i = 0; i < 40 && (await focused()) !== id; i++) await page.keyboard.press('Tab')
       expect(await focused()).toBe(id)
     }
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await focused()).toBe('time-line-filter')
+    await page.reload()
+    await page.getByText('Live', { exact: true }).waitFor()
     // Of each list one row stops the Tab key; arrows lead to the others.
     await tabTo('row-subscription-1')
     await tabTo('row-entry-3')
