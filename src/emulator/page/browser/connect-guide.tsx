@@ -47,14 +47,14 @@ function Snippet(props: {
   copied: string | (() => Promise<string>)
 }): JSX.Element {
   return (
-    <div class="snippet">
-      <div class="snippet-head">
+    <div>
+      <div class="section-head">
         <span class="muted mono">{props.label}</span>
         <CopyButton what={props.what} text={props.copied}>
           Copy
         </CopyButton>
       </div>
-      <pre>{props.code}</pre>
+      <pre class="body">{props.code}</pre>
     </div>
   )
 }

@@ -10,7 +10,6 @@ const iconPaths = {
   key: 'M9.5 6.5 3 13v.5h2.2v-1.6h1.6v-1.6l2-2M10.5 8.5a3 3 0 1 0-3-3 3 3 0 0 0 3 3Z',
   bolt: 'M8.8 1.5 3.2 9h4l-.8 5.5L12.8 7h-4z',
   copy: 'M5.5 5.5V3a1 1 0 0 1 1-1H13a1 1 0 0 1 1 1v6.5a1 1 0 0 1-1 1h-2.5M3 5.5h6.5a1 1 0 0 1 1 1V13a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1V6.5a1 1 0 0 1 1-1Z',
-  search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10ZM10.7 10.7 14 14',
   plug: 'M6 1.5v3M10 1.5v3M4 4.5h8V8a4 4 0 0 1-8 0zM8 12v2.5',
   send: 'M14 2 7 9M14 2 9.5 14 7 9 2 6.5z',
   pause: 'M5.5 3v10M10.5 3v10',
@@ -75,7 +74,7 @@ export function ActionButton(props: {
   /** Shown when the emulator has done it; a function makes it of the answer. */
   done: string | ((answer: object) => string)
   icon?: IconName
-  kind?: 'primary' | 'danger' | 'quiet' | 'small'
+  kind?: 'primary' | 'bad' | 'quiet' | 'small'
   children: ComponentChildren
 }): JSX.Element {
   const { action, body, done, ...button } = props
@@ -160,19 +159,16 @@ export function FilterField(props: {
 }): JSX.Element {
   const { id, label, value, onChange } = props
   return (
-    <span class="filter-field">
-      <Icon name="search" />
-      <input
-        id={id}
-        type="search"
-        aria-label={label}
-        placeholder={label}
-        autocomplete="off"
-        spellcheck={false}
-        value={value}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
-      />
-    </span>
+    <input
+      id={id}
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      autocomplete="off"
+      spellcheck={false}
+      value={value}
+      onInput={({ currentTarget }) => onChange(currentTarget.value)}
+    />
   )
 }
 
@@ -196,7 +192,7 @@ export function Segmented<Value extends string>(props: {
             checked={value === props.value}
             onChange={() => props.onChange(value)}
           />
-          <span>{label}</span>
+          {label}
         </label>
       ))}
     </fieldset>
@@ -207,7 +203,7 @@ export function Segmented<Value extends string>(props: {
 export function Problem({ text }: { text: string | undefined }): JSX.Element | undefined {
   if (text === undefined) return undefined
   return (
-    <p class="error" role="alert">
+    <p class="bad" role="alert">
       {text}
     </p>
   )

@@ -183,7 +183,7 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
       {end !== undefined && <End end={end} entries={state.entries} />}
       {end === undefined && (
         <>
-          <p class="with-pips">
+          <p>
             <Pips failures={consecutiveFailures} /> {consecutiveFailures} of 3 failures in a row
           </p>
           <div class="buttons">
@@ -198,7 +198,7 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
             >
               Fail its next callback
             </ActionButton>
-            <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" kind="danger">
+            <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" kind="bad">
               End it
             </ActionButton>
           </div>

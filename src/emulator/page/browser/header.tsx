@@ -1,22 +1,25 @@
 /** The top of the page: which emulator this is, whether the page is connected, and what concerns all of it. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useRef } from 'preact/hooks'
+import type { Tone } from '../../words.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { ConnectionState, Feed, FeedState } from './connection.js'
 import { ActionButton, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
 import { goTo, type Place } from './place.js'
 
-const connections: Readonly<Record<ConnectionState, { word: string; notice?: string }>> = {
-  connecting: { word: 'Connecting' },
-  live: { word: 'Live' },
+const connections: Readonly<Record<ConnectionState, { tone: Tone; word: string; notice?: string }>> = {
+  connecting: { tone: 'pending', word: 'Connecting' },
+  live: { tone: 'good', word: 'Live' },
   lost: {
+    tone: 'bad',
     word: 'Not connected',
     notice:
       'The emulator does not answer. This page shows the last known state, and continues when the connection is back. ' +
       'If you restarted the emulator, open the new address that it printed.',
   },
   ended: {
+    tone: 'bad',
     word: 'Ended',
     notice:
       'This emulator has ended. This page shows the last known state. ' +
@@ -27,7 +30,7 @@ const connections: Readonly<Record<ConnectionState, { word: string; notice?: str
 export function Header({ state, feed, place }: { state: FeedState; feed: Feed; place: Place }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const { service, connection, secretsShown } = state
-  const { word, notice } = connections[connection]
+  const { tone, word, notice } = connections[connection]
   return (
     <header>
       <button
@@ -39,12 +42,10 @@ export function Header({ state, feed, place }: { state: FeedState; feed: Feed; p
       </button>
       <div class="bar">
         <h1>
-          <span class="logo">
-            <Icon name="logo" />
-          </span>
+          <Icon name="logo" />
           Notification emulator
         </h1>
-        <span class={`connection ${connection}`} role="status">
+        <span class={`status ${tone}`} role="status">
           {word}
         </span>
         {service !== undefined && (
@@ -88,12 +89,12 @@ export function Header({ state, feed, place }: { state: FeedState; feed: Feed; p
         </nav>
       </div>
       {notice !== undefined && (
-        <p class="notice" role="alert">
+        <p class="notice-box bad" role="alert">
           {notice}
         </p>
       )}
       <dialog ref={dialog} aria-labelledby="connect-heading">
-        <div class="dialog-head">
+        <div class="section-head">
           <h2 id="connect-heading">Connect a client</h2>
           <button type="button" class="button quiet" onClick={() => dialog.current?.close()}>
             Close

@@ -18,6 +18,7 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
   const [filter, setFilter] = useState<EntryFilter>({ kind: 'all', text: '' })
   const [draft, setDraft] = useState<Draft>({})
   const hasDetails = 'id' in place
+  const isOpened = !['time-line', 'subscriptions'].includes(place.view)
 
   function compose(from: Draft): void {
     setDraft(from)
@@ -41,9 +42,9 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
       <Announcer entries={state.entries} />
       {/* Escape is a shortcut for the button "Close". */}
       <main
-        data-view={hasDetails ? 'details' : place.view}
+        data-view={isOpened ? 'opened' : place.view}
         onKeyDown={({ key }) => {
-          if (key === 'Escape' && !['time-line', 'subscriptions'].includes(place.view)) leave()
+          if (key === 'Escape' && isOpened) leave()
         }}
       >
         <section class="pane rail" aria-label="Subscriptions">
@@ -59,15 +60,15 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
           />
         </section>
         {hasDetails && (
-          <section class="pane details" aria-label="Details">
+          <section class="pane opened" aria-label="Details">
             <Details state={state} place={place} onCompose={compose} onFilter={showAll} onLeave={leave} />
           </section>
         )}
         {/* Hidden and not removed: a form keeps what was typed into it. */}
-        <section class="pane side" aria-label="Send" hidden={place.view !== 'send'}>
+        <section class="pane opened" aria-label="Send" hidden={place.view !== 'send'}>
           <SendForm state={state} draft={draft} onLeave={leave} />
         </section>
-        <section class="pane side" aria-label="Faults" hidden={place.view !== 'faults'}>
+        <section class="pane opened" aria-label="Faults" hidden={place.view !== 'faults'}>
           <FaultForm state={state} onLeave={leave} />
         </section>
       </main>

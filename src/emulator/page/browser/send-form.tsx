@@ -171,7 +171,7 @@ function Recipients(props: {
   const { matching, about, subscriptions } = props
   if (matching.length > 0) {
     return (
-      <p class="recipients">
+      <p class="notice-box good">
         {count(matching.length, 'subscription gets', 'subscriptions get')} {about}:{' '}
         {matching.slice(0, 10).map(({ subscriptionId: id }) => (
           <a key={id} href={hrefOf({ view: 'subscription', id })}>
@@ -183,10 +183,10 @@ function Recipients(props: {
     )
   }
   return (
-    <div class="recipients warning">
+    <div class="notice-box pending">
       <p>No active subscription is for {about}.</p>
       {subscriptions.slice(0, 3).map(({ subscriptionId, usernames, notificationTypes }) => (
-        <p key={subscriptionId} class="muted">
+        <p key={subscriptionId}>
           #{subscriptionId} is for {notificationTypes.join(', ')} of {nameList(usernames)}.
         </p>
       ))}

@@ -34,7 +34,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
   const forgotten = newest - known.length + Math.max(0, items.length - shownEntries)
   return (
     <>
-      <div class="pane-head time-line-head">
+      <div class="pane-head">
         <h2>Time line</h2>
         <Segmented
           name="entries"
@@ -169,7 +169,7 @@ function GroupHead({ newest, group }: { newest: CallbackView; group: readonly En
   const outcome = (
     <span class="outcome">
       {count(group.length, 'callback')}
-      {failures > 0 && <span class="error">{count(failures, 'failure')}</span>}
+      {failures > 0 && <span class="bad">{count(failures, 'failure')}</span>}
     </span>
   )
   return (
@@ -205,8 +205,8 @@ function Line({ entry }: { entry: EntryView }): JSX.Element {
           outcome={<Outcome entry={entry} />}
           at={at}
         >
-          {entry.kind === 'callback' && `for ${entry.username} `}
-          {entry.fault !== undefined && <span class="pending">fault: {entry.fault} </span>}
+          {entry.kind === 'callback' && `for ${entry.username} · `}
+          {entry.fault !== undefined && <span class="pending">fault: {entry.fault} · </span>}
           {reasonOf(entry) ?? (entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target))}
         </TwoLines>
       )
