@@ -76,7 +76,7 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
   )
 }
 
-/** Tells a screen reader what the time line has, when nothing has happened for a second. */
+/** Announces to a screen reader how many entries there are, when nothing has happened for a second. */
 function Announcer({ entries }: Pick<FeedState, 'entries'>): JSX.Element {
   const [announced, setAnnounced] = useState(entries)
   useEffect(() => {
