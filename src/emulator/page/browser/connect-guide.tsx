@@ -11,15 +11,13 @@ export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element
     <ol class="guide">
       <li>
         <p>
-          <span>
-            Put these lines into <code>.env</code>.
-            {!isCertificateSaved(service) && (
-              <>
-                {' '}
-                Save the <a href="ca.pem">certificate of the emulator's authority</a> beside it.
-              </>
-            )}
-          </span>
+          Put these lines into <code>.env</code>.
+          {!isCertificateSaved(service) && (
+            <>
+              {' '}
+              Save the <a href="ca.pem">certificate of the emulator's authority</a> beside it.
+            </>
+          )}
         </p>
         <Snippet
           label=".env"
@@ -30,9 +28,7 @@ export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element
       </li>
       <li>
         <p>
-          <span>
-            Subscribe in your app, and start it: <code>node --env-file=.env app.mjs</code>
-          </span>
+          Subscribe in your app, and start it: <code>node --env-file=.env app.mjs</code>
         </p>
         <Snippet label="app.mjs" what="a first program" code={program} copied={program} />
       </li>
