@@ -216,11 +216,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #shown(user: User): KeptSubscription {
-    const { conflictSince, delivery, provenSince, record } = user
+    const { checkedSince, delivery, record } = user
     const isSure = record?.id !== undefined && !record.isUnsure
-    const isProven = isSure && now() - provenSince <= 2 * this.#sweepIntervalMs
+    const isProven = isSure && now() - checkedSince <= 2 * this.#sweepIntervalMs
     const known = record && absorb(record, delivery)
-    const hasConflict = record?.id === undefined && conflictSince !== never
+    const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
     return {
       subscriptionId: record?.id,

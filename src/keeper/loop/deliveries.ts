@@ -38,9 +38,8 @@ export class Deliveries {
       if (this.#unknown.size < maxUnknown) this.#unknown.set(id, unknown)
       return
     }
-    const wasRestored = user.restoredSince !== undefined
     if (!users.noteDelivery(user, id)) return
-    if (wasRestored) problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
+    problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
     const { provenAt = 0, restores = 0 } = user.record ?? {}
     // Other processes must learn of a proof before their own is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2

@@ -8,6 +8,7 @@ import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
 import type { Roster, RosterRequest } from '../memory/roster.js'
 import type { User, Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
+import { restoreLeftMs } from '../rules/record.js'
 import {
   calmAfterEndMs,
   delay,
@@ -331,9 +332,9 @@ export class Queue {
   /** A user with a call that may be made at once: the call tests the service. */
   #outageTester(): User | undefined {
     for (const user of this.#parts.users.all.values()) {
-      const { isWanted, record, restorableFrom, schedule } = user
-      const mayCall = isWanted && record?.claim === undefined && now() >= restorableFrom
-      if (mayCall && !schedule.isInFlight) return user
+      const { isWanted, record, schedule } = user
+      const mayCall = record === undefined || (!record.claim && restoreLeftMs(record, Date.now()) === 0)
+      if (isWanted && mayCall && !schedule.isInFlight) return user
     }
     return undefined
   }

@@ -7,7 +7,7 @@ import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { type Applied, apply } from '../rules/apply.js'
 import { type Call, decide, type Facts, isCall, type Learnt } from '../rules/decide.js'
-import { absorb, assumeEffect, newRecord, type UserRecord, union } from '../rules/record.js'
+import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
 import {
   brokenAnswerMs,
   calmAfterEndMs,
@@ -149,7 +149,7 @@ export class Reconciler {
   }
 
   /** @returns `undefined` if another process has a newer configuration */
-  #facts({ provenFrom, user }: Visit): Facts | undefined {
+  #facts({ assumed, provenFrom, user }: Visit): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
     const { generation, isSuperseded, names } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
@@ -158,11 +158,10 @@ export class Reconciler {
       names,
       generation,
       isWanted: user.isWanted,
-      wantsProof: user.provenSince < provenFrom || now() >= user.proofDueFrom,
+      wantsProof: user.checkedSince < provenFrom || now() >= user.checkDueFrom,
       wantsProofById:
         user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
-      mayRestore: now() >= user.restorableFrom,
-      isConflictKnown: user.conflictSince >= provenFrom && now() < user.conflictDueFrom,
+      mayRestore: restoreLeftMs(assumed, Date.now()) === 0,
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       replacesExisting: existing === 'replace',
@@ -172,28 +171,28 @@ export class Reconciler {
 
   /** No call is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(
-    { assumed, user }: Visit,
+    { assumed, learnt, user }: Visit,
     kind: 'done' | 'wait' | 'conflict' | 'blocked',
-    { at, isConflictKnown }: Facts,
+    { at }: Facts,
   ): Promise<Outcome> {
     const { reporter, sweepIntervalMs, users } = this.#parts
     const { problems } = reporter
     const { username } = user
-    if (kind === 'conflict' && !isConflictKnown) await users.write(user, { ...assumed, conflictAt: at })
+    if (kind === 'conflict' && learnt.isTaken) await users.write(user, { ...assumed, conflictAt: at })
     else if (assumed !== user.record && user.record !== undefined) await users.write(user, assumed)
     switch (kind) {
       case 'done': {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
-        const lastedMs = user.provenSince - (user.restoredSince ?? Number.POSITIVE_INFINITY)
-        const hasLasted = lastedMs >= Math.max(calmAfterEndMs, sweepIntervalMs)
+        const { provenAt = at, restoredAt = 0 } = assumed
+        const hasLasted = Math.abs(provenAt - restoredAt) >= Math.max(calmAfterEndMs, sweepIntervalMs)
         problems.removeUser(username, hasLasted ? undefined : ['CONFLICT', 'ROSTER', 'SERVICE'])
-        return { kind, againMs: user.proofDueFrom - now() }
+        return { kind, againMs: user.checkDueFrom - now() }
       }
       case 'wait':
-        return { kind: 'waiting', againMs: user.restorableFrom - now(), error: new Error(waitingMessage) }
+        return { kind: 'waiting', againMs: restoreLeftMs(assumed, at), error: new Error(waitingMessage) }
       case 'conflict':
         problems.addUser('CONFLICT', username, conflictMessage)
-        return { kind, againMs: user.conflictDueFrom - now(), error: new Error(inTheWayMessage) }
+        return { kind, againMs: user.checkDueFrom - now(), error: new Error(inTheWayMessage) }
       default: {
         const failure = { kind: 'REFUSED', error: new Error(blockedMessage) } as const
         return { kind: 'failed', againMs: Math.min(brokenAnswerMs, sweepIntervalMs), failure }

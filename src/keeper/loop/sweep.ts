@@ -41,7 +41,7 @@ export class Sweep {
     if (isCreated) this.#counts.created++
     if (isRestored) this.#counts.restored++
     // The reconciliation had begun before the sweep.
-    if (outcome.kind === 'done' && user.isWanted && user.provenSince < this.provenFrom) return
+    if (outcome.kind === 'done' && user.isWanted && user.checkedSince < this.provenFrom) return
     const isKept = outcome.kind === 'waiting' && user.record?.id !== undefined
     if (outcome.kind === 'removed') {
       this.#counts.removed++

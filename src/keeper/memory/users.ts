@@ -38,20 +38,13 @@ class KnownUser {
   /** When the record was last read or written. */
   readSince = never
 
-  /** When any process sent the last proof, and when the next is due; monotonic. */
-  provenSince = never
-  proofDueFrom = never
+  /** When any process last proved the subscription or met a conflict, and when the next call is due; monotonic. */
+  checkedSince = never
+  checkDueFrom = never
   /** The id that this process has proven, and the number of proofs since, that one included. */
   provenId: number | undefined
   proofs = 0
 
-  /** When any process found a conflict, and when the next attempt is due. */
-  conflictSince = never
-  conflictDueFrom = never
-  /** From when the subscription may be restored again. */
-  restorableFrom = never
-  /** When this process restored the subscription, until a delivery arrives. */
-  restoredSince: number | undefined
   /** The last delivery to this process. */
   delivery: Delivery | undefined
 
@@ -107,7 +100,6 @@ export class Users {
 
   setWanted(user: KnownUser, isWanted: boolean): void {
     user.isWanted = isWanted
-    user.conflictSince = never
   }
 
   setIndexed(user: KnownUser, isIndexed: boolean): void {
@@ -161,12 +153,10 @@ export class Users {
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
     const next = { ...record, version: Math.max(record.version, version) + 1 }
     await this.#replace(user, JSON.stringify(next), next)
-    if (next.conflictAt === undefined) user.conflictSince = never
-    else if (next.conflictAt !== conflictAt) this.#noteConflict(user, now(), -1)
+    if (next.conflictAt !== undefined && next.conflictAt !== conflictAt) this.#noteCheck(user, now(), -1)
+    // A restored subscription may end again, and is checked when it may be restored again.
     if (next.restores > restores) {
-      user.restoredSince = now()
-      user.restorableFrom = now() + restoreWaitMs(next.restores)
-      user.proofDueFrom = Math.min(user.proofDueFrom, user.restorableFrom)
+      user.checkDueFrom = Math.min(user.checkDueFrom, now() + restoreWaitMs(next.restores))
     }
     return next
   }
@@ -196,20 +186,15 @@ export class Users {
   #takeIn(user: KnownUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)
-    const { conflictAt, provenAt, restoredAt, restores = 0 } = record ?? {}
+    const { conflictAt, provenAt } = record ?? {}
     const sinceOf = (at: number) => {
       const ageMs = Date.now() - at
       const estimatedSince = ageMs >= 0 ? now() - ageMs : never
       return known === undefined ? estimatedSince : Math.max(user.readSince, estimatedSince)
     }
-    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteProof(user, sinceOf(provenAt), 1)
-    if (conflictAt === undefined) user.conflictSince = never
-    else if (conflictAt !== known?.conflictAt) this.#noteConflict(user, sinceOf(conflictAt), 1)
-    if (restoredAt !== known?.restoredAt || restores !== known?.restores) {
-      const waitMs = restoreWaitMs(restores)
-      const leftMs = restoredAt === undefined ? 0 : restoredAt + waitMs - Date.now()
-      user.restorableFrom = now() + Math.min(waitMs, Math.max(0, leftMs))
-    }
+    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteCheck(user, sinceOf(provenAt), 1)
+    if (conflictAt !== undefined && conflictAt !== known?.conflictAt)
+      this.#noteCheck(user, sinceOf(conflictAt), 1)
   }
 
   #track(user: KnownUser, record: UserRecord | undefined): void {
@@ -222,11 +207,11 @@ export class Users {
     if (record?.id !== undefined) this.#byId.set(record.id, user)
   }
 
-  // Proofs and conflicts
+  // Checks
 
   /** Records the proof of a call that was sent then. */
   noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
-    this.#noteProof(user, sentSince, -1)
+    this.#noteCheck(user, sentSince, -1)
     user.proofs = id === undefined ? user.proofs + 1 : 1
     if (id !== undefined) user.provenId = id
   }
@@ -236,26 +221,15 @@ export class Users {
     const at = Date.now()
     if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
     user.delivery = { id, at }
-    user.restoredSince = undefined
-    user.restorableFrom = never
-    this.#noteProof(user, now() - deliveryLagMs, 0)
+    this.#noteCheck(user, now() - deliveryLagMs, 0)
     return true
   }
 
-  /** @param later - 1: another process proved the user, and is to be the first to do so again */
-  #noteProof(user: KnownUser, since: number, later: -1 | 0 | 1): void {
-    if (since <= user.provenSince) return
-    user.provenSince = since
-    user.proofDueFrom = this.#oneIntervalAfter(since, later)
-  }
-
-  #noteConflict(user: KnownUser, since: number, later: -1 | 1): void {
-    user.conflictSince = since
-    user.conflictDueFrom = this.#oneIntervalAfter(since, later)
-  }
-
-  #oneIntervalAfter(since: number, later: number): number {
-    return since + this.#parts.sweepIntervalMs * (1 + later * jitter * Math.random())
+  /** @param later - 1: another process checked the user, and is to be the first to do so again */
+  #noteCheck(user: KnownUser, since: number, later: -1 | 0 | 1): void {
+    if (since <= user.checkedSince) return
+    user.checkedSince = since
+    user.checkDueFrom = since + this.#parts.sweepIntervalMs * (1 + later * jitter * Math.random())
   }
 }
 

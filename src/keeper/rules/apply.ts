@@ -48,7 +48,7 @@ export function apply(
       return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
     }
     if (isMissing) return { record: without(record, 'id'), learnt: {} }
-    const sure = without(record, 'isUnsure', 'isInterrupted')
+    const sure = without(record, 'isUnsure', 'isInterrupted', 'conflictAt')
     const names = union(record.names, facts.names)
     const updated = { ...sure, names, generation: facts.generation, provenAt: sentAt }
     return { record: updated, learnt: {}, proven: 'id' }

@@ -34,14 +34,12 @@ export interface Facts {
   /** The generation of the configuration. */
   readonly generation: number
   readonly isWanted: boolean
-  /** Whether a proof is due. */
+  /** Whether a proof is due, or another attempt after a conflict. */
   readonly wantsProof: boolean
   /** Whether the proof must prove the recorded id. */
   readonly wantsProofById: boolean
   /** Whether a subscription may be restored now. */
   readonly mayRestore: boolean
-  /** Whether the conflict is so recent that no call is due. */
-  readonly isConflictKnown: boolean
   /** Whether there are parameters to update, on a route that is not known to be wrong. */
   readonly mayUpdate: boolean
   /** Whether the route to unsubscribe is not known to be wrong. */
@@ -53,7 +51,7 @@ export interface Facts {
 }
 
 export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
-  const { generation, id, isInterrupted, isUnsure, spec } = record
+  const { conflictAt, generation, id, isInterrupted, isUnsure, spec } = record
   const isOutdated = spec !== facts.spec && mayBeOurs(record, facts)
   if (!facts.isWanted || isOutdated) return end(record, learnt, facts)
 
@@ -64,8 +62,10 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
     facts.mayRestore || isInterrupted
       ? ({ kind: 'create', spec: facts.spec } as const)
       : ({ kind: 'wait' } as const)
-  if (id === undefined && facts.isConflictKnown) return { kind: 'conflict' }
-  if (id === undefined) return learnt.isTaken ? recreateOrConflict : createOrWait
+  if (id === undefined) {
+    if (learnt.isTaken) return recreateOrConflict
+    return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait
+  }
 
   const mayUpdate = facts.mayUpdate && learnt.missing === undefined
   const update = { kind: 'update', id } as const

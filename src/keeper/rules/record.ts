@@ -5,7 +5,7 @@
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
 import { parseJson } from '../../shared/validation.js'
-import { deliveryLagMs } from '../timing.js'
+import { deliveryLagMs, restoreWaitMs } from '../timing.js'
 
 export const countSchema = z
   .int()
@@ -119,6 +119,11 @@ export function absorb(record: UserRecord, delivery: Delivery | undefined): User
   if (record.deliveryAt !== undefined && delivery.at <= record.deliveryAt) return record
   const provenAt = Math.max(record.provenAt ?? Number.NEGATIVE_INFINITY, delivery.at - deliveryLagMs)
   return { ...record, provenAt, deliveryAt: delivery.at, restores: 0 }
+}
+
+/** How long the next restore must wait, in ms. The last one may have been in the future, by a clock that was ahead. */
+export function restoreLeftMs({ restoredAt = 0, restores }: UserRecord, at: number): number {
+  return Math.max(0, restoreWaitMs(restores) - Math.abs(at - restoredAt))
 }
 
 export function specOf(types: readonly NotificationType[], callbackUrl: string): Spec {

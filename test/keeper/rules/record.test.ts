@@ -6,6 +6,7 @@ import {
   callbackUrlOf,
   newRecord,
   parseRecord,
+  restoreLeftMs,
   specOf,
   typesOf,
   type UserRecord,
@@ -122,4 +123,15 @@ describe('a delivery', () => {
   ])('%s changes nothing', (_what, delivery) => {
     expect(absorb(record, delivery)).toBe(record)
   })
+})
+
+test.each([
+  ['never restored', { restores: 0 }, 0],
+  ['restored just now', { restores: 1, restoredAt: 1_000_000 }, 60_000],
+  ['restored for the third time, a minute ago', { restores: 3, restoredAt: 940_000 }, 180_000],
+  ['restored often, long ago', { restores: 20, restoredAt: 100_000 }, 0],
+  ['restored by a clock that is a day ahead', { restores: 1, restoredAt: 90_000_000 }, 0],
+  ['delivered since', { restores: 0, restoredAt: 1_000_000 }, 0],
+])('a record that was %s says how long the next restore must wait', (_what, restored, leftMs) => {
+  expect(restoreLeftMs({ ...newRecord('alice', spec, 1), ...restored }, 1_000_000)).toBe(leftMs)
 })
