@@ -11,7 +11,7 @@ import { IndexOfNames } from './memory/index-of-names.js'
 import { KeeperStore } from './memory/keeper-store.js'
 import { Roster } from './memory/roster.js'
 import { type User, Users } from './memory/users.js'
-import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
+import { type ResolvedOptions, resolveOptions, validateCallOptions, validateRotation } from './options.js'
 import { Reporter } from './reporter.js'
 import { absorb } from './rules/record.js'
 import { never, now } from './timing.js'
@@ -49,8 +49,7 @@ const channel = channelFor('sweep')
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
-  readonly #name: string
-  readonly #sweepIntervalMs: number
+  readonly #options: ResolvedOptions
   readonly #reporter: Reporter
   readonly #store: KeeperStore
   readonly #users: Users
@@ -80,15 +79,13 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const routes = new Routes(configuration, problems)
     const limiter = new Limiter(circuit, resolved)
     const reconciler = new Reconciler({ ...shared, routes, limiter })
-    const reconcile = (user: User, provenFrom: number) => reconciler.reconcile(user, provenFrom)
-    this.#name = name
-    this.#sweepIntervalMs = sweepIntervalMs
+    this.#options = resolved
     this.#reporter = reporter
     this.#store = store
     this.#users = users
     this.#configuration = configuration
     this.#deliveries = new Deliveries({ ...shared, onChange })
-    this.#queue = new Queue({ ...shared, roster, reconcile, deliveries: this.#deliveries })
+    this.#queue = new Queue({ ...shared, roster, reconciler, deliveries: this.#deliveries })
   }
 
   /**
@@ -216,15 +213,15 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #shown(user: User): KeptSubscription {
-    const { checkedSince, delivery, record } = user
+    const { checkedSince, delivery, record, schedule } = user
     const isSure = record?.id !== undefined && !record.isUnsure
-    const isProven = isSure && now() - checkedSince <= 2 * this.#sweepIntervalMs
+    const isProven = isSure && now() - checkedSince <= 2 * this.#options.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
     return {
       subscriptionId: record?.id,
-      state: this.#queue.hasFailed(user) ? 'failing' : state,
+      state: schedule.failures > 0 ? 'failing' : state,
       lastProvenAt: known?.provenAt,
       lastDeliveryAt: known?.deliveryAt ?? delivery?.at,
       restoredCount: record?.restoredCount ?? 0,
@@ -244,7 +241,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
       return { ...counts, active, failed, problems: problems.list() }
     }
-    const contextOf = () => ({ name: this.#name })
+    const contextOf = () => ({ name: this.#options.name })
     const sweeping = this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
     return untilAborted(sweeping, signal)
   }

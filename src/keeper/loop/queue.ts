@@ -23,7 +23,7 @@ import {
 } from '../timing.js'
 import type { Deliveries } from './deliveries.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
-import type { Outcome, Reconciled } from './reconcile.js'
+import type { Outcome, Reconciler } from './reconcile.js'
 import { type Counted, type OnProgress, Sweep } from './sweep.js'
 
 const tickMs = 1_000
@@ -47,8 +47,7 @@ export interface QueueParts {
   readonly circuit: CircuitBreaker
   readonly deliveries: Deliveries
   readonly reporter: Reporter
-  /** Reconciles one user. Never rejects. */
-  readonly reconcile: (user: User, provenFrom: number) => Promise<Reconciled>
+  readonly reconciler: Reconciler
 }
 
 export class Queue {
@@ -89,10 +88,6 @@ export class Queue {
   /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
   get hasJustWoken(): boolean {
     return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
-  }
-
-  hasFailed(user: User): boolean {
-    return user.schedule.failures > 0
   }
 
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
@@ -174,20 +169,20 @@ export class Queue {
   async #prepare(request: SweepRequest): Promise<Error | undefined> {
     const { configuration } = this.#parts
     const patientUntil = now() + sweepPatienceMs
-    for (;;) {
+    while (this.#stops === 0) {
       try {
         await configuration.synchronize()
-        if (this.#stops === 0) await this.#readRoster(request)
-        if (this.#stops > 0) return new Error(stoppedMessage)
+        await this.#readRoster(request)
         const { generation, isSuperseded } = configuration.state
         // A rotation meanwhile has made the generation unknown: once more.
         if (generation !== undefined || isSuperseded) return undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
-        if (now() >= patientUntil || this.#stops > 0) return error
+        if (now() >= patientUntil) return error
         await delay(1_000)
       }
     }
+    return new Error(stoppedMessage)
   }
 
   /** The report of a sweep that reconciled no user. */
@@ -340,7 +335,7 @@ export class Queue {
   }
 
   async #work(user: User): Promise<void> {
-    const { circuit, reconcile, users } = this.#parts
+    const { circuit, reconciler, users } = this.#parts
     const { schedule } = user
     schedule.isInFlight = true
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
@@ -348,7 +343,7 @@ export class Queue {
     const provenFrom = circuit.outage === undefined ? this.#provenFrom : now()
     // A change during the reconciliation may come too late for it: then the user is due again at once.
     schedule.dueFrom = Number.POSITIVE_INFINITY
-    const reconciled = await reconcile(user, provenFrom)
+    const reconciled = await reconciler.reconcile(user, provenFrom)
     const { hasEnded, outcome, wasRemoved } = reconciled
     schedule.isInFlight = false
     schedule.dueFrom = Math.min(schedule.dueFrom, now() + this.#noteOutcome(user, outcome))

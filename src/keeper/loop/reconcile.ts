@@ -1,7 +1,7 @@
 /** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
-import { type Configuration, supersededMessage } from '../memory/configuration.js'
+import { type Configuration, namesOf, supersededMessage } from '../memory/configuration.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
@@ -151,8 +151,10 @@ export class Reconciler {
   /** @returns `undefined` if another process has a newer configuration */
   #facts({ assumed, provenFrom, user }: Visit): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
-    const { generation, isSuperseded, names } = configuration.state
+    const { generation, isSuperseded, values } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
+    const names = namesOf(values)
+    const at = Date.now()
     return {
       spec: configuration.spec,
       names,
@@ -161,11 +163,11 @@ export class Reconciler {
       wantsProof: user.checkedSince < provenFrom || now() >= user.checkDueFrom,
       wantsProofById:
         user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
-      mayRestore: restoreLeftMs(assumed, Date.now()) === 0,
+      mayRestore: restoreLeftMs(assumed, at) === 0,
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       replacesExisting: existing === 'replace',
-      at: Date.now(),
+      at,
     }
   }
 

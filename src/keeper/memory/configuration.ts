@@ -38,8 +38,6 @@ export interface ConfigurationParts {
 export interface ConfigurationState {
   /** Parameters and headers. */
   readonly values: UpdateSubscriptionParametersInput
-  /** Names of parameters and headers, in lower case. */
-  readonly names: readonly string[]
   /** `undefined` before the first synchronization, and after a rotation until the next. */
   readonly generation: number | undefined
   /** Whether another process has a newer configuration: this one sends nothing. */
@@ -63,10 +61,9 @@ export class Configuration {
   constructor(options: SubscriptionKeeperOptions, parts: ConfigurationParts) {
     const { callbackUrl, headers, notificationTypes, parameters } = options
     const values = { parameters, headers }
-    const names = namesOf(values)
     this.spec = specOf(notificationTypes, String(callbackUrl))
     this.#parts = parts
-    this.#state = { values, names, generation: undefined, isSuperseded: false, wasMissing: false }
+    this.#state = { values, generation: undefined, isSuperseded: false, wasMissing: false }
   }
 
   get state(): ConfigurationState {
@@ -87,7 +84,7 @@ export class Configuration {
 
   /** The next synchronization makes the values a configuration. */
   rotate(values: UpdateSubscriptionParametersInput): void {
-    this.#state = { ...this.#state, values, names: namesOf(values), generation: undefined }
+    this.#state = { ...this.#state, values, generation: undefined }
   }
 
   /** Stores that a route has answered 2xx. */
@@ -178,7 +175,8 @@ export class Configuration {
   }
 }
 
-function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
+/** Names of parameters and headers, in lower case. */
+export function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
   const names = Object.keys({ ...parameters, ...headers })
   return names.map((name) => name.toLowerCase()).sort()
 }
