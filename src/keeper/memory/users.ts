@@ -124,8 +124,7 @@ export class Users {
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
       // An older copy is used, but the subscription may have another id now.
-      const isFormer = value.id !== undefined && this.#formerIds.has(value.id)
-      const isOlder = isNew && (isFormer || (known !== undefined && value.version < known.version))
+      const isOlder = isNew && known !== undefined && value.version < known.version
       if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')
       if (isNew) this.#takeIn(user, isOlder ? { ...value, isUnsure: true } : value)
     } else if (known === undefined || text === goneMark || !user.isWanted) {
