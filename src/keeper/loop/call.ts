@@ -31,13 +31,9 @@ export interface Failure {
   readonly retryAfterMs?: number | undefined
 }
 
-/**
- * The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. `no-route`: the service has no
- * such route, whether the subscription exists or not.
- */
+/** The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. */
 export type CallResult =
   | { readonly kind: 'answered'; readonly answer: Answer; readonly error?: unknown }
-  | { readonly kind: 'no-route'; readonly error: unknown }
   | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
 
 /** The keeper itself repeats calls, so that no request leaves long after its claim. */
@@ -84,14 +80,16 @@ export function classify({ kind }: Call, error: unknown): CallResult {
     return answered('unreadable', error)
   }
   if (!isCreate && error instanceof SubscriptionNotFoundError) return answered('not-found', error)
-  if (!isCreate && error instanceof ApiError && isNoRoute(error.status)) return { kind: 'no-route', error }
+  if (!isCreate && error instanceof ApiError && isNoRoute(error.status)) return answered('no-route', error)
   const retryAfterMs =
     error instanceof ApiError || error instanceof TokenRequestError ? error.retryAfterMs : undefined
   const failure = { kind: failureKindOf(error), error, retryAfterMs }
-  return { kind: mayHaveTakenEffect(isCreate, error) ? 'lost' : 'refused', failure }
+  if (mayHaveTakenEffect(isCreate, error)) return { kind: 'lost', failure }
+  if (!isCreate && failure.kind === 'REFUSED') return answered('refused', error)
+  return { kind: 'refused', failure }
 }
 
-function answered(kind: 'conflict' | 'not-found' | 'unreadable', error: unknown): CallResult {
+function answered(kind: Exclude<Answer['kind'], 'created'>, error: unknown): CallResult {
   return { kind: 'answered', answer: { kind }, error }
 }
 

@@ -344,12 +344,12 @@ export class Queue {
     // A change during the reconciliation may come too late for it: then the user is due again at once.
     schedule.dueFrom = Number.POSITIVE_INFINITY
     const reconciled = await reconciler.reconcile(user, provenFrom)
-    const { hasEnded, outcome, wasRemoved } = reconciled
+    const { gaps, outcome } = reconciled
     schedule.isInFlight = false
     schedule.dueFrom = Math.min(schedule.dueFrom, now() + this.#noteOutcome(user, outcome))
     for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.dueFrom - now())
-    if (hasEnded) this.#foundEnd()
-    if (wasRemoved) this.markRosterDue()
+    if (gaps.some(({ cause }) => cause === 'ended')) this.#foundEnd()
+    if (outcome.kind === 'gone') this.markRosterDue()
     if (outcome.kind === 'removed' && !user.isWanted) users.forget(user)
   }
 
@@ -362,7 +362,7 @@ export class Queue {
   /** Counts failures. @returns how long the user can wait now, in ms */
   #noteOutcome({ schedule, username }: User, outcome: Outcome): number {
     if (outcome.kind !== 'failed') {
-      if (outcome.kind !== 'claimed' && outcome.kind !== 'held') schedule.failures = 0
+      if (!['claimed', 'held', 'gone'].includes(outcome.kind)) schedule.failures = 0
       const isAtRest = outcome.kind === 'done' || outcome.kind === 'conflict'
       return isAtRest ? Math.max(1_000, outcome.againMs) : outcome.againMs
     }

@@ -5,7 +5,7 @@ import { type Configuration, namesOf, supersededMessage } from '../memory/config
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
-import { type Applied, apply } from '../rules/apply.js'
+import { apply } from '../rules/apply.js'
 import { type Call, decide, type Facts, isCall, type Learnt } from '../rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
 import {
@@ -18,7 +18,7 @@ import {
   minute,
   now,
 } from '../timing.js'
-import type { KeeperClient } from '../types.js'
+import type { KeeperClient, KeeperGap } from '../types.js'
 import { type CallResult, type Failure, sendCall } from './call.js'
 import type { CircuitBreaker, Limiter, Routes } from './outage-and-limits.js'
 
@@ -36,29 +36,26 @@ const proofsPerId = 4
  * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
  * - `claimed`: another process is working on the user, or a call was not answered.
  * - `held`: an outage, the store or a newer configuration prevents all calls.
+ * - `gone`: another process has removed the user, and this process still wants that user.
  * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly againMs: number }
   | { readonly kind: 'removed'; readonly againMs: number }
   | {
-      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held'
+      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held' | 'gone'
       readonly againMs: number
       readonly error: unknown
     }
   | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
 
-/** What a reconciliation found and did. */
-export interface Found {
-  isCreated: boolean
-  isRestored: boolean
-  /** Whether the service had ended the subscription. */
-  hasEnded: boolean
-  /** Whether another process has removed the user, and this process still wants that user. */
-  wasRemoved: boolean
+export interface Reconciled {
+  readonly outcome: Outcome
+  /** Whether the user was subscribed for the first time. */
+  readonly isCreated: boolean
+  /** Not empty if the user was restored. */
+  readonly gaps: readonly KeeperGap[]
 }
-
-export type Reconciled = Readonly<Found> & { readonly outcome: Outcome }
 
 /** A reconciliation on its way. */
 interface Visit {
@@ -70,11 +67,10 @@ interface Visit {
   /** Whether the store had no record. */
   isNew: boolean
   learnt: Learnt
-  /** The 404 behind `learnt.missing`. */
-  notFound?: unknown
-  /** Why the service has refused a call with the id: the subscription may have ended. */
-  refusal?: Failure
-  readonly found: Found
+  /** The answer behind `learnt.missing`. */
+  missing?: Extract<CallResult, { kind: 'answered' }>
+  isCreated: boolean
+  readonly gaps: KeeperGap[]
 }
 
 export interface ReconcilerParts {
@@ -105,11 +101,10 @@ export class Reconciler {
   async reconcile(user: User, provenFrom: number): Promise<Reconciled> {
     const { configuration, routes } = this.#parts
     const assumed = newRecord(user.username, configuration.spec, Date.now())
-    const found: Found = { isCreated: false, isRestored: false, hasEnded: false, wasRemoved: false }
-    const visit: Visit = { user, provenFrom, assumed, isNew: false, learnt: {}, found }
+    const visit: Visit = { user, provenFrom, assumed, isNew: false, learnt: {}, isCreated: false, gaps: [] }
     const outcome = await this.#visit(visit).catch((error: unknown) => this.#outcomeOf(error))
     routes.endTest(user.username)
-    return { outcome, ...found }
+    return { outcome, isCreated: visit.isCreated, gaps: visit.gaps }
   }
 
   #outcomeOf(error: unknown): Outcome {
@@ -121,13 +116,12 @@ export class Reconciler {
 
   async #visit(visit: Visit): Promise<Outcome> {
     const { configuration, users } = this.#parts
-    const { found, user } = visit
+    const { user } = visit
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
     visit.isNew = read === undefined
     if (read === undefined && wasKnown && user.isWanted) {
-      found.wasRemoved = true
-      return { kind: 'held', againMs: lookMs + 1_000, error: new Error(removedMessage) }
+      return { kind: 'gone', againMs: lookMs + 1_000, error: new Error(removedMessage) }
     }
     if (read !== undefined && read.generation > (configuration.state.generation ?? 0))
       await configuration.synchronize()
@@ -241,21 +235,14 @@ export class Reconciler {
         return undefined
       const sent = { since: now(), at: Date.now() }
       const result = await sendCall(client, call, username, values)
-      // The interface leaves open how a service answers for an ended subscription: a plain create shows whether it ended.
-      if ('id' in call && result.kind === 'refused' && result.failure.kind === 'REFUSED') {
-        visit.refusal = result.failure
-        visit.learnt = { ...visit.learnt, missing: call.kind }
-        return undefined
-      }
-      const proven = this.#settle(visit, call, result, facts, sent)
-      const failure =
-        'failure' in result ? result.failure : proven === 'existence' ? visit.refusal : undefined
-      if (failure === undefined) circuit.succeeded()
-      else circuit.failed(user, failure, users.all.size)
+      const failure = this.#settle(visit, call, result, facts, sent)
+      const isRefused = result.kind === 'answered' && result.answer.kind === 'refused'
+      if (failure !== undefined) circuit.failed(user, failure, users.all.size)
+      else if (!isRefused) circuit.succeeded()
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
       visit.assumed = await users.write(user, visit.assumed)
-      return this.#failureOf(username, call, result) ?? (failure && { kind: 'failed', failure })
+      return this.#outcomeOfCall(username, call, result, failure)
     } finally {
       limiter.leave(username)
     }
@@ -281,22 +268,22 @@ export class Reconciler {
     } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
   }
 
-  /** Applies the answer to the record, and reports its findings. @returns what the answer proves */
+  /** Applies the answer to the record, and reports its findings. @returns why the user is not in the wanted state */
   #settle(
     visit: Visit,
     call: Call,
     result: CallResult,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
-  ): Applied['proven'] {
+  ): Failure | undefined {
     const { configuration, reporter, routes, users } = this.#parts
-    const { assumed: before, found, learnt, user } = visit
+    const { assumed: before, learnt, missing, user } = visit
     const { username } = user
     const route = 'spec' in call ? undefined : call.kind
-    if (result.kind === 'no-route' && route !== undefined) routes.refute(route, result.error)
-    if (result.kind !== 'answered') return undefined
+    if (result.kind !== 'answered') return result.failure
     const { answer, error } = result
     if (route !== undefined && answer.kind === 'ok') routes.prove(route)
+    if (route !== undefined && answer.kind === 'no-route') routes.refute(route, error)
     const isRouteProven = route !== undefined && routes.isProven(route)
     const applied = apply(before, call, answer, facts, {
       sentAt: sent.at,
@@ -304,36 +291,38 @@ export class Reconciler {
       isRouteProven,
     })
     const { gap, isCreated, proven, record } = applied
-    // The subscription that a 404 did not find exists.
-    const isRouteWrong = visit.refusal === undefined && proven === 'existence'
-    if (learnt.missing !== undefined && isRouteWrong) routes.refute(learnt.missing, visit.notFound)
     if (proven !== undefined) users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
     const isSettled = answer.kind === 'created' || answer.kind === 'ok'
     visit.assumed = record
     visit.learnt = isSettled ? {} : { ...learnt, ...applied.learnt }
-    if (answer.kind === 'not-found') visit.notFound = error
+    if (applied.learnt.missing !== undefined) visit.missing = result
     if (isCreated) {
-      found.isCreated = true
+      visit.isCreated = true
       const fields = { event: 'subscription.created', username, subscriptionId: record.id }
       reporter.log('debug', fields, 'A user was subscribed')
     }
     if (gap !== undefined) {
-      found.isRestored = true
+      visit.gaps.push(gap)
       reporter.reportGap(gap)
-    }
-    if (gap?.cause === 'ended') {
-      found.hasEnded = true
-      reporter.problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
+      if (gap.cause === 'ended') reporter.problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
     }
     const isFirst = visit.isNew && call.kind === 'create' && answer.kind === 'conflict'
-    if (!isFirst || !configuration.state.wasMissing) return proven
-    if (++this.#firstConflicts > conflictsOfEmptiedStore)
+    if (isFirst && configuration.state.wasMissing && ++this.#firstConflicts > conflictsOfEmptiedStore)
       reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
-    return proven
+    // The subscription that a call with its id did not find exists.
+    if (proven !== 'existence' || learnt.missing === undefined) return undefined
+    if (missing?.answer.kind === 'refused') return { kind: 'REFUSED', error: missing.error }
+    routes.refute(learnt.missing, missing?.error)
+    return undefined
   }
 
   /** @returns nothing if the reconciliation can continue */
-  #failureOf(username: string, { kind }: Call, result: CallResult): Outcome | undefined {
+  #outcomeOfCall(
+    username: string,
+    { kind }: Call,
+    result: CallResult,
+    failure: Failure | undefined,
+  ): Outcome | undefined {
     const { reporter, sweepIntervalMs } = this.#parts
     if (result.kind === 'answered' && result.answer.kind === 'unreadable' && kind === 'recreate') {
       // Each further attempt would leave another subscription, or end the previous one.
@@ -342,9 +331,7 @@ export class Reconciler {
       reporter.problems.addUser('SERVICE', username, message, error)
       return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
     }
-    if (result.kind !== 'refused') return undefined
-    const { failure } = result
-    if (failure.kind !== 'INVALID') return { kind: 'failed', failure }
+    if (failure?.kind !== 'INVALID') return failure && { kind: 'failed', failure }
     const message = `${messageOf(failure.error)} ${invalidMessage}`
     reporter.problems.addUser('ROSTER', username, message, failure.error)
     return { kind: 'failed', againMs: sweepIntervalMs, failure }

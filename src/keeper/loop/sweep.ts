@@ -36,10 +36,10 @@ export class Sweep {
   }
 
   /** A user was reconciled. @param againMs - when the user is due again */
-  note(user: User, { isCreated, isRestored, outcome }: Reconciled, againMs: number): void {
+  note(user: User, { gaps, isCreated, outcome }: Reconciled, againMs: number): void {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
-    if (isRestored) this.#counts.restored++
+    if (gaps.length > 0) this.#counts.restored++
     // The reconciliation had begun before the sweep.
     if (outcome.kind === 'done' && user.isWanted && user.checkedSince < this.provenFrom) return
     const isKept = outcome.kind === 'waiting' && user.record?.id !== undefined

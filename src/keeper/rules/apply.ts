@@ -3,10 +3,13 @@ import type { KeeperGap } from '../types.js'
 import { type Call, type Facts, hasFormerNames, type Learnt } from './decide.js'
 import { type UserRecord, union } from './record.js'
 
-/** `unreadable`: a create succeeded, but its answer has no readable id. */
+/**
+ * `unreadable`: a create succeeded, but its answer has no readable id. Of calls with an id: `no-route`: the service has no
+ * such route. `refused`: any other refusal, because the interface leaves open how a service answers for an ended subscription.
+ */
 export type Answer =
   | { readonly kind: 'created'; readonly id: number }
-  | { readonly kind: 'ok' | 'conflict' | 'not-found' | 'unreadable' }
+  | { readonly kind: 'ok' | 'conflict' | 'not-found' | 'no-route' | 'refused' | 'unreadable' }
 
 /** Times are of the wall clock. */
 export interface Exchange {
@@ -41,8 +44,9 @@ export function apply(
 ): Applied {
   const { sentAt, answeredAt, isRouteProven } = exchange
   if ('id' in call) {
-    const isMissing = answer.kind === 'not-found'
-    if (isMissing && !isRouteProven) return { record, learnt: { missing: call.kind } }
+    const isMissing = answer.kind === 'not-found' && isRouteProven
+    // A plain create shows whether the subscription has ended.
+    if (!isMissing && answer.kind !== 'ok') return { record, learnt: { missing: call.kind } }
     if (call.kind === 'unsubscribe') {
       // Also after a 404: the gap is reported when the user is subscribed again.
       return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }

@@ -78,10 +78,12 @@ describe('an error of the client', () => {
   })
 
   test.each([300, 302, 399, 405, 501])('%i to an update says that there is no such route', (status) => {
-    expect(classify(update, api(status))).toEqual({ kind: 'no-route', error: api(status) })
+    const answer = { kind: 'no-route' }
+    expect(classify(update, api(status))).toEqual({ kind: 'answered', answer, error: api(status) })
   })
 
-  test.each([299, 400, 404])('%i does not', (status) => {
-    expect(classify(update, api(status)).kind).toBe('refused')
+  test.each([299, 400, 404])('%i says that it is refused', (status) => {
+    const answer = { kind: 'refused' }
+    expect(classify(update, api(status))).toEqual({ kind: 'answered', answer, error: api(status) })
   })
 })

@@ -154,6 +154,10 @@ describe('the record after', () => {
     expect(result).toEqual({ record: kept, learnt: { missing: call.kind } })
   })
 
+  test.each(['no-route', 'refused'] as const)('%s is as before, also on a proven route', (kind) => {
+    expect(applied(kept, update, { kind })).toEqual({ record: kept, learnt: { missing: 'update' } })
+  })
+
   test.each([update, unsubscribe])('2xx on a route that is not proven is believed', (call) => {
     expect(applied(kept, call, ok, { isRouteProven: false })).toEqual(applied(kept, call, ok))
   })
