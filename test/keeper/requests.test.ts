@@ -1,7 +1,7 @@
 /** How many requests a keeper costs. */
 import { expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -84,6 +84,14 @@ test('an outage is tested with a user without a claim, also before that user is 
   const endedAtMs = world.time.nowMs
   await world.time.advance(30 * second)
   expect(world.requestsSince(endedAtMs)[0]).toMatch(/agent3$/)
+})
+
+test('calls that were in flight when an outage began do not lengthen the wait for the first test', async () => {
+  const world = worldOf({ users: 8, keeper: { maxRequestsPerSecond: Number.POSITIVE_INFINITY } })
+  world.outage = { kind: 'status', status: 503 }
+  world.start()
+  await world.time.advance(12 * second)
+  expect(world.requests).toHaveLength(8 + 1)
 })
 
 test('an outage continues while every user without a claim waits for a restore', async () => {
