@@ -172,6 +172,7 @@ export class Queue {
     while (this.#stops === 0) {
       try {
         await configuration.synchronize()
+        if (this.#stops > 0) break
         await this.#readRoster(request)
         const { generation, isSuperseded } = configuration.state
         // A rotation meanwhile has made the generation unknown: once more.
