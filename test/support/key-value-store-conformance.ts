@@ -139,16 +139,17 @@ export function describeCompareAndSet(
 
     test('stores for a time or for good, whatever the value before it had', async () => {
       const [store] = storesNow()
-      const [brief, replaced, kept] = [newKey(), newKey(), newKey()]
+      const [brief, replaced, kept, later] = [newKey(), newKey(), newKey(), newKey()]
       expect(await store.compareAndSet(brief, undefined, 'brief', 40)).toBe(true)
       await store.set(replaced, 'first')
       expect(await store.compareAndSet(replaced, 'first', 'brief', 40)).toBe(true)
       await store.set(kept, 'first', patienceMs)
       expect(await store.compareAndSet(kept, 'first', 'kept')).toBe(true)
-      for (const key of [brief, replaced]) {
+      // Ends after the time that `kept` had at first.
+      await store.set(later, 'later', patienceMs)
+      for (const key of [brief, replaced, later]) {
         await eventually(async () => expect(typeof (await store.get(key))).not.toBe('string'))
       }
-      await new Promise((resolve) => setTimeout(resolve, patienceMs + 100))
       expect(await store.get(kept)).toBe('kept')
       // What is forgotten counts as none.
       expect(await store.compareAndSet(brief, undefined, 'again')).toBe(true)
