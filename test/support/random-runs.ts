@@ -6,7 +6,7 @@ import fc from 'fast-check'
 
 const { RANDOM_SEED, RANDOM_SEQUENCES } = process.env
 
-export const isLongRun = RANDOM_SEQUENCES !== undefined
+const isLongRun = RANDOM_SEQUENCES !== undefined
 export const sequences = Number(RANDOM_SEQUENCES ?? 60)
 
 /** How often a property is tried whose long run tries it that often: `npm test` makes a fifth of the tries. */
