@@ -7,7 +7,7 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 /** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, the built package. */
 const integration = [
   'test/integration/{redis,chaos,browser,keycloak,site}/**/*.test.ts',
-  'test/integration/{examples,opentelemetry,programs}.test.ts',
+  'test/integration/{examples,opentelemetry}.test.ts',
 ]
 
 /** Real servers and frameworks. */

@@ -27,7 +27,7 @@ const config = defineConfig({
       'test/api-descriptions/**',
       'test/documentation/**',
       // Run other programs, which run no mutant.
-      'test/integration/programs.test.ts',
+      'test/integration/forgotten-close.test.ts',
       'test/integration/{examples,opentelemetry}.test.ts',
       'test/webhooks/index.test.ts',
       'test/scenarios/no-code-generation.test.ts',
