@@ -1,4 +1,4 @@
-/** Nothing secret is ever shown: not even when the server sends back what it was sent, however it writes it. */
+/** No secret is ever shown, not even where the server sends back the request, in whatever spelling. */
 import { NotificationClient, NotificationError } from 'notification-subscriber'
 import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -35,80 +35,72 @@ const answering =
 
 const statuses = [200, 201, 204, 302, 400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503, 504, 511]
 
+/** What a server does with the request that it got. */
 const echoes: Record<string, Script> = {
   ...Object.fromEntries(
     statuses.map((status) => [
-      `${status} with it in the body`,
+      `${status} with the request in the body`,
       answering((echo) => message(`${status} X`, status === 204 ? '' : echo)),
     ]),
   ),
-  'an OAuth error with it in the description': answering((echo) =>
+  'an OAuth error with the request in its description': answering((echo) =>
     message('400 X', JSON.stringify({ error: oneLine(echo), error_description: echo })),
   ),
-  'a success with it in place of what is needed': answering((echo) =>
+  'a success with the request in place of what is needed': answering((echo) =>
     message(
       '201 Created',
       JSON.stringify({ subscription_id: echo, access_token: echo, token_type: echo, expires_in: echo }),
     ),
   ),
-  'it in the reason phrase and in headers': answering((echo) =>
+  'the request in the reason phrase and in headers': answering((echo) =>
     message(`400 ${oneLine(echo)}`, '', [
       `location: https://elsewhere.example/?${oneLine(echo)}`,
       `retry-after: ${oneLine(echo)}`,
       `www-authenticate: Bearer error="${oneLine(echo)}"`,
     ]),
   ),
-  'a body that is an HTML page': answering((echo) => message('200 OK', `<pre>${echo}</pre>`)),
-  'a body beyond the limit': answering((echo) => message('400 X', echo.padEnd(1_100_000, echo))),
-  'it in place of an answer': async (connection) => {
+  'an HTML page with the request': answering((echo) => message('200 OK', `<pre>${echo}</pre>`)),
+  'the request in a body beyond the limit': answering((echo) =>
+    message('400 X', echo.padEnd(1_100_000, echo)),
+  ),
+  'the request in place of an answer': async (connection) => {
     await connection.write(echoOf(await connection.request()))
     await connection.close()
   },
-  'it where a chunk size should be': async (connection) => {
+  'the request where a chunk size should be': async (connection) => {
     const echo = echoOf(await connection.request())
     await connection.write(`HTTP/1.1 400 X\r\ntransfer-encoding: chunked\r\n\r\n${echo}`)
     await connection.close()
   },
-  'it in a header that is none': async (connection) => {
+  'the request in a header that is none': async (connection) => {
     const echo = oneLine(echoOf(await connection.request()))
     await connection.write(`HTTP/1.1 400 X\r\n${echo}\r\n\r\n`)
     await connection.close()
   },
 }
 
-const create = operations.find(({ name }) => name === 'create') as Operation
+type Kind = keyof typeof auth
 
-const kinds = { clientCredentials: auth.clientCredentials, basic: auth.basic, token: auth.token } as const
-
-function clientFor(server: ScriptedServer, operation: Operation, kind: keyof typeof kinds) {
+function clientFor({ origin }: ScriptedServer, kind: Kind) {
   const logger = recordingLogger()
-  const credentials = { ...auth.clientCredentials, authUrl: server.origin }
-  const client = new NotificationClient({
-    baseUrl: server.origin,
-    auth: operation.name === 'token' ? credentials : kinds[kind === 'clientCredentials' ? 'token' : kind],
-    retry: { baseDelayMs: 0, maxAttempts: 2 },
-    logger,
-  })
+  const credentials = { ...auth, clientCredentials: { ...auth.clientCredentials, authUrl: origin } }
+  const retry = { baseDelayMs: 0, maxAttempts: 2 }
+  const client = new NotificationClient({ baseUrl: origin, auth: credentials[kind], retry, logger })
   return { client, logger }
 }
 
+/** The credentials that an operation sends to this server. */
+const kindsOf = ({ name }: Operation): Kind[] =>
+  name === 'token' ? ['clientCredentials'] : ['basic', 'token']
+
 const cases = Object.entries(echoes).flatMap(([name, script]) =>
-  operations.flatMap((operation) =>
-    (operation.name === 'token' ? (['clientCredentials'] as const) : (['basic', 'token'] as const)).map(
-      (kind) => ({
-        name,
-        script,
-        operation,
-        kind,
-      }),
-    ),
-  ),
+  operations.flatMap((operation) => kindsOf(operation).map((kind) => ({ name, script, operation, kind }))),
 )
 
 describe.concurrent('a server that sends back what it was sent', () => {
   test.for(cases)('$name: $operation.name with $kind', async ({ script, operation, kind }) => {
     await using server = await ScriptedServer.listen(tls, script)
-    const { client, logger } = clientFor(server, operation, kind)
+    const { client, logger } = clientFor(server, kind)
     const [result] = await Promise.allSettled([operation.call(client, 30_000)])
     if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(NotificationError)
     expectNoSecretIn(result.status === 'rejected' ? result.reason : undefined, logger.lines, client)
@@ -118,6 +110,8 @@ describe.concurrent('a server that sends back what it was sent', () => {
 })
 
 describe('an answer that breaks off', () => {
+  const create = operations.find(({ name }) => name === 'create') as Operation
+
   test.for(['accessToken', 'parameter', 'header'] as const)(
     'in the middle of the %s shows no part of it that is worth anything',
     async (name) => {
@@ -128,7 +122,7 @@ describe('an answer that breaks off', () => {
           await connection.close()
         }
         await using server = await ScriptedServer.listen(tls, script)
-        const { client, logger } = clientFor(server, create, 'token')
+        const { client, logger } = clientFor(server, 'token')
         const [result] = await Promise.allSettled([create.call(client, 30_000)])
         expect(result).toMatchObject({
           reason: { code: 'API', body: '[redacted: it repeats a secret of the request]' },
@@ -141,7 +135,7 @@ describe('an answer that breaks off', () => {
   )
 })
 
-test.for(Object.entries(kinds))(
+test.for(Object.entries(auth))(
   'neither console.log nor JSON.stringify shows the %s of a client',
   async ([, kind]) => {
     const credentials = 'clientId' in kind ? { ...kind, authUrl: 'https://auth.example.com' } : kind
