@@ -1,4 +1,4 @@
-/** Whatever is passed in, of whatever type: it is refused before anything is sent, or it is sent as it was meant. */
+/** Values of any type, as callers in JavaScript may pass them, are refused before anything is sent, or sent as they are. */
 import fc from 'fast-check'
 import {
   type FetchLike,
@@ -195,7 +195,7 @@ describe('the constructor', () => {
     )
   })
 
-  test('a getAccessToken that returns anything sends no token that is none', async () => {
+  test('what getAccessToken returns is sent as a token, or refused before anything is sent', async () => {
     const property = fc.asyncProperty(anything, async (token) => {
       const { sent, fetch } = openService()
       const auth = { getAccessToken: () => any(token) } as NotificationClientOptions['auth']

@@ -1,4 +1,4 @@
-/** A client under test, and an oracle: it knows the server's state, makes each call, and compares what the client says of it. */
+/** The oracle sees the state of the server: it makes calls with a client and compares what the client says with that state. */
 import {
   type AnyNotificationError,
   type CreateSubscriptionInput,
