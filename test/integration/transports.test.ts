@@ -38,8 +38,8 @@ function passed(dispatcher: Agent | ForeignAgent): TransportUnderTest {
 }
 
 /**
- * What a transport that does not see when a request leaves makes of a stage, where that differs: what was handed over
- * may have been sent. `fetch` sees more than a dispatcher of another undici, by the errors of Node.js.
+ * Other outcomes, with transports that do not show when a request leaves: what they were given may have been sent. The
+ * errors of Node.js show more of `fetch` than of a dispatcher of another undici.
  */
 const otherwise: Partial<Record<TransportName, Readonly<Record<string, Outcome>>>> = {
   'an Agent of undici 6': {

@@ -1,7 +1,7 @@
 /** What a browser lets other pages and the page itself do; test/emulator/page/server.test.ts has the rest. */
 import { createServer } from 'node:http'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listen } from '../../support/listen.js'
 import { launchChromium, World } from './support.js'
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => browser.close())
 
 describe('the page server', () => {
-  it('lets no page of another origin read, post or frame, even if it knows the address', async () => {
+  test('lets no page of another origin read, post or frame, even if it knows the address', async () => {
     await using world = await World.start()
     await world.subscribe('alice')
     const foreign = createServer((_request, response) => {

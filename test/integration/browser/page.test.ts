@@ -6,7 +6,7 @@ import { parseEnv, promisify } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
 import { startEmulator } from 'notification-subscriber/emulator'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { CuttableProxy } from './cuttable-proxy.js'
 import { launchChromium, openPage, World } from './support.js'
@@ -37,7 +37,7 @@ const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] }
 const copiedIn = (page: Page) => page.evaluate<string>('navigator.clipboard.readText()')
 
 describe('the page', () => {
-  it('says what to do while nothing has happened, and copies the environment with the secret in it', async () => {
+  test('says what to do while nothing has happened, and copies the environment with the secret in it', async () => {
     await using world = await World.start()
     const page = await world.open(browser, clipboard)
     await page.getByText('Nothing has happened yet').waitFor()
@@ -55,7 +55,7 @@ describe('the page', () => {
     await page.getByRole('link', { name: /certificate/ }).waitFor()
   })
 
-  it('connects a client as the terminal says: with its variables, its CA file and its mode', async () => {
+  test('connects a client as the terminal says: with its variables, its CA file and its mode', async () => {
     const environment = { NOTIFICATION_CA_FILE: '/home/dev/ca.pem', CALLBACK_TOKEN: 'of-the-terminal' }
     await using emulator = await startEmulator({ page: { environment }, allowInsecureLoopback: true })
     await using opened = await openPage(browser, emulator.pageUrl ?? '')
@@ -68,7 +68,7 @@ describe('the page', () => {
     expect(await page.content()).not.toContain('of-the-terminal')
   })
 
-  it('shows a subscription of a real client, and a notification sent by the form answered 204', async () => {
+  test('shows a subscription of a real client, and a notification sent by the form answered 204', async () => {
     await using world = await World.start()
     const page = await world.open(browser)
     await world.subscribe('alice')
@@ -89,7 +89,7 @@ describe('the page', () => {
     expect([...world.origins]).toEqual([new URL(world.pageUrl).origin])
   })
 
-  it('says before and after sending that no subscription matches, and why a payload cannot be sent', async () => {
+  test('says before and after sending that no subscription matches, and why a payload cannot be sent', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     await sendByForm(page, 'mallory')
@@ -104,7 +104,7 @@ describe('the page', () => {
     await page.getByText('No active subscription is for call-score of mallory.').waitFor()
   })
 
-  it('shows what the receiver answered: status, headers and body', async () => {
+  test('shows what the receiver answered: status, headers and body', async () => {
     await using world = await World.start()
     await world.subscribe('alice', { token: 'secret-of-the-receiver' })
     world.answers.push({ status: 500, body: '{"message":"no database","got":"secret-of-the-receiver"}' })
@@ -118,7 +118,7 @@ describe('the page', () => {
     expect(await page.content()).not.toContain('secret-of-the-receiver')
   })
 
-  it('shows what the emulator answered to a create, and leads to the subscription that it made', async () => {
+  test('shows what the emulator answered to a create, and leads to the subscription that it made', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     await row(page, /create#1/).click()
@@ -135,7 +135,7 @@ describe('the page', () => {
       .toEqual([expect.stringMatching(/create#1/)])
   })
 
-  it('shows the end of a subscription with the three failures before it, and their answers', async () => {
+  test('shows the end of a subscription with the three failures before it, and their answers', async () => {
     await using world = await World.start()
     const page = await world.open(browser)
     await world.subscribe('alice')
@@ -157,7 +157,7 @@ describe('the page', () => {
     await details(page).getByText('It ended because three callbacks in a row failed.').waitFor()
   })
 
-  it('shows the callbacks of one notification together', async () => {
+  test('shows the callbacks of one notification together', async () => {
     await using world = await World.start('alice')
     await world.subscribe('alice', {}, '/other')
     world.answers.push({ status: 500, body: '' })
@@ -175,7 +175,7 @@ describe('the page', () => {
     expect(await groups.count()).toBe(0)
   })
 
-  it('sends a callback again by one click, to its subscription only', async () => {
+  test('sends a callback again by one click, to its subscription only', async () => {
     await using world = await World.start('alice')
     await world.subscribe('alice', {}, '/other')
     world.answers.push({ status: 500, body: '' })
@@ -197,7 +197,7 @@ describe('the page', () => {
     await expect.poll(() => page.getByLabel('Payload').inputValue()).toContain('"number": 0')
   })
 
-  it('copies a callback and a request as curl, which do the same again', async () => {
+  test('copies a callback and a request as curl, which do the same again', async () => {
     await using folder = await temporaryFolder()
     await using world = await World.start()
     await world.subscribe('alice', { token: "it's secret" })
@@ -223,7 +223,7 @@ describe('the page', () => {
     })
   })
 
-  it('revokes tokens: the next call is refused once, and then succeeds', async () => {
+  test('revokes tokens: the next call is refused once, and then succeeds', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     await page.getByRole('button', { name: 'Revoke tokens' }).click()
@@ -233,7 +233,7 @@ describe('the page', () => {
     expect(world.emulator.subscriptions).toHaveLength(2)
   })
 
-  it('does not show a 409 to an identical subscription as a failure, but one to an overlap, and says why', async () => {
+  test('does not show a 409 to an identical subscription as a failure, but one to an overlap, and says why', async () => {
     await using world = await World.start()
     const page = await world.open(browser)
     await world.subscribe('alice')
@@ -252,7 +252,7 @@ describe('the page', () => {
     expect(await row(page, /create.*409/).count()).toBe(1)
   })
 
-  it('plans faults, and lifts one of them', async () => {
+  test('plans faults, and lifts one of them', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     await openTab(page, 'Faults')
@@ -275,7 +275,7 @@ describe('the page', () => {
     await page.getByText('The next 2 token requests: status 503').waitFor()
   })
 
-  it('ends a subscription, and fails the next callback of one', async () => {
+  test('ends a subscription, and fails the next callback of one', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     await row(page, /alice#1/).click()
@@ -289,7 +289,7 @@ describe('the page', () => {
     await page.getByText('No subscription yet.').waitFor()
   })
 
-  it('filters the time line by kind and by text', async () => {
+  test('filters the time line by kind and by text', async () => {
     await using world = await World.start('alice', 'bob')
     world.answers.push({ status: 500, body: 'out of order' })
     await world.notify('alice')
@@ -317,7 +317,7 @@ describe('the page', () => {
     await expect.poll(() => rows.count()).toBe(5)
   })
 
-  it('pauses and clears the time line, and shows again what was cleared after a reload', async () => {
+  test('pauses and clears the time line, and shows again what was cleared after a reload', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     const rows = timeLine(page).locator('a.row')
@@ -338,7 +338,7 @@ describe('the page', () => {
     await expect.poll(() => rows.count()).toBe(6)
   })
 
-  it('says when the emulator has ended, that another start has another address, and why nothing was copied', async () => {
+  test('says when the emulator has ended, that another start has another address, and why nothing was copied', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser, {}, '#entry-2')
     await world.emulator.close()
@@ -348,7 +348,7 @@ describe('the page', () => {
     await page.getByText('The emulator does not answer. Is it still running?').waitFor()
   })
 
-  it('has an address for every entry and subscription, which a reload and the back button keep', async () => {
+  test('has an address for every entry and subscription, which a reload and the back button keep', async () => {
     await using world = await World.start('alice')
     await world.notify('alice')
     const page = await world.open(browser, {}, '#subscription-1')
@@ -366,7 +366,7 @@ describe('the page', () => {
     await expect.poll(heading).toBe('Gone')
   })
 
-  it('has everything again after a reload, and says when older entries are not shown', async () => {
+  test('has everything again after a reload, and says when older entries are not shown', async () => {
     await using world = await World.start('alice')
     await world.notify('alice', 3)
     await world.subscribe('bob')
@@ -384,7 +384,7 @@ describe('the page', () => {
     await page.getByText('Ended 1').waitFor()
   })
 
-  it('shows what came before it was ready to listen', async () => {
+  test('shows what came before it was ready to listen', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     // The page's effects wait for a timer; its events do not.
@@ -397,7 +397,7 @@ describe('the page', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  it('says that it is live only when it shows every entry', async () => {
+  test('says that it is live only when it shows every entry', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
     // The first snapshot comes after the connection, when the test says so.
@@ -421,7 +421,7 @@ describe('the page', () => {
     expect(await timeLine(page).locator('a.row').count()).toBe(2)
   })
 
-  it('masks secrets until one switch shows them, for this tab', async () => {
+  test('masks secrets until one switch shows them, for this tab', async () => {
     await using world = await World.start()
     await world.subscribe('alice', { token: 'a-secret-of-the-receiver' })
     await world.notify('alice')
@@ -440,7 +440,7 @@ describe('the page', () => {
     expect(await page.content()).not.toContain('a-secret-of-the-receiver')
   })
 
-  it('continues by itself after a lost connection, with the entries of the meantime', async () => {
+  test('continues by itself after a lost connection, with the entries of the meantime', async () => {
     await using world = await World.start()
     await using proxy = await CuttableProxy.listen()
     const page = await world.open(browser, { proxy: { server: proxy.url } })
@@ -457,7 +457,7 @@ describe('the page', () => {
     expect(await timeLine(page).locator('a.row').count()).toBe(4)
   })
 
-  it('can be used by the keyboard alone', async () => {
+  test('can be used by the keyboard alone', async () => {
     await using world = await World.start('alice')
     await world.notify('alice')
     const page = await world.open(browser)
@@ -507,7 +507,7 @@ describe('the page', () => {
     await page.getByRole('status').getByRole('link', { name: /204/ }).waitFor()
   })
 
-  it.each(['light', 'dark'] as const)(
+  test.each(['light', 'dark'] as const)(
     'has no violation that axe finds, in %s, wide and narrow',
     async (colorScheme) => {
       await using world = await World.start()
@@ -554,7 +554,7 @@ describe('the page', () => {
     },
   )
 
-  it.each([390, 360])('hides and cuts off nothing at %i pixels', async (width) => {
+  test.each([390, 360])('hides and cuts off nothing at %i pixels', async (width) => {
     await using world = await World.start()
     await world.subscribe('alice', { 'a-parameter-with-a-long-name': 'x' })
     world.answers.push({ status: 500, body: 'x'.repeat(500) })
@@ -580,7 +580,7 @@ describe('the page', () => {
     }
   })
 
-  it.each([1440, 1000])(
+  test.each([1440, 1000])(
     'gives details the widest pane at %i pixels, and the subscriptions the narrowest',
     async (width) => {
       await using world = await World.start('alice')
@@ -598,7 +598,7 @@ describe('the page', () => {
     },
   )
 
-  it('stays usable with 10,000 subscriptions, and finds one among them', async () => {
+  test('stays usable with 10,000 subscriptions, and finds one among them', async () => {
     await using world = await World.start()
     const { emulator } = world
     const authorization = `Basic ${btoa(`${emulator.username}:${emulator.password}`)}`
@@ -625,7 +625,7 @@ describe('the page', () => {
     await expect.poll(() => subscriptions(page).locator('a.row').count()).toBe(1)
   })
 
-  it('stays usable while thousands of requests arrive: a click opens one, and a scrolled list keeps its place', async () => {
+  test('stays usable while thousands of requests arrive: a click opens one, and a scrolled list keeps its place', async () => {
     await using world = await World.start()
     const page = await world.open(browser)
     const { emulator } = world

@@ -1,5 +1,4 @@
 /** The routes of docs/receiver.md, Without a receiver: validation in a route of one's own. */
-
 import { createServer } from 'node:http'
 import express from 'express'
 import { InvalidDeliveryError, sampleDelivery } from 'notification-subscriber/webhooks'
@@ -7,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runBlock } from './support/page-blocks.js'
 import { startServer } from './support/running-server.js'
 
-/** What the routes have in common: `accept` and `secrets`. */
-async function module(): Promise<Record<string, unknown>> {
+/** The first block of the page, which the routes share: `accept` and `secrets`. */
+async function sharedBlock(): Promise<Record<string, unknown>> {
   vi.stubEnv('CALLBACK_TOKEN', 'right')
   const exported = await runBlock('Without a receiver')
   vi.unstubAllEnvs()
@@ -33,7 +32,7 @@ const routes: [name: string, start: () => Promise<{ send: Send; close(): Promise
     'Express',
     async () => {
       const app = express()
-      await runBlock('Without a receiver (3)', { app, ...(await module()) })
+      await runBlock('Without a receiver (3)', { app, ...(await sharedBlock()) })
       app.use(express.json())
       const { origin, close } = await startServer(createServer(app), 'http')
       return { send: sendTo(origin), close }
@@ -42,7 +41,7 @@ const routes: [name: string, start: () => Promise<{ send: Send; close(): Promise
   [
     'a Request handler',
     async () => {
-      const { POST } = await runBlock('Without a receiver (2)', await module())
+      const { POST } = await runBlock('Without a receiver (2)', await sharedBlock())
       const handle = POST as (request: Request) => Promise<Response>
       return {
         async send(body, headers) {

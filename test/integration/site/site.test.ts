@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, extname, join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { listen } from '../../support/listen.js'
 import { launchChromium } from '../browser/support.js'
@@ -77,7 +77,7 @@ async function openSite(options: Parameters<Browser['newContext']>[0] = {}) {
 }
 
 describe('npm run site', () => {
-  it('has a page for every page of docs/, under its title', () => {
+  test('has a page for every page of docs/, under its title', () => {
     const titles = readdirSync('docs')
       .filter((file) => file.endsWith('.md'))
       .map((file) => titleOf(join('docs', file)))
@@ -87,7 +87,7 @@ describe('npm run site', () => {
     expect(titles.filter((title) => !shown.some((text) => text?.includes(title ?? '-')))).toEqual([])
   })
 
-  it('has a reference page for every export of every entry point', () => {
+  test('has a reference page for every export of every entry point', () => {
     const report = readFileSync('test/api/public-api.md', 'utf8').split('## Declarations')[0] ?? ''
     const lists = [...report.matchAll(/^(?:Values|Types): (.+)$/gm)].map(([, names = '']) => names)
     const names = lists.flatMap((list) => [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name))
@@ -96,7 +96,7 @@ describe('npm run site', () => {
     expect(names.filter((name) => !pages.has(name))).toEqual([])
   })
 
-  it('has no link to a page, a file or a heading that does not exist', () => {
+  test('has no link to a page, a file or a heading that does not exist', () => {
     const ids = new Map(
       files().map((file) => [
         file,
@@ -117,13 +117,13 @@ describe('npm run site', () => {
     expect(dead).toEqual([])
   })
 
-  it('shows the version', async () => {
+  test('shows the version', async () => {
     await using site = await openSite()
     await site.page.goto(origin)
     expect(await site.page.locator('header').innerText()).toContain(manifest.version)
   })
 
-  it('finds a page by a word of its text', async () => {
+  test('finds a page by a word of its text', async () => {
     await using site = await openSite()
     await site.page.goto(origin)
     await site.page.locator('#tsd-search-trigger').click()
@@ -131,7 +131,7 @@ describe('npm run site', () => {
     await expect.poll(() => site.page.locator('#tsd-search-results').innerText()).toContain('The spool')
   })
 
-  it('has no violation of axe, requests nothing foreign or missing, and fits 360 pixels', async () => {
+  test('has no violation of axe, requests nothing foreign or missing, and fits 360 pixels', async () => {
     await using site = await openSite({ reducedMotion: 'reduce' })
     const found: string[] = []
     for (const file of samples()) {
@@ -147,7 +147,7 @@ describe('npm run site', () => {
     expect([...site.requested]).toEqual([origin])
   })
 
-  it.each(['light', 'dark'] as const)('has enough contrast in %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('has enough contrast in %s', async (colorScheme) => {
     await using site = await openSite({ colorScheme, reducedMotion: 'reduce' })
     const found: string[] = []
     for (const file of ['index.html', first('documents'), first('classes'), first('types')]) {

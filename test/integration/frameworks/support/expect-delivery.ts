@@ -13,7 +13,7 @@ import { callbackToken, subscribe } from './subscribed.js'
 /** Starts a server with a receiver behind `/notifications`. */
 export type StartServer = (receiver: DeliveryReceiver, tls: KeyAndCertificate) => Promise<RunningServer>
 
-/** The emulator sends a notification to the server, and the handler of the receiver gets it typed, and once; what someone else sends is refused. */
+/** The receiver's handler gets a notification of the emulator once and typed; a callback with another token is refused. */
 export async function expectTypedDelivery(startServer: StartServer): Promise<void> {
   const handled: { subscriptionId: number; notification: Notification<'lowEnergyAgentOpened'> }[] = []
   const problems: unknown[] = []
