@@ -18,7 +18,7 @@ const documentation = [
   'test/documentation/**/*.test.ts',
   'test/api/**/*.test.ts',
   'test/api-descriptions/**/*.test.ts',
-  'test/bench/linear-time.test.ts',
+  'test/scenarios/linear-time.test.ts',
 ]
 
 /** Tests that spend their time in waiting: for processes of their own, or for a disk. */
@@ -40,7 +40,7 @@ const longest = [
   '/test/integration/keycloak/',
   '/test/integration/site/',
   '/test/integration/browser/page.',
-  '/test/bench/linear-time.',
+  '/test/scenarios/linear-time.',
   '/test/spool/spool-store.',
   '/test/keeper/random-sequences.',
 ]
