@@ -510,15 +510,18 @@ describe('a refused sender that continues its body', () => {
     await closed
   })
 
-  test.each([{ complete: true }, { complete: false, destroyed: true }])('needs no timer: %j', async (state) => {
-    const iterator = () => expect.unreachable()
-    const request = { method: 'POST', headers: {}, on() {}, resume() {}, iterator, ...state }
-    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
-    toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))(request, response)
-    await new Promise(setImmediate)
-    expect(response.end).toHaveBeenCalledOnce()
-    expect(vi.getTimerCount()).toBe(0)
-  })
+  test.each([{ complete: true }, { complete: false, destroyed: true }])(
+    'needs no timer: %j',
+    async (state) => {
+      const iterator = () => expect.unreachable()
+      const request = { method: 'POST', headers: {}, on() {}, resume() {}, iterator, ...state }
+      const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
+      toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))(request, response)
+      await new Promise(setImmediate)
+      expect(response.end).toHaveBeenCalledOnce()
+      expect(vi.getTimerCount()).toBe(0)
+    },
+  )
 
   test('keeps the connection, and leaves no timer, if its body ends in time', async () => {
     await using server = await serve()
