@@ -51,13 +51,11 @@ async function lockBySocket(folder: string): Promise<FolderLock | undefined> {
 
 /** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
 async function announce(folder: string, name: string): Promise<FolderLock | undefined> {
-  const server = createServer((socket) => socket.destroy())
   const path = join(folder, name)
   // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
-  const address = socketAddress(folder, unfinished)
+  const server = createServer((socket) => socket.destroy()).listen(socketAddress(folder, unfinished))
   try {
-    server.listen(address)
     await once(server, 'listening')
     await fs.rename(unfinished, path)
   } catch (cause) {
@@ -76,7 +74,7 @@ async function announce(folder: string, name: string): Promise<FolderLock | unde
     release: async () => {
       unwatchFile(path)
       await fs.rm(path, { force: true })
-      await new Promise((resolve) => server.close(resolve))
+      await server[Symbol.asyncDispose]()
     },
   }
 }
@@ -111,9 +109,8 @@ function socketAddress(folder: string, path: string): string {
 
 /** Windows has no sockets in folders. A pipe also ends with its process, and its name is unique on the machine. */
 async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
-  const server = createServer((socket) => socket.destroy())
+  const server = createServer((socket) => socket.destroy()).listen(pipeName(await fs.realpath(folder)))
   try {
-    server.listen(pipeName(await fs.realpath(folder)))
     await once(server, 'listening')
   } catch (cause) {
     if (Object(cause).code === 'EADDRINUSE') return undefined
@@ -121,7 +118,7 @@ async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
   }
   return {
     whenLost: () => {}, // There is no file to remove.
-    release: async () => void (await new Promise((resolve) => server.close(resolve))),
+    release: () => server[Symbol.asyncDispose](),
   }
 }
 
