@@ -46,7 +46,6 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   readonly #parts: Parts<Payloads>
   readonly #writes = new InFlight()
   #closing: Promise<number> | undefined
-  #finalSize: number | undefined
   #isLost = false
 
   private constructor(parts: Parts<Payloads>) {
@@ -77,7 +76,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * earlier process finished. After `close`: the number of unfinished deliveries.
    */
   get size(): number {
-    return this.#finalSize ?? this.#parts.store.count
+    return this.#parts.store.count
   }
 
   /**
@@ -181,13 +180,12 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   async #close(timeoutMs: number): Promise<number> {
-    const { store, deliverer, lock, reports } = this.#parts
+    const { deliverer, lock, reports } = this.#parts
     await deliverer.stop(timeoutMs)
     await this.#writes.whenIdle()
-    this.#finalSize = store.count
     await lock.release()
-    reports.plain('info', { event: 'spool.closed', size: this.#finalSize }, 'The spool is closed')
-    return this.#finalSize
+    reports.plain('info', { event: 'spool.closed', size: this.size }, 'The spool is closed')
+    return this.size
   }
 
   /** Same as {@link DeliverySpool.close}, for `await using`. */
