@@ -70,7 +70,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
-      clearTimeout(this.#timer)
       while (this.#running.size < this.#options.concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
@@ -193,7 +192,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
     const { ending } = this.#parts
     const { deliverTimeoutMs } = this.#options
-    ending.signal.throwIfAborted()
     const controller = new AbortController()
     const { signal } = controller
     const timer = setTimeout(() => {
@@ -205,8 +203,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason))
     })
-    // If the function throws at once, nothing waits for this promise, and its rejection must not end the process.
-    aborted.catch(() => {})
     try {
       return await Promise.race([call(signal), aborted])
     } finally {
