@@ -14,13 +14,12 @@ import { refusePath } from './spool-options.js'
  * @throws `ConfigurationError` if that is impossible, or if other users can read the folder or own it
  */
 export async function prepareFolder(folder: string): Promise<void> {
-  const refuse = (problem: string) => (cause?: unknown) => refusePath(folder, problem, cause)
   await createFolder(folder).catch((cause) => {
     const isFile = Object(cause).code === 'EEXIST'
     const problem = isFile ? 'is a file' : 'cannot be created'
     refusePath(folder, `${problem}: use a path below a folder that this process may write`, cause)
   })
-  const { mode, uid } = await fs.stat(folder).catch(refuse('cannot be read'))
+  const { mode, uid } = await fs.stat(folder)
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8)
     const advice = 'run "chmod 700" on it, or use a folder below it'
@@ -32,7 +31,9 @@ export async function prepareFolder(folder: string): Promise<void> {
     refusePath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
   const { R_OK, W_OK, X_OK } = fs.constants
-  await fs.access(folder, R_OK | W_OK | X_OK).catch(refuse('cannot be written or read'))
+  await fs
+    .access(folder, R_OK | W_OK | X_OK)
+    .catch((cause) => refusePath(folder, 'cannot be written or read', cause))
 }
 
 /** Creates a folder and syncs the names of all new folders: otherwise a power failure could lose the spool. */
@@ -82,7 +83,7 @@ export class SpoolFolder {
         await handle.close()
       }
       // A renamed file is always complete, so a file that is too short was damaged.
-      await this.rename(unfinished, name)
+      await this.#files.rename(join(this.#path, unfinished), join(this.#path, name))
       await syncFolder(this.#path, this.#files)
     } catch (cause) {
       for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
@@ -138,7 +139,6 @@ const failWrite = failWith('Writing to the disk failed')
 /** For `catch`: throws the system's error as an error of this package. @param what - the beginning of a sentence */
 function failWith(what: string): (cause: unknown) => never {
   return (cause) => {
-    if (cause instanceof SpoolError) throw cause
     throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
   }
 }
