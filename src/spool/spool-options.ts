@@ -82,7 +82,23 @@ export interface SpoolDamage {
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {
-  validate(optionsSchema(), options, refuse)
+  // Made when a spool is opened, usually once per process.
+  const schema = z.strictObject({
+    path: z
+      .string()
+      .min(1, 'is empty: name a folder')
+      .refine((path) => !path.includes('\0'), 'must not contain a NUL character'),
+    deliver: z.function(),
+    // Checked by `createDeliveryParser`.
+    payloads: z.unknown().optional(),
+    concurrency: z.int().min(1).max(1_000).optional(),
+    deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),
+    onStuck: z.function().optional(),
+    onDamaged: z.function().optional(),
+    maxBytes: z.int().min(0).optional(),
+    logger: loggerSchema().optional(),
+  })
+  validate(schema, options, refuse)
 }
 
 /** @throws `ConfigurationError` about unknown options of `close`, or an invalid time */
@@ -105,24 +121,6 @@ export function refuse(
 ): ConfigurationError {
   return new ConfigurationError(`The delivery spool cannot work: ${text}.`, { issues }, options)
 }
-
-// Made when a spool is opened, usually once per process.
-const optionsSchema = () =>
-  z.strictObject({
-    path: z
-      .string()
-      .min(1, 'is empty: name a folder')
-      .refine((path) => !path.includes('\0'), 'must not contain a NUL character'),
-    deliver: z.function(),
-    // Checked by `createDeliveryParser`.
-    payloads: z.unknown().optional(),
-    concurrency: z.int().min(1).max(1_000).optional(),
-    deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),
-    onStuck: z.function().optional(),
-    onDamaged: z.function().optional(),
-    maxBytes: z.int().min(0).optional(),
-    logger: loggerSchema().optional(),
-  })
 
 /** The reports of a spool. */
 export interface SpoolReports {
