@@ -43,10 +43,6 @@ export class DeadLetters {
     this.#reports = reports
   }
 
-  get count(): number {
-    return this.#letters.size
-  }
-
   /** The disk space of letters of kept deliveries, in bytes. */
   get keptBytes(): number {
     return this.#keptBytes

@@ -243,7 +243,7 @@ export async function openParts<Payloads extends PayloadSchemas>(
     const storeOptions = { path, maxBytes, reports, ending: ending.signal }
     const store = new SpoolStore(storeOptions, files)
     await store.open().catch((cause) => refusePath(path, 'cannot be written or read', cause))
-    const fields = { path, size: store.count, deadLetters: store.letters.count }
+    const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
     const deliverer = new Deliverer(store, options, { parser, reports, ending })
     // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.

@@ -31,13 +31,9 @@ const rereadMs = 10_000
 const diskRetryMs = 1_000
 
 /** A delivery that was taken from the store. */
-export interface Entry extends Line {
+export interface Entry extends Line, Pick<NextAttempt, 'attempts' | 'reportedAt'> {
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
-  /** How often it has failed. */
-  readonly attempts: number
-  /** When `onStuck` was called last, on the clock of the deliverer; 0 if never. */
-  readonly reportedAt: number
   /** For the store alone. */
   readonly file: WaitingFile
 }
