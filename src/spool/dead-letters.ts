@@ -70,8 +70,7 @@ export class DeadLetters {
    *
    * @throws `SpoolError` if the disk fails or is full
    */
-  async add(id: number, kind: FileFields['kind'], text: string, details: LetterDetails): Promise<void> {
-    const { name, fields, content } = fileOf(kind, id, [text, JSON.stringify(details)])
+  async add({ name, fields, content }: ReturnType<typeof fileOf>): Promise<void> {
     await this.#folder.write(name, content)
     this.track(fields)
   }
@@ -84,10 +83,11 @@ export class DeadLetters {
    */
   async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
     const text = jsonOf(isBytes(body) ? { base64: bufferOf(body).toString('base64') } : { body }, body)
-    if (Buffer.byteLength(text) > maxInvalidBytes) {
+    const file = fileOf('invalid', id, [text, JSON.stringify({ issues })])
+    if (diskBytesOf(file.fields.bytes) > maxInvalidBytes) {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
-    await this.add(id, 'invalid', text, { issues })
+    await this.add(file)
     const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
     let bytes = invalid.reduce((sum, letter) => sum + diskBytesOf(letter.bytes), 0)
     for (const letter of invalid) {

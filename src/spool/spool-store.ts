@@ -288,7 +288,7 @@ export class SpoolStore {
   async makeDeadLetter(entry: Entry, kind: 'stuck' | 'unreadable', details: LetterDetails): Promise<boolean> {
     const { id, text, file } = entry
     try {
-      await this.letters.add(id, kind, text, details)
+      await this.letters.add(fileOf(kind, id, [text, JSON.stringify(details)]))
     } catch (err) {
       this.#reportWrite(err, 'Writing a dead letter failed')
       if (file.fields.count > 1) return false
