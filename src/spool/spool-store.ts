@@ -201,9 +201,7 @@ export class SpoolStore {
     this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried'].files.add(file)
   }
 
-  /**
-   * The next never tried entry, or the next failed entry that is due. Only one call may run at a time.
-   */
+  /** The next never tried entry, or the next failed entry that is due. Only one call may run at a time. */
   async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
     const queue = this.#queues[which]
     while (queue.entries.length === 0) {
@@ -289,22 +287,22 @@ export class SpoolStore {
     const { id, text, file } = entry
     try {
       await this.letters.add(fileOf(kind, id, [text, JSON.stringify(details)]))
+      await this.remove(entry)
+      return true
     } catch (err) {
       this.#reportWrite(err, 'Writing a dead letter failed')
-      if (file.fields.count > 1) return false
+    }
+    if (file.fields.count > 1) return false
+    try {
       // A letter without details needs no disk space.
       const fields = { ...file.fields, kind }
-      try {
-        await this.#folder.rename(file.name, nameOf(fields))
-      } catch {
-        return false
-      }
+      await this.#folder.rename(file.name, nameOf(fields))
       this.letters.track(fields)
       this.#forget(file)
       return true
+    } catch {
+      return false
     }
-    await this.remove(entry)
-    return true
   }
 
   /** Returns a dead letter to the waiting deliveries. Resolves with false if it is gone. @throws `SpoolError` */
