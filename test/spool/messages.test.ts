@@ -1,0 +1,42 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
+import { expectPage } from '../support/message-page.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import { keep, keepInvalid, lettersOf, numbered, openSpool, spoolFolder, until } from './support.js'
+
+const fail = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
+
+test('messages of a spool that cannot keep a delivery, or read what it kept', async () => {
+  await using folder = await spoolFolder()
+  const messages: Record<string, string> = {}
+  const note = async (cause: string, work: Promise<unknown>) => {
+    const { message } = await work.then(expect.fail, (error) => error)
+    messages[cause] = message.replaceAll(folder.path, '<folder>').replace(/\d+ bytes too/, '… bytes too')
+  }
+  const openWith = (files: Partial<SpoolFiles>) => folder.open({}, { ...systemFiles, ...files })
+  {
+    await using spool = await openWith({ open: fail })
+    await note('a disk that cannot be written', keep(spool, numbered(1)))
+  }
+  {
+    await using spool = await openWith({ readFile: fail })
+    await keepInvalid(spool, 'x')
+    await note('a disk that cannot be read', lettersOf(spool))
+  }
+  await note('a folder that cannot be listed', openWith({ readdir: fail }))
+  await note('a long path', openSpool({ path: join(folder.path, 'x'.repeat(90)) }))
+  const logger = recordingLogger()
+  const spool = await folder.open({ maxBytes: 0, logger })
+  await note('maxBytes', keep(spool, numbered(1)))
+  await note('an invalid body', keepInvalid(spool, 'x'.repeat(2 ** 24)))
+  await note('a folder that is open', folder.open())
+  const [lock = ''] = await folder.names(/\.lock$/)
+  await rm(join(folder.path, lock))
+  await until(() => logger.lines.some(([fields]) => Object(fields).event === 'spool.lock-lost'))
+  await note('a lock that is gone', keep(spool, numbered(1)))
+  await spool.close()
+  await note('after `close`', keep(spool, numbered(1)))
+  await expectPage('spool', messages)
+})
