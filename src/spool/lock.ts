@@ -21,7 +21,7 @@ const maxSocketNameBytes = 103
 
 /** The lock of the process that owns the folder. */
 export interface FolderLock {
-  /** Calls a function once if the lock is removed, so that another process may own the folder. */
+  /** Calls a function when the lock is removed, so that another process may own the folder. */
   whenLost(onLost: () => void): void
   /** Releases the folder. */
   release(): Promise<void>
@@ -67,9 +67,7 @@ async function announce(folder: string, name: string): Promise<FolderLock | unde
   return {
     whenLost: (onLost) =>
       watchFile(path, { interval: watchIntervalMs }, ({ nlink }) => {
-        if (nlink > 0) return
-        unwatchFile(path)
-        onLost()
+        if (nlink === 0) onLost()
       }),
     release: async () => {
       unwatchFile(path)

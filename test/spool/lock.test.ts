@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import fs, { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import fs, { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ import {
   mount,
   numbered,
   openSpool,
+  realTime,
   recorder,
   refusalOf,
   spoolFolder,
@@ -73,6 +74,14 @@ describe('a folder', () => {
     await mkdir(join(path, 'y'), { recursive: true, mode: 0o700 })
     await using holder = new Holder(join(path, 'y'), [], path)
     expect(await holder.said()).toBe('open')
+  })
+
+  test('whose socket has the longest name that works everywhere is opened, and one byte more is refused', async () => {
+    await using folder = await spoolFolder()
+    // A slash, and the name of the lock while it is made.
+    const path = folder.path.padEnd(103 - '/0123456789abcdef.lock.new'.length, 'x')
+    await (await openSpool({ path })).close()
+    expect((await refusalOf(`${path}x`)).message).toContain('is 1 bytes too long')
   })
 
   test('on a disk without sockets is refused with the cause', async () => {
@@ -245,6 +254,21 @@ describe('one process at a time has a spool open', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
+  test('a lock that is touched, or is removed by `close`, is not gone', async () => {
+    await using folder = await spoolFolder()
+    const { lines, ...logger } = recordingLogger()
+    const spool = await folder.open({ logger })
+    const [lock = ''] = await folder.names(/\.lock$/)
+    await utimes(join(folder.path, lock), 1, 1)
+    // It is looked at once a second.
+    await realTime(2_500)
+    await keep(spool, numbered(1))
+    await spool.close()
+    await realTime(2_500)
+    const lost = expect.objectContaining({ event: 'spool.lock-lost' })
+    expect(lines.map(([fields]) => fields)).not.toContainEqual(lost)
+  })
+
   test('a process whose new lock another one removes tries again', async () => {
     await using folder = await spoolFolder()
     using rename = failingRename('ENOENT')
@@ -262,11 +286,15 @@ describe('one process at a time has a spool open', () => {
     socket.destroy()
   })
 
-  test('a file that is no socket is not taken for a living process', async () => {
+  test.each([
+    ['a file that is no socket', (path: string) => writeFile(path, '')],
+    ['a link to nothing', (path: string) => symlink('nowhere', path)],
+  ])('%s is not taken for a living process', async (_what, make) => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    await writeFile(join(folder.path, '0123456789abcdef.lock'), '')
+    await make(join(folder.path, '0123456789abcdef.lock'))
     await using _spool = await folder.open()
+    expect(await folder.names(/^0123456789abcdef/)).toEqual([])
   })
 })
 
