@@ -234,7 +234,7 @@ export async function openParts<Payloads extends PayloadSchemas>(
   // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
   const reports = reportsOf(path, options)
-  await prepareFolder(path)
+  await prepareFolder(path, files)
   const lock = await lockFolder(path)
   try {
     const ending = new AbortController()

@@ -13,8 +13,8 @@ import { refusePath } from './spool-options.js'
  *
  * @throws `ConfigurationError` if that is impossible, or if other users can read the folder or own it
  */
-export async function prepareFolder(folder: string): Promise<void> {
-  await createFolder(folder).catch((cause) => {
+export async function prepareFolder(folder: string, files: SpoolFiles): Promise<void> {
+  await createFolder(folder, files).catch((cause) => {
     const isFile = Object(cause).code === 'EEXIST'
     const problem = isFile ? 'is a file' : 'cannot be created'
     refusePath(folder, `${problem}: use a path below a folder that this process may write`, cause)
@@ -37,12 +37,12 @@ export async function prepareFolder(folder: string): Promise<void> {
 }
 
 /** Creates a folder and syncs the names of all new folders: otherwise a power failure could lose the spool. */
-async function createFolder(folder: string): Promise<void> {
+async function createFolder(folder: string, files: SpoolFiles): Promise<void> {
   const first = await fs.mkdir(folder, { recursive: true, mode: 0o700 })
   const top = first === undefined ? folder : dirname(first)
   for (let each = folder; each !== top; ) {
     each = dirname(each)
-    await syncFolder(each, fs)
+    await syncFolder(each, files)
   }
 }
 

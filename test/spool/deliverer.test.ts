@@ -2,7 +2,7 @@ import type { Delivery } from 'notification-subscriber'
 import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, keep, lettersOf, numbered, realTime, recorder, spoolFolder, until } from './support.js'
+import { idsOf, keep, lettersOf, never, numbered, realTime, recorder, spoolFolder, until } from './support.js'
 
 const failing = () => Promise.reject(new Error('the queue is away'))
 const fail = () => {
@@ -276,6 +276,35 @@ describe('deliveries that fail for ever', () => {
     const closed = spool.close({ timeoutMs: 1 })
     await vi.advanceTimersByTimeAsync(1)
     await closed
+  })
+
+  test.each([
+    [1, 1],
+    [5, 2],
+  ])('with a concurrency of %i have %i repetitions at a time', async (concurrency, most) => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(() => {
+      if (delivered.length <= 6) throw new Error('away')
+      return never()
+    })
+    await using spool = await folder.open({ deliver, concurrency })
+    await Promise.all([1, 2, 3, 4, 5, 6].map((id) => keep(spool, numbered(id))))
+    await passUntil(() => delivered.length === 6 + most)
+    await pass(5 * second)
+    expect(delivered).toHaveLength(6 + most)
+    const closed = spool.close({ timeoutMs: 1 })
+    await vi.advanceTimersByTimeAsync(1)
+    await closed
+  })
+
+  test('leave no timer after `close`', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(failing)
+    const spool = await folder.open({ deliver })
+    await keep(spool, numbered(1))
+    await passUntil(() => delivered.length === 2)
+    await spool.close()
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('are repeated although new deliveries never cease', async () => {

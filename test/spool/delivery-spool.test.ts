@@ -202,9 +202,11 @@ describe.concurrent('observing', () => {
   test('the log has opening, each delivery with its attempt, and closing', async () => {
     await using folder = await spoolFolder()
     const logger = recordingLogger()
-    const spool = await folder.open({ logger })
+    const spool = await folder.open({ logger, deliver: () => sleep(5) })
+    const startedAt = performance.now()
     await keep(spool, numbered(1))
     await until(() => spool.size === 0)
+    const elapsedMs = performance.now() - startedAt
     await spool.close()
     expect(logger.lines.map(([fields]) => fields)).toEqual([
       { event: 'spool.opened', path: folder.path, size: 0, deadLetters: 0 },
@@ -214,7 +216,7 @@ describe.concurrent('observing', () => {
         notificationId: 'n1',
         type: 'cxScoreUpdated',
         attempt: 1,
-        durationMs: expect.toSatisfy((ms: number) => ms >= 0 && ms < 60_000),
+        durationMs: expect.toSatisfy((ms: number) => ms >= 4 && ms <= elapsedMs + 1),
         receivedAt: expect.any(Number),
       },
       { event: 'spool.closed', size: 0 },
@@ -243,20 +245,27 @@ describe.concurrent('close', () => {
     await using folder = await spoolFolder()
     let isStarted = false
     const reasons: unknown[] = []
+    const signals: AbortSignal[] = []
     const spool = await folder.open({
-      deliver: (_delivery, { signal }) =>
-        new Promise((_, reject) => {
+      deliver: ({ notification }, { signal }) => {
+        signals.push(signal)
+        if (notification.id === 'ndone') return
+        return new Promise((_, reject) => {
           isStarted = true
           signal.addEventListener('abort', () => {
             reasons.push(signal.reason.name)
             reject(signal.reason)
           })
-        }),
+        })
+      },
     })
+    await keep(spool, numbered('done'))
+    await until(() => spool.size === 0)
     await keep(spool, numbered(1))
     await until(() => isStarted)
     expect(await spool.close({ timeoutMs: 10 })).toBe(1)
     expect(reasons).toEqual(['AbortError'])
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
     const { deliver, delivered } = recorder()
     await using next = await folder.open({ deliver })
     // At once and not after a backoff.
@@ -292,6 +301,16 @@ describe.concurrent('close', () => {
     await expect(spool.discard(1)).rejects.toMatchObject(refused)
     await expect(spool.retry(1)).rejects.toMatchObject(refused)
     await expect(spool.deadLetters().next()).rejects.toMatchObject(refused)
+  })
+
+  test('ends a reading of the dead letters', async () => {
+    await using folder = await spoolFolder()
+    const spool = await folder.open()
+    for (const body of ['a', 'b']) await keepInvalid(spool, body)
+    const letters = spool.deadLetters()
+    expect(await letters.next()).toMatchObject({ value: { body: 'a' } })
+    await spool.close()
+    await expect(letters.next()).rejects.toMatchObject({ code: 'CLOSED' })
   })
 })
 

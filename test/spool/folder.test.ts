@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { systemFiles } from '../../src/spool/folder.js'
 import { expectPage } from '../support/message-page.js'
 import { keep, mount, never, numbered, openSpool, refusalOf, spoolFolder } from './support.js'
 
@@ -47,12 +48,40 @@ describe('the folder', () => {
     await rm(folder.path)
     await mkdir(folder.path, { mode: 0o750 })
     const open = await refusalOf(folder.path)
-    const shown = ({ message }: Error) => message.replaceAll(folder.path, '<folder>')
+    await chmod(folder.path, 0o700)
+    const getuid = vi.spyOn(process, 'getuid').mockReturnValue(12_345)
+    const others = await refusalOf(folder.path)
+    getuid.mockRestore()
+    const shown = ({ message }: Error) =>
+      message.replaceAll(folder.path, '<folder>').replace(/user \(\d+/, 'user (1000')
     await expectPage('spool-folder', {
       'open to a group': shown(open),
       'a file': shown(file),
       'below a file': shown(below),
+      'of another user': shown(others),
     })
+  })
+
+  test('on Windows is used whatever its mode is, and is not synced', async () => {
+    await using folder = await spoolFolder()
+    await mkdir(folder.path, { mode: 0o755 })
+    const opened: string[] = []
+    const open: typeof systemFiles.open = (path, ...rest) => {
+      opened.push(String(path))
+      return systemFiles.open(path, ...rest)
+    }
+    const { platform, getuid } = process
+    Object.defineProperty(process, 'platform', { value: 'win32' })
+    Object.defineProperty(process, 'getuid', { value: undefined, configurable: true, writable: true })
+    try {
+      const spool = await folder.open({ deliver: never }, { ...systemFiles, open })
+      await keep(spool, numbered(1))
+      await spool.close({ timeoutMs: 0 })
+    } finally {
+      Object.defineProperty(process, 'platform', { value: platform })
+      Object.defineProperty(process, 'getuid', { value: getuid, configurable: true, writable: true })
+    }
+    expect(opened).toEqual([expect.stringMatching(/\.batch\.new$/)])
   })
 
   test('on a disk that cannot be written is refused', async () => {
@@ -60,7 +89,10 @@ describe('the folder', () => {
     await (await folder.open()).close()
     if (!mount(folder.path, ['--bind', folder.path], ['-o', 'remount,ro,bind'])) return
     try {
-      expect((await refusalOf(folder.path)).cause).toMatchObject({ code: 'EROFS' })
+      const { cause, message } = await refusalOf(folder.path)
+      expect(cause).toMatchObject({ code: 'EROFS' })
+      const shown = message.replaceAll(folder.path, '<folder>')
+      await expectPage('spool-read-only-disk', { 'a disk that is mounted read-only': shown })
     } finally {
       execFileSync('umount', ['-l', folder.path])
     }

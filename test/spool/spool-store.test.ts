@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs/promises'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
@@ -132,6 +132,20 @@ test('many small files are read at a time', async () => {
   expect(most).toBe(20)
 })
 
+test('a new folder, and each new folder above it, is synced into the one above', async () => {
+  await using folder = await spoolFolder()
+  const synced: string[] = []
+  const files = filesWith({
+    before: (operation, file) => void (operation === 'sync' && synced.push(file)),
+  })
+  const path = join(folder.path, 'a', 'b')
+  await (await openSpool({ path }, files)).close()
+  const above = [join(folder.path, 'a'), folder.path, dirname(folder.path)]
+  expect(synced).toEqual(above)
+  await (await openSpool({ path }, files)).close()
+  expect(synced).toEqual(above)
+})
+
 describe.concurrent('keep resolves', () => {
   test('after the file was written and synced, then its name, and not before', async () => {
     await using folder = await spoolFolder()
@@ -193,13 +207,14 @@ describe.concurrent('keep resolves', () => {
 describe.concurrent('a disk that is slow', () => {
   test('delays no answer, does not block the process, and bounds the waiting deliveries', async () => {
     await using folder = await spoolFolder()
-    let isSlow = true
+    let isSlow = false
     const files = filesWith({
       before: async (operation) => {
         while (isSlow && operation === 'sync') await realTime(5)
       },
     })
     const spool = await folder.open({ deliver: never, maxBytes: 2 ** 40 }, files)
+    isSlow = true
     expect(await callBack(spool, numbered(1), { ackTimeoutMs: 50 })).toBe(204)
     const large = numbered(2, { text: 'x'.repeat(2 ** 20) })
     const results = Array.from({ length: 70 }, () => keep(spool, large))
@@ -209,6 +224,30 @@ describe.concurrent('a disk that is slow', () => {
     const kept = settled.filter(({ status }) => status === 'fulfilled').length
     expect(kept).toBeGreaterThan(60)
     expect(await spool.close({ timeoutMs: 0 })).toBe(1 + kept)
+  })
+})
+
+describe.concurrent('a read that is slow', () => {
+  test('is waited for by `close`, and what was read is left to the next process', async () => {
+    await using folder = await spoolFolder()
+    await folder.leave(numbered(1))
+    let endHang = () => {}
+    const hang = new Promise<void>((resolve) => (endHang = resolve))
+    let isReading = false
+    const files = filesWith({
+      before: (operation) => {
+        if (operation !== 'readFile') return
+        isReading = true
+        return hang
+      },
+    })
+    const { deliver, delivered } = recorder()
+    const spool = await folder.open({ deliver }, files)
+    await until(() => isReading)
+    const closed = spool.close()
+    endHang()
+    expect(await closed).toBe(1)
+    expect(delivered).toEqual([])
   })
 })
 
@@ -245,6 +284,15 @@ describe.concurrent('a disk that fails', () => {
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
     expect(failures()).toEqual([writeFailed])
+  })
+
+  test('while a delivered entry cannot be removed delays a close by `timeoutMs`, not for ever', async () => {
+    await using folder = await spoolFolder()
+    const disk = diskThatFailsTo('unlink', /\.batch$/)
+    const spool = await folder.open({}, disk.files)
+    await keep(spool, numbered(1))
+    await until(() => disk.failures === 1)
+    expect(await spool.close({ timeoutMs: 20 })).toBe(1)
   })
 
   test('while it is read delays no readable delivery', async () => {
@@ -304,6 +352,22 @@ describe.concurrent('a disk that fails', () => {
     disk.isBroken = false
     await keepLarge('c')
     expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['c'])
+  })
+
+  test('and lists names in any order still drops the oldest body first', async () => {
+    await using folder = await spoolFolder()
+    const keepLarge = (spool: Parameters<typeof keepInvalid>[0], body: string) =>
+      keepInvalid(spool, body.repeat(6 * 2 ** 20))
+    {
+      await using spool = await folder.open()
+      for (const body of ['a', 'b']) await keepLarge(spool, body)
+    }
+    const real = filesWith({})
+    const readdir = async (path: string) =>
+      (await fs.readdir(path, { withFileTypes: true })).toSorted((a, b) => (a.name > b.name ? -1 : 1))
+    await using spool = await folder.open({}, { ...real, readdir: readdir as never })
+    await keepLarge(spool, 'c')
+    expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['b', 'c'])
   })
 
   test('after a dead letter that is put back was removed: the next start delivers it', async () => {
@@ -417,6 +481,26 @@ describe.concurrent('a dead letter for which there is no room', () => {
   })
 })
 
+describe.concurrent('a dead letter of several deliveries in a file, without room', () => {
+  test('is written when there is room again: until then its delivery waits, and is not reported', async () => {
+    await using folder = await spoolFolder()
+    const first = await folder.open({ deliver: never })
+    await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
+    await first.close({ timeoutMs: 0 })
+    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+    const { lines, ...logger } = recordingLogger()
+    const reported = () => lines.filter(([fields]) => Object(fields).event === 'spool.unreadable').length
+    const disk = diskThatFailsTo('writeFile', /./, 'ENOSPC')
+    await using spool = await folder.open({ payloads, logger }, disk.files)
+    await until(() => disk.failures >= 4)
+    expect([spool.size, reported(), await lettersOf(spool)]).toEqual([2, 0, []])
+    disk.isBroken = false
+    await until(() => spool.size === 0)
+    expect(reported()).toBe(2)
+    expect(await lettersOf(spool)).toHaveLength(2)
+  })
+})
+
 describe.concurrent('after a process was killed', () => {
   test('between writing a file of its own for an entry and marking the entry: it is delivered once', async () => {
     await using folder = await spoolFolder()
@@ -442,6 +526,17 @@ describe.concurrent('after a process was killed', () => {
     expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2'])
     endHang()
     await first.close({ timeoutMs: 0 })
+  })
+
+  test('and the clock was set back: a new body is after the dead letters that were there', async () => {
+    await using folder = await spoolFolder()
+    await (await folder.open()).close()
+    const line = lineOf(2 ** 52, '{"body":"old"}')
+    const name = fileName({ id: 2 ** 52, kind: 'invalid', bytes: line.length })
+    await writeFile(join(folder.path, name), line)
+    await using spool = await folder.open()
+    await keepInvalid(spool, 'new')
+    expect((await lettersOf(spool)).map(({ body }) => body)).toEqual(['old', 'new'])
   })
 
   test('while it wrote: what has no name yet was not acknowledged, and is removed', async () => {
@@ -480,7 +575,7 @@ describe.concurrent('after a process was killed', () => {
   test('with marks in a file: what is left is delivered, and `size` is exact once the file is read', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(({ notification }) =>
-      Number(notification.id.slice(1)) % 2 ? never() : undefined,
+      Number(notification.id.slice(1)) % 2 ? undefined : never(),
     )
     const first = await folder.open({ deliver, concurrency: 20 })
     await Promise.all(Array.from({ length: 20 }, (_, id) => keep(first, numbered(id))))
@@ -493,6 +588,7 @@ describe.concurrent('after a process was killed', () => {
     await until(() => second.size <= 10)
     await until(() => second.size === 0)
     expect(again.delivered).toHaveLength(10)
+    expect(folder.damages).toEqual([])
   })
 })
 
