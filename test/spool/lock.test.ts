@@ -9,6 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { lockFolder, pipeName } from '../../src/spool/lock.js'
+import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   idsOf,
@@ -87,9 +88,10 @@ describe('a folder', () => {
   test('on a disk without sockets is refused with the cause', async () => {
     await using folder = await spoolFolder()
     using _rename = failingRename('EPERM')
-    const { cause, issues } = await refusalOf(folder.path)
+    const { cause, issues, message } = await refusalOf(folder.path)
     expect(issues).toMatchObject([{ path: ['path'] }])
     expect(cause).toMatchObject({ code: 'EPERM' })
+    await expectPage('spool-lock', { 'a disk without sockets': message.replace(folder.path, '<folder>') })
     expect(await readdir(folder.path)).toEqual([])
   })
 })
@@ -332,6 +334,7 @@ test('on Windows one process at a time has the pipe', async () => {
   try {
     const first = await lockFolder(folder.path)
     await expect(lockFolder(folder.path)).rejects.toThrow(refusal)
+    expect(await readdir(folder.path)).toEqual([])
     await first.release()
     await (await lockFolder(folder.path)).release()
   } finally {
