@@ -285,5 +285,6 @@ describe('deliveries that are stuck', () => {
     expect((await Promise.all([spool.retry(id), spool.retry(id)])).toSorted()).toEqual([false, true])
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
+    expect(folder.damages).toEqual([])
   })
 })

@@ -470,11 +470,22 @@ describe.concurrent('a dead letter for which there is no room', () => {
     await using folder = await spoolFolder()
     await folder.leave(numbered(1))
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    const { logger, failures } = diskLog()
-    const { files } = diskThatFailsTo('writeFile', /./, 'ENOSPC')
-    await using spool = await folder.open({ payloads, logger }, files)
+    const { lines, ...logger } = recordingLogger()
+    const full = diskThatFailsTo('writeFile', /./, 'ENOSPC')
+    const broken = diskThatFailsTo('rename')
+    await using spool = await folder.open(
+      { payloads, logger },
+      { ...full.files, rename: broken.files.rename },
+    )
+    // While the file cannot be renamed either, the delivery waits.
+    await until(() => broken.failures > 1)
+    expect([spool.size, await lettersOf(spool)]).toEqual([1, []])
+    const unreadable = expect.objectContaining({ event: 'spool.unreadable' })
+    expect(lines.map(([fields]) => fields)).not.toContainEqual(unreadable)
+    broken.isBroken = false
     await until(() => spool.size === 0)
-    expect(failures()).toEqual([writeFailed])
+    expect(lines.map(([fields]) => fields)).toContainEqual(writeFailed)
+    expect(lines.map(([fields]) => fields)).toContainEqual(unreadable)
     const [letter, ...others] = await lettersOf(spool)
     expect(letter).toMatchObject({ body: JSON.stringify(numbered(1)), reason: 'invalid' })
     expect([letter?.issues, others]).toEqual([undefined, []])
