@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DueQueue } from '../../src/spool/due-queue.js'
 
-const file = fc.record({ dueAt: fc.nat({ max: 4 }), bytes: fc.constantFrom(1, 2 ** 18) })
-const files = fc.array(file, { maxLength: 150 }).chain((given) => {
+const file = fc.record({ dueAt: fc.nat({ max: 4 }), bytes: fc.constantFrom(0, 2 ** 15) })
+const files = fc.array(file, { maxLength: 200, size: 'max' }).chain((given) => {
   const all = given.map((each, id) => ({ fields: { kind: 'batch' as const, ...each, ...rest, id } }))
   return fc.shuffledSubarray(all, { minLength: all.length })
 })
