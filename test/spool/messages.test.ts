@@ -4,11 +4,11 @@ import { test } from 'vitest'
 import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
-import { keep, keepInvalid, lettersOf, numbered, openSpool, spoolFolder, until } from './support.js'
+import { keep, keepInvalid, lettersOf, never, numbered, openSpool, spoolFolder, until } from './support.js'
 
 const fail = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
 
-test('messages of a spool that cannot keep a delivery, or read what it kept', async () => {
+test('messages of a spool that cannot keep or read a delivery, or aborts `deliver`', async () => {
   await using folder = await spoolFolder()
   const messages: Record<string, string> = {}
   const note = async (cause: string, work: Promise<unknown>) => {
@@ -39,5 +39,20 @@ test('messages of a spool that cannot keep a delivery, or read what it kept', as
   await note('a lock that is gone', keep(spool, numbered(1)))
   await spool.close()
   await note('after `close`', keep(spool, numbered(1)))
+  {
+    const { lines, ...log } = recordingLogger()
+    const signals: AbortSignal[] = []
+    const deliver = (_delivery: unknown, { signal }: { signal: AbortSignal }) => {
+      signals.push(signal)
+      return never()
+    }
+    const slow = await folder.open({ deliver, deliverTimeoutMs: 1_000, logger: log })
+    await keep(slow, numbered(1))
+    await until(() => lines.some(([fields]) => Object(fields).event === 'spool.failed'))
+    await note('`deliver` that takes too long', Promise.reject(signals[0]?.reason))
+    await until(() => signals.length === 2)
+    await slow.close({ timeoutMs: 0 })
+    await note('`deliver` during `close`', Promise.reject(signals[1]?.reason))
+  }
   await expectPage('spool', messages)
 })
