@@ -250,7 +250,7 @@ export class SpoolStore {
     const { ending } = this.#options
     for (let failures = 0; failures === 0 || !ending.aborted; failures += 1) {
       try {
-        return await (file.fields.count === 1 ? this.#drop(file) : file.removals.add(entry))
+        return await file.removals.add(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
         if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
