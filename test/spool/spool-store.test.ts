@@ -278,6 +278,8 @@ describe.concurrent('a disk that fails', () => {
     const { logger, failures } = diskLog()
     await using spool = await folder.open({ deliver, logger }, disk.files)
     await keep(spool, numbered(1))
+    await until(() => failures().length === 1)
+    expect(disk.failures).toBe(1)
     await until(() => disk.failures === 2)
     expect(spool.size).toBe(1)
     disk.isBroken = false
@@ -531,10 +533,17 @@ describe.concurrent('after a process was killed', () => {
     const copy = `${folder.path}-copy`
     await fs.mkdir(copy, { mode: 0o700 })
     for (const name of await batches()) await fs.copyFile(join(folder.path, name), join(copy, name))
-    const { deliver, delivered } = recorder()
-    await using second = await openSpool({ path: copy, deliver })
-    await until(() => second.size === 0)
+    const { deliver, delivered } = recorder(({ notification }) =>
+      notification.id === 'n1' ? undefined : never(),
+    )
+    const second = await openSpool({ path: copy, deliver })
+    await until(() => second.size === 1 && delivered.length === 2)
+    expect(await second.close({ timeoutMs: 0 })).toBe(1)
     expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2'])
+    const last = recorder()
+    await using third = await openSpool({ path: copy, deliver: last.deliver })
+    await until(() => third.size === 0)
+    expect(idsOf(last.delivered)).toEqual(['n2'])
     endHang()
     await first.close({ timeoutMs: 0 })
   })
@@ -581,6 +590,23 @@ describe.concurrent('after a process was killed', () => {
     expect(await spool.retry(5)).toBe(true)
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
+  test('before the first delivery of a file, now a letter, was marked: only the others are delivered', async () => {
+    await using folder = await spoolFolder()
+    await (await folder.open()).close()
+    const texts = [1, 2].map((id) => JSON.stringify(numbered(id)))
+    for (const { name, content } of [
+      fileOf('batch', 1_000, texts),
+      fileOf('stuck', 1_000, [texts[0] ?? '', '{}']),
+    ]) {
+      await writeFile(join(folder.path, name), content)
+    }
+    const { deliver, delivered } = recorder()
+    await using spool = await folder.open({ deliver })
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n2'])
+    expect(await lettersOf(spool)).toMatchObject([{ id: 1_000, body: texts[0] }])
   })
 
   test('with marks in a file: what is left is delivered, and `size` is exact once the file is read', async () => {
@@ -640,6 +666,26 @@ describe.concurrent('damage', () => {
     },
   )
 
+  test('is reported once, also if the file is read again', async () => {
+    await using folder = await spoolFolder()
+    await fs.mkdir(folder.path, { mode: 0o700 })
+    const { name, content } = fileOf(
+      'batch',
+      1_000,
+      [1, 2, 3].map((id) => JSON.stringify(numbered(id))),
+    )
+    await writeFile(join(folder.path, name), content.toString().replace('n2', 'N2'))
+    // On a full disk the whole file is repeated.
+    const { files } = diskThatFailsTo('writeFile', /./, 'ENOSPC')
+    const { deliver, delivered } = recorder(() => {
+      if (delivered.length <= 2) throw new Error('away')
+    })
+    await using spool = await folder.open({ deliver }, files)
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n1', 'n3', 'n3'])
+    expect(folder.damages).toHaveLength(1)
+  })
+
   test('of a dead letter is reported, and the letter kept as `….damaged`', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
@@ -684,7 +730,8 @@ describe.concurrent('damage', () => {
       },
     })
     await using spool = await folder.open({}, files)
-    await until(() => spool.size === 0)
+    await until(() => spool.oldestReceivedAt === undefined)
+    expect(spool.size).toBe(0)
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
