@@ -29,7 +29,7 @@ const lazyRequire = rewrite(/\bimport\(("[^"]+")\)/g, 'Promise.resolve().then(()
 export default defineConfig([
   {
     ...shared,
-    // Nobody imports the command line: one format is enough.
+    // The command line is never imported: one format is enough.
     entry: { ...shared.entry, 'cli/index': 'src/cli/index.ts' },
     format: 'esm',
     plugins: [undiciOfNpm],
