@@ -20,10 +20,8 @@ test('a single piece is not copied, and is not changed by what follows', () => {
   expect([...piece]).toEqual([1, 2])
 })
 
-test('a million single bytes take little time', () => {
+test('a million single bytes, which would take minutes if each copied those before', () => {
   const collected = new BoundedBytes(2 ** 20)
-  const startedAt = performance.now()
   for (let count = 0; count < 2 ** 20; count++) collected.add(Uint8Array.of(7))
   expect(collected.size).toBe(2 ** 20)
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })

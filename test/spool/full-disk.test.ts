@@ -29,7 +29,6 @@ const volumes = {
     try {
       execFileSync('mkfs.ext4', ['-q', '-m', '0', image], { stdio: 'ignore' })
     } catch {
-      console.warn('Not checked: there is no mkfs.ext4.')
       return false
     }
     return mount(path, ['-o', 'loop', image])
@@ -37,11 +36,13 @@ const volumes = {
 }
 
 describe.each(Object.entries(volumes))('%s that is full', (_kind, mountOn) => {
-  test('ends no subscription: 204 and a report; delivery, repetition and dead letters continue; space is free again', async () => {
+  test('ends no subscription: 204 and a report; delivery, repetition and dead letters continue; space is free again', async ({
+    skip,
+  }) => {
     await using folder = await spoolFolder()
     const volume = join(folder.path, 'small')
     await mkdir(volume, { recursive: true })
-    if (!(await mountOn(volume))) return
+    skip(!(await mountOn(volume)), 'it needs mkfs.ext4 and the right to mount')
     vi.spyOn(console, 'error').mockImplementation(() => {})
     const path = join(volume, 'spool')
     try {

@@ -110,21 +110,25 @@ describe('one process at a time has a spool open', () => {
     await using _second = await folder.open()
   })
 
-  test('a symbolic link to the folder, and a bind mount of it, are the same folder', async () => {
+  test('a symbolic link to the folder is the same folder', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
     const link = `${folder.path}-link`
     await symlink(folder.path, link)
     await expect(openSpool({ path: link })).rejects.toThrow(refusal)
-    const other = `${folder.path}-mount`
-    await mkdir(other, { mode: 0o700 })
-    if (mount(other, ['--bind', folder.path])) {
-      await expect(openSpool({ path: other }))
-        .rejects.toThrow(refusal)
-        .finally(() => unmount(other))
-    }
     await spool.close()
     await using _linked = await openSpool({ path: link })
+  })
+
+  test('a bind mount of the folder is the same folder', async ({ skip }) => {
+    await using folder = await spoolFolder()
+    await using _spool = await folder.open()
+    const other = `${folder.path}-mount`
+    await mkdir(other, { mode: 0o700 })
+    skip(!mount(other, ['--bind', folder.path]), 'it needs the right to mount')
+    await expect(openSpool({ path: other }))
+      .rejects.toThrow(refusal)
+      .finally(() => unmount(other))
   })
 
   test('if several processes open it at the same time, at most one succeeds, and so does the next attempt', async () => {

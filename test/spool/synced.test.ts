@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -8,13 +8,10 @@ import { spoolFolder } from './support.js'
 
 const program = fileURLToPath(new URL('programs/keeps-numbers.ts', import.meta.url))
 
-test('as the kernel sees it: file synced, named, folder synced, and then a keep resolves', async () => {
-  try {
-    execFileSync('strace', ['-V'], { stdio: 'ignore' })
-  } catch {
-    console.warn('Not checked: there is no strace.')
-    return
-  }
+test('as the kernel sees it: file synced, named, folder synced, and then a keep resolves', async ({
+  skip,
+}) => {
+  skip(spawnSync('strace', ['-V']).error !== undefined, 'there is no strace')
   await using folder = await spoolFolder()
   // Two folders are made: each name has to be on the disk, too.
   const path = join(folder.path, 'below')
