@@ -93,10 +93,9 @@ export class SubscriptionStore {
   callbackDone(subscriptionId: number, hasSucceeded: boolean): void {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return
-    const failures = hasSucceeded ? 0 : subscription.consecutiveFailures + 1
-    if (failures === subscription.consecutiveFailures) return
-    subscription.consecutiveFailures = failures
-    if (failures === failuresThatEndASubscription) this.#end(subscription, 'three-failures')
+    subscription.consecutiveFailures = hasSucceeded ? 0 : subscription.consecutiveFailures + 1
+    const hasEnded = subscription.consecutiveFailures === failuresThatEndASubscription
+    if (hasEnded) this.#end(subscription, 'three-failures')
     else this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
   }
 
