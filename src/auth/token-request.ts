@@ -1,4 +1,5 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
+
 import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
@@ -6,6 +7,7 @@ import { type Address, type Answer, addressBelow } from '../http/messages.js'
 import { gatewayKeys, redactTokens } from '../http/redact.js'
 import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
 import { endpoints } from '../shared/routes.js'
+import { isAbsent, isBusy, isOk, isServerError, isTokenRefused } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, parseJson } from '../shared/validation.js'
@@ -170,7 +172,7 @@ const oauthErrorSchema = z.lazy(() => {
 /** @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token */
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
   const { body, requestId, status, url } = answer
-  if (status !== 200) throw tokenRequestError(answer)
+  if (!isOk(status)) throw tokenRequestError(answer)
   return answer.json(accessTokenResponseSchema, (issues) => {
     const shown = redactTokens(answer.redact(body))
     return new ResponseValidationError(
@@ -198,13 +200,13 @@ function tokenRequestError(answer: Answer): TokenRequestError {
 
 function advice({ status }: Answer, error: string | undefined): string {
   if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
-  if (status === 400 || status === 401 || status === 403) {
+  if (isTokenRefused(status)) {
     return (
       'Check `clientId`, `clientSecret` and `domain`; if the secret contains + or %, ' +
       "also try `credentialsEncoding: 'form-urlencoded'`."
     )
   }
-  if (status === 404) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'
-  if (status === 429 || status >= 500) return 'The server is busy or unavailable: try again later.'
+  if (isAbsent(status)) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'
+  if (isBusy(status) || isServerError(status)) return 'The server is busy or unavailable: try again later.'
   return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
 }

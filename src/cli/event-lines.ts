@@ -1,7 +1,7 @@
 /** The events of an emulator, as a line on the terminal or a line of JSON: never a header, a body or a secret. */
 import type { Emulator, RecordedCallback, RecordedRequest, SubscriptionRecord } from '../emulator/index.js'
 import { clock, durationInWords, endReasons, toneOf } from '../emulator/words.js'
-import { withoutQuery } from '../shared/http.js'
+import { withoutQuery } from '../shared/addresses.js'
 import { excerpt } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 

@@ -1,8 +1,10 @@
 /** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
+
 import type { NotifyAnswer } from '../emulator/page/actions.js'
 import type { Issue } from '../errors.js'
 import { notificationTypes } from '../notification-types.js'
-import { parsedUrl } from '../shared/http.js'
+import { parsedUrl } from '../shared/addresses.js'
+import { isAbsent, isOk } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { type Command, type CommandContext, readFlags, UsageError } from './command.js'
@@ -118,7 +120,7 @@ async function post(pageUrl: URL, notification: Notification): Promise<NotifyAns
     const reason = messageOf(cause) || `${cause.code}`
     throw new UsageError(`No emulator answers at ${pageUrl.origin}: ${reason}. Is the emulator running?`)
   }
-  if (status === 200 && isAnswer(body)) return body
+  if (isOk(status) && isAnswer(body)) return body
   const { issues }: { issues?: readonly Issue[] } = Object(body)
   if (Array.isArray(issues) && issues.length > 0) {
     const sentences = issues.map(({ path, message }) =>
@@ -126,7 +128,7 @@ async function post(pageUrl: URL, notification: Notification): Promise<NotifyAns
     )
     throw new UsageError(sentences.join('; '))
   }
-  if (status === 404) {
+  if (isAbsent(status)) {
     throw new UsageError(
       `--page-url ${pageUrl.origin}/… is the address of an earlier start: name the one that the emulator printed last`,
     )

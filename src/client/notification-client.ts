@@ -13,7 +13,7 @@ import {
 } from '../http/send.js'
 import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
-import { takesInsecureLoopback } from '../shared/http.js'
+import { takesInsecureLoopback } from '../shared/addresses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
   type CreatedSubscription,

@@ -1,7 +1,7 @@
 /** Faults for a user's resilience tests: the next answers of an endpoint, or the next callbacks, fail. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
-import { headerName, headerValue } from '../shared/http.js'
+import { headerName, headerValue } from '../shared/headers.js'
 import { validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 

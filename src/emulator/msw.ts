@@ -1,7 +1,7 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.js'
-import { urlProblem, withoutEndingSlashes } from '../shared/http.js'
+import { urlProblem, withoutEndingSlashes } from '../shared/addresses.js'
 import { objectWith, validate } from '../shared/validation.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './faults.js'

@@ -1,4 +1,5 @@
 /** How the page and the terminal say what happened. */
+import { isError } from '../shared/statuses.js'
 import type { RecordedRequest } from './activity.js'
 import type { PlannedFault } from './faults.js'
 import type { EndReason } from './service/subscription-store.js'
@@ -22,7 +23,7 @@ export function toneOf(entry: {
   const { status, error, durationMs, refusal } = entry
   if (durationMs === undefined) return 'pending'
   if (refusal?.code === 'duplicate_subscription') return 'neutral'
-  return error === undefined && status !== undefined && status < 400 ? 'good' : 'bad'
+  return error === undefined && status !== undefined && !isError(status) ? 'good' : 'bad'
 }
 
 /** The fault that an entry met, in few words. */

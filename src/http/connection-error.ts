@@ -1,5 +1,7 @@
 /** Turns what undici and fetch throw into a `ConnectionError` that says what happened and what to do. */
+
 import { ConnectionError } from '../errors.js'
+import { isProxyRefusal } from '../shared/statuses.js'
 import { excerpt, wholeMessageOf } from '../shared/text.js'
 import { ProxyFailure } from './proxy.js'
 import { redact } from './redact.js'
@@ -88,7 +90,7 @@ export function toConnectionError(
   const isPermanent = isOfTls(code)
     ? !code.includes('INTERNAL_ERROR')
     : Object.hasOwn(permanentFailures, code)
-  const isRefusedByProxy = proxy?.status === 403 || proxy?.status === 407
+  const isRefusedByProxy = proxy?.status !== undefined && isProxyRefusal(proxy.status)
   if (isPermanent || isRefusedByProxy) permanentErrors.add(notSent)
   return notSent
 }

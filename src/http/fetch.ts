@@ -1,6 +1,6 @@
 /** Transports on any `fetch`, and on a dispatcher of another undici than ours. */
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
-import { isSuccess } from '../shared/http.js'
+import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
 import { provesNoConnection, provesNothingSent } from './connection-error.js'
 import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './messages.js'
@@ -99,7 +99,7 @@ function transportOn(
   async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
     const { header, pieces, status } = await ask(request, controller.signal)
     // A mock's mistake, or a redirect that a browser hides.
-    if (!(Number.isInteger(status) && status >= 100)) {
+    if (!isStatus(status)) {
       throw new Error('the answer is no response: it has no HTTP status')
     }
     const bytes = new BoundedBytes(maxBodyBytes)

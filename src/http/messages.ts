@@ -1,7 +1,7 @@
 /** Requests and answers, and the interface of the transports that carry them. */
 import type * as z from 'zod'
 import type { Issue, NotificationError } from '../errors.js'
-import { withoutEndingSlashes } from '../shared/http.js'
+import { withoutEndingSlashes } from '../shared/addresses.js'
 import type { Deadline } from './deadline.js'
 
 /** The address of a request, parsed once into the parts for undici, fetch, errors and logs. */

@@ -1,6 +1,8 @@
 /** The proxy from the environment, and its failures, which errors distinguish from those of the target. */
+
 import type { buildConnector, Dispatcher, Pool } from 'undici'
 import { ConfigurationError } from '../errors.js'
+import { isOk } from '../shared/statuses.js'
 
 /** The variables that undici reads, in its order for `https:` targets. */
 const variables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const
@@ -66,7 +68,7 @@ export function proxyPool(
         throw new ProxyFailure(name, cause)
       })
       const { socket, statusCode } = answer
-      if (statusCode === 200) return answer
+      if (isOk(statusCode)) return answer
       socket.on('error', () => {}).destroy()
       throw new ProxyFailure(name, new Error(`it answered ${statusCode}`), statusCode)
     },

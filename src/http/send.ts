@@ -2,7 +2,7 @@
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import type { Log } from '../logger.js'
 import { callSafely } from '../shared/calls.js'
-import { isOutcomeOpen, isTurnedAway } from '../shared/http.js'
+import { isBusy, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
 import { backoffMs } from '../shared/waits.js'
@@ -168,7 +168,7 @@ class RunningCall {
     for (;;) {
       const outcome = await this.#attempt(request, authorization, rejected)
 
-      if (isAnswer(outcome) && outcome.status === 401 && rejected === undefined) {
+      if (isAnswer(outcome) && isUnauthorized(outcome.status) && rejected === undefined) {
         rejected = authorization
         const another = await authorizer.reauthorize?.(rejected, deadline)
         if (another !== undefined) {
@@ -305,7 +305,7 @@ function delayBeforeRepeat(
 /** Whether another attempt may succeed and is safe: the last one had no effect, or the request may be repeated anyway. */
 function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): boolean {
   if (!isAnswer(outcome)) return outcome.requestSent ? isRepeatable : isTransient(outcome)
-  return isTurnedAway(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))
+  return isBusy(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))
 }
 
 /** @param secrets - those of the request */

@@ -4,7 +4,7 @@ import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { ConfigurationError } from '../errors.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
-import { isSuccess } from '../shared/http.js'
+import { isInterim, isSuccess } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
 import { isMockedReset } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
@@ -205,7 +205,7 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
   onResponseStart(_controller: unknown, status: number, headers: Headers): void {
     const pending = this.#pending
     // 1xx answers precede the final answer (RFC 9110 section 15.2).
-    if (pending === undefined || status < 200) return
+    if (pending === undefined || isInterim(status)) return
     pending.status = status
     pending.headers = headers
     if (!isSuccess(status)) pending.bodyTimer = setTimeout(() => this.#cutOff(), errorBodyMs)

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
 import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
-import { callbackUrlProblem, takesInsecureLoopback } from '../shared/http.js'
+import { callbackUrlProblem, takesInsecureLoopback } from '../shared/addresses.js'
 import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {

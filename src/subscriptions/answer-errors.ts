@@ -11,8 +11,18 @@ import {
   type SubscriptionRequestSummary,
 } from '../errors.js'
 import type { Answer } from '../http/messages.js'
-import { isNotFound, isTurnedAway } from '../shared/http.js'
 import type { Operation } from '../shared/routes.js'
+import {
+  isAbsent,
+  isBusy,
+  isCreated,
+  isForbidden,
+  isNoRoute,
+  isNotFound,
+  isRedirect,
+  isServerError,
+  isUnauthorized,
+} from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 
@@ -30,7 +40,7 @@ export function outcomeUnknown(error: unknown, request: () => SubscriptionReques
   // The reason of a caller's signal is thrown unchanged.
   if (!(error instanceof NotificationError)) return error
   // A 201 with an unusable body proves that a subscription exists; a page with another status proves nothing.
-  if (error instanceof ResponseValidationError && error.status === 201) return error
+  if (error instanceof ResponseValidationError && isCreated(error.status)) return error
   return new OutcomeUnknownError(
     'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
       'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
@@ -73,8 +83,7 @@ export function refusedChange(
 /** The advice after a status that suggests a wrong route. */
 function routeAdvice(status: number, setting: string): string | undefined {
   if (isRedirect(status)) return `Redirects are not followed: check \`baseUrl\` and ${setting}.`
-  if (status !== 405 && status !== 501) return undefined
-  return `The service may have another route for this: see ${setting}.`
+  return isNoRoute(status) ? `The service may have another route for this: see ${setting}.` : undefined
 }
 
 /** @param next - the rest of the message, which says what to do */
@@ -91,21 +100,17 @@ export function apiError(answer: Answer, next = advice(answer)): ApiError {
 
 function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
   if (isRedirect(status)) return 'Redirects are not followed: set `baseUrl` to the final address.'
-  if (status === 401)
+  if (isUnauthorized(status))
     return 'It does not accept the credentials: check `auth`, and that access was activated.'
-  if (status === 403)
+  if (isForbidden(status))
     return 'The credentials are valid but do not permit this: ask the operator of the service for access.'
-  if (status === 404) return 'Check `baseUrl`: there is no subscription service at this address.'
-  if (isTurnedAway(status)) {
+  if (isAbsent(status)) return 'Check `baseUrl`: there is no subscription service at this address.'
+  if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
     return `It is busy: try again ${when}.`
   }
-  if (status >= 500) return 'It failed: try again later.'
+  if (isServerError(status)) return 'It failed: try again later.'
   return body === '' && bodyComplete ? 'The answer has no body.' : 'See error.body.'
-}
-
-function isRedirect(status: number): boolean {
-  return status >= 300 && status <= 399
 }
 
 function isPage(body: string): boolean {

@@ -4,7 +4,7 @@ import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../e
 import { type Address, addressBelow } from '../http/messages.js'
 import { gatewayKeys } from '../http/redact.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
-import { isNotFound, isSuccess, withoutQuery } from '../shared/http.js'
+import { withoutQuery } from '../shared/addresses.js'
 import {
   endpoints,
   idPlace,
@@ -13,6 +13,7 @@ import {
   type Routes,
   resolvedRoute,
 } from '../shared/routes.js'
+import { isConflict, isCreated, isNotFound, isSuccess } from '../shared/statuses.js'
 import { numericId } from '../shared/validation.js'
 import {
   apiError,
@@ -122,9 +123,9 @@ export class SubscriptionEndpoints {
     })
     try {
       const answer = await call.send(request, apiError)
-      if (answer.status === 409) return { created: false, conflict: conflictError(answer, summary()) }
+      if (isConflict(answer.status)) return { created: false, conflict: conflictError(answer, summary()) }
       if (!isSuccess(answer.status)) throw apiError(answer)
-      const page = answer.status === 201 ? undefined : pageError(answer)
+      const page = isCreated(answer.status) ? undefined : pageError(answer)
       if (page !== undefined) throw page
       const schema = compileOnce(createSubscriptionResponseSchema)
       const { subscription_id } = answer.json(schema, (issues) => noUsableId(answer, issues))

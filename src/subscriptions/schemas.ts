@@ -3,13 +3,8 @@ import * as z from 'zod'
 import { InvalidRequestError } from '../errors.js'
 import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
-import {
-  callbackUrlProblem,
-  headerName,
-  headerNameRule,
-  headerValue,
-  headerValueRule,
-} from '../shared/http.js'
+import { callbackUrlProblem } from '../shared/addresses.js'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
 import { validate } from '../shared/validation.js'
 
 /**

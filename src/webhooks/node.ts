@@ -1,4 +1,5 @@
 /** A callback route for servers of Node.js. */
+import { isSuccess } from '../shared/statuses.js'
 import {
   bodyTimeoutMs,
   decoded,
@@ -138,7 +139,7 @@ export async function handleNodeRequest(
   const { answer } = await core.receive(request.method, headers, readBody)
   try {
     send(answer, request, response, mustStop && !request.readableEnded)
-    if (answer.status !== 204) limitRest(request)
+    if (!isSuccess(answer.status)) limitRest(request)
   } catch (err) {
     const { status } = answer
     core.log('error', { event: 'callback.unanswered', err, status }, 'Callback not answered')

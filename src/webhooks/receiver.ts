@@ -1,8 +1,10 @@
 /** The receiver of callbacks: authenticate, read, parse, call the handlers, answer. */
+
 import * as z from 'zod'
 import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
 import { callSafely, InFlight } from '../shared/calls.js'
+import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
@@ -293,7 +295,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     const { status } = refused
     const { onRefused } = this.#options
     const log = onRefused ? this.#log : this.#logRefusal
-    const advice = status === 401 ? ': see "401 on my route" in docs/troubleshooting.md' : ''
+    const advice = isUnauthorized(status) ? ': see "401 on my route" in docs/troubleshooting.md' : ''
     log('warn', { event: 'callback.refused', ...refused }, `Callback refused${advice}`)
     void callSafely(
       () => onRefused?.(refused),
@@ -398,5 +400,5 @@ function namesIn({ body }: InvalidDeliveryError, value: unknown): Partial<Return
 
 function answerWith(status: CallbackAnswer['status']): CallbackAnswer {
   // A 405 must name the allowed methods (RFC 9110 section 15.5.6).
-  return { status, headers: status === 405 ? { allow: 'POST' } : {} }
+  return { status, headers: isWrongMethod(status) ? { allow: 'POST' } : {} }
 }

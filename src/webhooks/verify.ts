@@ -4,7 +4,7 @@
  */
 import { ConfigurationError, type Issue } from '../errors.js'
 import type { Log } from '../logger.js'
-import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/http.js'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
 import { formatIssues } from '../shared/validation.js'
 import { RequestHeaders } from './headers.js'
 

@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { deliveryJsonSchema } from '../../scripts/api-descriptions/json-schemas.js'
 import { openApiDocument } from '../../scripts/api-descriptions/openapi.js'
-import { parsedUrl } from '../../src/shared/http.js'
+import { parsedUrl } from '../../src/shared/addresses.js'
 import { lowEnergy, Receiver } from '../emulator/support.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 

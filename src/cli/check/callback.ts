@@ -6,7 +6,15 @@ import { durationInWords } from '../../emulator/words.js'
 import { provesNothingSent, toConnectionError } from '../../http/connection-error.js'
 import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
-import { isSuccess, parsedUrl } from '../../shared/http.js'
+import { parsedUrl } from '../../shared/addresses.js'
+import {
+  isAboutCredentials,
+  isAbsent,
+  isBodyRefused,
+  isRedirect,
+  isSuccess,
+  isWrongMethod,
+} from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
 import { failed, nextAfterConnection, passed, type Step, skipped } from './step.js'
 
@@ -96,7 +104,7 @@ function stepOf(
 ): Step {
   if ('problem' in answer) return failed(name, answer.problem, answer.next)
   const { status, location, durationMs } = answer
-  const outcome = isSuccess(status) ? 'accepted' : status === 401 || status === 403 ? 'refused' : undefined
+  const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
   if (outcome === expected) return passed(name, `${outcome} with ${status} in ${durationInWords(durationMs)}`)
   if (outcome === 'accepted') {
     return failed(
@@ -109,19 +117,19 @@ function stepOf(
     const next = `Does the receiver expect the header ${Object.keys(secrets).join(', ')} with the value that the file holds?`
     return failed(name, `refused with ${status}`, next)
   }
-  if (status >= 300 && status <= 399) {
+  if (isRedirect(status)) {
     const to = location && ` to ${location}`
     const message = `redirected with ${status}${to}: to the service that is a failed callback`
     return failed(name, message, 'Subscribe with the address of the redirect')
   }
-  if (status === 400 || status === 413 || status === 415) {
+  if (isBodyRefused(status)) {
     return failed(
       name,
       `answered ${status}: something in front of the receiver, such as a body parser, refused the delivery`,
       'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
     )
   }
-  return status === 404 || status === 405
+  return isAbsent(status) || isWrongMethod(status)
     ? failed(name, `answered ${status}: there is no route for POST`, 'Check path and method of the route')
     : failed(name, `answered ${status}`, lookIntoLog)
 }

@@ -14,8 +14,15 @@ import {
   TokenRequestError,
 } from '../../errors.js'
 import type { NotificationType } from '../../notification-types.js'
-import { isNotFound, isOutcomeOpen, isSuccess } from '../../shared/http.js'
 import type { Operation } from '../../shared/routes.js'
+import {
+  isAboutRequest,
+  isConflict,
+  isCreated,
+  isNotFound,
+  isOutcomeOpen,
+  isSuccess,
+} from '../../shared/statuses.js'
 import { wholeMessageOf } from '../../shared/text.js'
 import { type Outcome, outcomeOf } from './service.js'
 import { failed, passed, type Step, skipped } from './step.js'
@@ -100,28 +107,28 @@ export class Lifecycle {
   }
 
   #behaviours(): readonly Behaviour[] {
-    const isConflict = ({ status }: Answer) => status === 409
+    const isDuplicate = ({ status }: Answer) => isConflict(status)
     const isDone = ({ status }: Answer) => isSuccess(status)
     return [
       {
         name: 'Create',
         documented: '201 with the subscription ID',
         call: () => this.#create(wanted, false),
-        holds: ({ status }) => status === 201,
+        holds: ({ status }) => isCreated(status),
         canGoOn: () => this.#current !== undefined,
       },
-      { name: 'Duplicate', documented: '409', call: () => this.#create(wanted, false), holds: isConflict },
+      { name: 'Duplicate', documented: '409', call: () => this.#create(wanted, false), holds: isDuplicate },
       {
         name: 'Overlap with recreateIfExists',
         documented: '409',
         call: () => this.#create(overlapping, true),
-        holds: isConflict,
+        holds: isDuplicate,
       },
       {
         name: 'Recreate',
         documented: '201 with a new subscription ID',
         call: () => this.#recreate(),
-        holds: ({ status }) => status === 201 && this.#replaced !== undefined,
+        holds: ({ status }) => isCreated(status) && this.#replaced !== undefined,
       },
       {
         ...{ name: 'Update', documented: '2xx', source: developerPages, operation: 'update' },
@@ -171,7 +178,7 @@ export class Lifecycle {
     if ('problem' in answer || !isSuccess(answer.status)) return answer
     const proof = await this.#create(wanted, false)
     if ('problem' in proof) return proof
-    if (proof.status !== 409) return answer
+    if (!isConflict(proof.status)) return answer
     this.#unsubscribing = 'changes nothing'
     this.#ids.add(ended)
     return { ...answer, contradiction: `the subscription exists: creating it again is answered 409` }
@@ -292,9 +299,7 @@ function observationOf({ status, error }: Outcome): Observation {
     const reason = error instanceof OutcomeUnknownError ? error.cause : error
     return { problem: wholeMessageOf(reason) }
   }
-  // Statuses about credentials or load do not show how the service treats subscriptions.
-  const isAboutRules = (status < 500 || status === 501) && ![401, 403, 408, 429].includes(status)
-  return isAboutRules ? { status } : { problem: `the service answered ${status}` }
+  return isAboutRequest(status) ? { status } : { problem: `the service answered ${status}` }
 }
 
 /** Whether the outcome of a call is unknown, or the ID that it gave. */

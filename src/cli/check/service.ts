@@ -11,8 +11,17 @@ import {
   TokenRequestError,
 } from '../../errors.js'
 import type { ResponseSummary } from '../../http/send.js'
-import { isOutcomeOpen, isTurnedAway } from '../../shared/http.js'
 import { type Operation, resolvedRoute } from '../../shared/routes.js'
+import {
+  isAboutCredentials,
+  isAbsent,
+  isBusy,
+  isForbidden,
+  isInvalidInput,
+  isOutcomeOpen,
+  isTokenRefused,
+  isUnauthorized,
+} from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
 import { formatIssues, parseJson } from '../../shared/validation.js'
 import { checkConnection } from './connection.js'
@@ -126,8 +135,8 @@ function tokenProblem(error: unknown): Step {
 
 function nextAfter(status: number, code: string | undefined): string {
   if (code === 'invalid_scope') return 'Check NOTIFICATION_SCOPE'
-  if (status === 404) return 'Check NOTIFICATION_DOMAIN and NOTIFICATION_AUTH_URL: there is no such domain'
-  if (status === 401 || status === 400) {
+  if (isAbsent(status)) return 'Check NOTIFICATION_DOMAIN and NOTIFICATION_AUTH_URL: there is no such domain'
+  if (isTokenRefused(status)) {
     return (
       'Compare NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET with what you were given. If the secret has ' +
       'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded'
@@ -171,24 +180,24 @@ async function authorizationStep(
   const name = stepNames.authorization
   const { status, error } = await createWith(credentials)
   if (status === undefined) return failed(name, `${error?.message}`)
-  if (status === 401) {
+  if (isUnauthorized(status)) {
     const next = 'Do they belong to the same environment as NOTIFICATION_BASE_URL, lab or production?'
     return failed(name, 'the service does not accept the credentials (401)', next)
   }
-  if (status === 403) {
+  if (isForbidden(status)) {
     const message = 'the service accepts the credentials, but not for subscriptions (403)'
     return failed(name, message, 'Ask your account contact to activate notifications for them')
   }
-  if (isTurnedAway(status) || isOutcomeOpen(status)) {
+  if (isBusy(status) || isOutcomeOpen(status)) {
     return failed(name, `the service answered ${status}`, 'Try again later')
   }
   const sent = 'POST /api/subscriptions without any field'
-  if (![400, 409, 422].includes(status)) {
+  if (!isInvalidInput(status)) {
     const message = `${sent} was answered ${status}, and not 400: this is not the service`
     return failed(name, message, 'Check host and path of NOTIFICATION_BASE_URL')
   }
   const refusal = await createWith({ getAccessToken: () => 'made-up-token' })
-  if (refusal.status === 401 || refusal.status === 403) {
+  if (refusal.status !== undefined && isAboutCredentials(refusal.status)) {
     const message = `the service accepts the credentials: ${sent} is answered ${status}, and ${refusal.status} with a made-up token`
     return passed(name, message)
   }

@@ -1,7 +1,9 @@
 /** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readUpTo } from '../../shared/bounded-bytes.js'
 import { endpoints, idPlace, resolvedRoute } from '../../shared/routes.js'
+import { isBodiless } from '../../shared/statuses.js'
 import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
@@ -118,7 +120,7 @@ export class NotificationService {
     if (fault === undefined) return answer()
     if ('status' in fault) {
       const { status, headers, body = '' } = fault
-      return { status, headers, body: [204, 205, 304].includes(status) ? '' : body }
+      return { status, headers, body: isBodiless(status) ? '' : body }
     }
     if ('delayMs' in fault) {
       await this.#delay(fault.delayMs, signal)

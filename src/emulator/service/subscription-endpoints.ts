@@ -1,6 +1,7 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { headerName, loopbackHost, parsedUrl } from '../../shared/http.js'
+import { loopbackHost, parsedUrl } from '../../shared/addresses.js'
+import { headerName } from '../../shared/headers.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'

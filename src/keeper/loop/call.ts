@@ -12,7 +12,15 @@ import {
   TimeoutError,
   TokenRequestError,
 } from '../../errors.js'
-import { isOutcomeOpen, isSuccess } from '../../shared/http.js'
+import {
+  isAboutCredentials,
+  isBusy,
+  isNoRoute,
+  isOutcomeOpen,
+  isServerError,
+  isSuccess,
+  isTokenRefused,
+} from '../../shared/statuses.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Answer } from '../rules/apply.js'
@@ -93,11 +101,6 @@ function answered(kind: Exclude<Answer['kind'], 'created'>, error: unknown): Cal
   return { kind: 'answered', answer: { kind }, error }
 }
 
-/** Method not allowed, not implemented, or a redirect. */
-function isNoRoute(status: number): boolean {
-  return status === 405 || status === 501 || (status >= 300 && status <= 399)
-}
-
 function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
   // Any other error is of a custom client and proves nothing about the request.
   if (!(error instanceof NotificationError)) return true
@@ -111,9 +114,9 @@ function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
 function failureKindOf(error: unknown): Failure['kind'] {
   if (error instanceof InvalidRequestError || error instanceof ConfigurationError) return 'INVALID'
   if (error instanceof TokenRequestError) {
-    return [400, 401, 403].includes(error.status) ? 'CREDENTIALS' : 'SERVICE'
+    return isTokenRefused(error.status) ? 'CREDENTIALS' : 'SERVICE'
   }
   if (!(error instanceof ApiError)) return 'SERVICE'
-  if (error.status === 401 || error.status === 403) return 'CREDENTIALS'
-  return error.status === 429 || error.status >= 500 ? 'SERVICE' : 'REFUSED'
+  if (isAboutCredentials(error.status)) return 'CREDENTIALS'
+  return isBusy(error.status) || isServerError(error.status) ? 'SERVICE' : 'REFUSED'
 }

@@ -2,16 +2,11 @@
 import { expect, test } from 'vitest'
 import {
   callbackUrlProblem,
-  headerName,
-  headerValue,
-  isOutcomeOpen,
-  isSuccess,
-  isTurnedAway,
   parsedUrl,
   urlProblem,
   withoutEndingSlashes,
   withoutQuery,
-} from '../../src/shared/http.js'
+} from '../../src/shared/addresses.js'
 
 test.each([
   ['https://a.example/b', 'https://a.example/b'],
@@ -42,27 +37,6 @@ test.each([
 })
 
 test.each([
-  ["!#$%&'*+-.^_`|~aZ9", true],
-  ['', false],
-  ['a b', false],
-  ['a:', false],
-  ['é', false],
-])('%j is the name of a header: %j', (name, isOne) => {
-  expect(headerName.test(name)).toBe(isOne)
-})
-
-test.each([
-  ['', true],
-  ['a b\tc', true],
-  [' a', false],
-  ['a\t', false],
-  ['a\nb', false],
-  ['é', false],
-])('%j is the value of a header: %j', (value, isOne) => {
-  expect(headerValue.test(value)).toBe(isOne)
-})
-
-test.each([
   'https://user:pa${secret@a.example/b',
   'https://user:{{secret}}@a.example/b',
   'https:\\\\user:{secret}@a.example/b',
@@ -87,30 +61,4 @@ test('an @ in path, query or fragment is no user name', () => {
   for (const url of ['https://a.example/@b', 'https://a.example?b=c@d', 'https://a.example']) {
     expect(urlProblem(url, false)).toBeUndefined()
   }
-})
-
-test.each([
-  [200, 'success'],
-  [299, 'success'],
-  [300, 'no effect'],
-  [409, 'no effect'],
-  [429, 'turned away'],
-  [499, 'no effect'],
-  [500, 'open'],
-  [501, 'no effect'],
-  [502, 'open'],
-  [503, 'turned away'],
-  [504, 'open'],
-  [505, 'no effect'],
-  [507, 'open'],
-  [511, 'no effect'],
-  [520, 'open'],
-  [599, 'open'],
-])('the status %i: %s', (status, meaning) => {
-  const meanings = [
-    isSuccess(status) && 'success',
-    isTurnedAway(status) && 'turned away',
-    isOutcomeOpen(status) && 'open',
-  ]
-  expect(meanings.filter(Boolean)).toEqual(meaning === 'no effect' ? [] : [meaning])
 })

@@ -1,4 +1,4 @@
-/** What HTTP allows and means: addresses (docs/service.md, Authentication), headers, statuses. */
+/** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
 import { excerpt } from './text.js'
 
 /**
@@ -124,38 +124,4 @@ export function withoutEndingSlashes(address: string): string {
   let end = address.length
   while (address[end - 1] === '/') end--
   return address.slice(0, end)
-}
-
-/** RFC 9110 section 5.6.2, `token`. */
-export const headerName = /^[!#$%&'*+\-.^`|~\w]+$/
-export const headerNameRule = "letters, digits and !#$%&'*+-.^_`|~ only"
-
-/** RFC 9110 section 5.5: visible ASCII, with spaces and tabs inside. */
-export const headerValue = /^(?!\s)[\t -~]*(?<!\s)$/
-export const headerValueRule = 'visible ASCII only, and spaces or tabs in between'
-
-/** Whether the request was carried out. */
-export function isSuccess(status: number): boolean {
-  return status >= 200 && status <= 299
-}
-
-/** 429 and 503: the request was refused before it was processed, so repeating is safe for every method. */
-export function isTurnedAway(status: number): boolean {
-  return status === 429 || status === 503
-}
-
-/** Server errors that say that the request was not processed (RFC 9110 section 15.6, RFC 6585 section 6). */
-const unprocessed: readonly number[] = [501, 503, 505, 511]
-
-/**
- * Whether the outcome is unknown: after every other server error. Proxies also have own statuses, such as 520 to 527 and
- * 599, some of them for a lost answer.
- */
-export function isOutcomeOpen(status: number): boolean {
-  return status >= 500 && !unprocessed.includes(status)
-}
-
-/** Whether the status may mean that the subscription does not exist. From any server it may mean an unknown path. */
-export function isNotFound(status: number): boolean {
-  return status === 404 || status === 410
 }
