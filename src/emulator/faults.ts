@@ -40,7 +40,7 @@ export type Fault =
 
 /** What happens to a callback. A failed callback counts as a failure of its subscription. */
 export type CallbackFault =
-  /** Nothing is sent; the callback fails with this answer. */
+  /** Not sent; counts as if answered with this status. */
   | {
       /** HTTP status of that answer, 300 to 599. */
       readonly status: number

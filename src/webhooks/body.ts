@@ -154,7 +154,7 @@ function textOf(bytes: Bytes): string {
 export function jsonOf(value: unknown, body = value): string {
   try {
     const text = JSON.stringify(value)
-    if (text === undefined) throw new TypeError('there is none')
+    if (text === undefined) throw new TypeError('JSON has no such value')
     return text
   } catch (error) {
     throw invalidDelivery(body, `cannot be written as JSON (${messageOf(error)})`, error)
@@ -189,7 +189,7 @@ export function errorOf(body: unknown, thrown: unknown): InvalidDeliveryError {
   try {
     if (thrown instanceof InvalidDeliveryError) return thrown
   } catch {
-    // Then it is none.
+    // Then it is no error of this package.
   }
   return unreadableBody(body, thrown)
 }

@@ -110,7 +110,7 @@ export async function handleNodeRequest(
   // A short body may still arrive, and the connection is used again. A sender with a long body must stop.
   let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
 
-  function left(): unknown {
+  function bodyOfParser(): unknown {
     try {
       return parsedBody()
     } catch (error) {
@@ -120,7 +120,7 @@ export async function handleNodeRequest(
   }
 
   async function readBody(): Promise<ReadBody> {
-    const body = left()
+    const body = bodyOfParser()
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (request.readableDidRead || !isEmpty(body)) {
       core.warnOfParser()

@@ -18,7 +18,7 @@ export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   readonly payloads: Payloads
 }
 
-/** A delivery, or why the body is none. */
+/** A delivery, or why the body is no delivery. */
 export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
   | {
       /** The body is a delivery. */
@@ -106,7 +106,7 @@ function isZodSchema(schema: object): schema is z.core.$ZodType {
   return '_zod' in schema
 }
 
-/** Reads a payload of one type: returns the parsed one, or why it is none. */
+/** Reads a payload of one type: returns the parsed payload, or what is wrong with it. */
 type PayloadReader = (
   payload: unknown,
 ) =>

@@ -12,7 +12,8 @@ export default defineConfig({
           name: 'consumers',
           include: ['test/consumers/*.spec.ts'],
           globalSetup: fileURLToPath(new URL('support/install.ts', import.meta.url)),
-          ...{ testTimeout: 180_000, hookTimeout: 180_000 },
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {
@@ -20,7 +21,8 @@ export default defineConfig({
         test: {
           name: 'Next.js',
           include: ['test/integration/frameworks/next.spec.ts'],
-          ...{ testTimeout: 120_000, hookTimeout: 900_000 },
+          testTimeout: 120_000,
+          hookTimeout: 900_000,
         },
       },
     ],

@@ -79,8 +79,8 @@ describe('sampleDelivery', () => {
 
   test.each<[string, object]>([
     ['a payload of another shape', { payload: { idx: 0.5 } }],
-    ['a subscriptionId that is none', { subscriptionId: '7a' }],
-    ['a time that is none', { time: 1.5 }],
+    ['a subscriptionId that is no number', { subscriptionId: '7a' }],
+    ['a time that is no integer', { time: 1.5 }],
     ['a payload that JSON cannot hold', { payload: { idx: 10n } }],
   ])('throws InvalidDeliveryError for %s', (_, overrides) => {
     expect(() => sampleDelivery('lowEnergyAgentOpened', overrides)).toThrow(InvalidDeliveryError)

@@ -42,7 +42,7 @@ describe('a Lambda function with a function URL', () => {
 
   test.each([
     ['no body', { ...event, body: undefined }],
-    ['base64 that is none', { ...event, body: '%', isBase64Encoded: true }],
+    ['a body that is no base64', { ...event, body: '%', isBase64Encoded: true }],
   ])('accepts and reports %s', async (_name, delivered) => {
     expect(await handler(delivered)).toEqual(accepted)
     expect(onInvalid).toHaveBeenCalledOnce()
