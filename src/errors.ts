@@ -215,13 +215,20 @@ export class SubscriptionConflictError extends ApiError<
  * 404 or 410 on unsubscribe or update, which has two readings. Either no active subscription has this id: it was
  * unsubscribed before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or the service
  * has another route for this call, which its interface document leaves open: then the subscription is untouched, and the
- * option `routes` names the right route. Once a route has answered 2xx, only the first reading is left.
+ * option `routes` names the right route. `provesEnded` tells them apart.
  */
-export class SubscriptionNotFoundError extends ApiError<Fields<SubscriptionNotFoundError, 'subscriptionId'>> {
+export class SubscriptionNotFoundError extends ApiError<
+  Fields<SubscriptionNotFoundError, 'subscriptionId' | 'provesEnded'>
+> {
   /** @internal */ protected static override readonly nsErrorName = 'SubscriptionNotFoundError'
   override readonly code = 'SUBSCRIPTION_NOT_FOUND'
   /** The identifier that the call was made with. */
   declare readonly subscriptionId: number
+  /**
+   * Whether no active subscription has this id: the client has had a 2xx of this route before. `false`: the route may be
+   * wrong, so the answer proves nothing.
+   */
+  declare readonly provesEnded: boolean
 }
 
 /**

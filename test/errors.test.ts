@@ -16,7 +16,7 @@ const every = [
   new sdk.TokenRequestError('m', { status: 401 }),
   new sdk.ApiError('m', { status: 500, body: '' }),
   new sdk.SubscriptionConflictError('m', { status: 409, body: '', reason: 'partial-overlap', request }),
-  new sdk.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1 }),
+  new sdk.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1, provesEnded: true }),
   new sdk.ConnectionError('m', { requestSent: true }),
   new sdk.TimeoutError('m', { timeoutMs: 1, phase: 'answer' }),
   new sdk.OutcomeUnknownError('m', { request }),
@@ -79,7 +79,12 @@ describe('one hierarchy', () => {
 
   test('instances from another loaded copy of the package are instances', () => {
     expect(copy.ApiError).not.toBe(sdk.ApiError)
-    const foreign = new copy.SubscriptionNotFoundError('m', { status: 404, body: '', subscriptionId: 1 })
+    const foreign = new copy.SubscriptionNotFoundError('m', {
+      status: 404,
+      body: '',
+      subscriptionId: 1,
+      provesEnded: true,
+    })
     expect(foreign).toBeInstanceOf(sdk.SubscriptionNotFoundError)
     expect(foreign).toBeInstanceOf(sdk.ApiError)
     expect(foreign).toBeInstanceOf(sdk.NotificationError)
@@ -121,7 +126,7 @@ test('each has the fields that it was made with, and its cause', () => {
   })
   carries(sdk.ApiError, answered)
   carries(sdk.SubscriptionConflictError, { ...answered, reason: 'partial-overlap', request })
-  carries(sdk.SubscriptionNotFoundError, { ...answered, subscriptionId: 7 })
+  carries(sdk.SubscriptionNotFoundError, { ...answered, subscriptionId: 7, provesEnded: false })
   carries(sdk.ConnectionError, { requestSent: true })
   carries(sdk.TimeoutError, { timeoutMs: 6, phase: 'token' })
   carries(sdk.OutcomeUnknownError, { request })

@@ -56,14 +56,14 @@ export function refusedChange(
   change: {
     readonly operation: Operation
     readonly subscriptionId: number
-    /** Whether the route has answered 2xx before. */
-    readonly isProven: boolean
+    /** As a 404 or 410 would have it, in {@link SubscriptionNotFoundError}. */
+    readonly provesEnded: boolean
     /** Whether an attempt was sent whose outcome is unknown. */
     readonly isLost: boolean
   },
 ): ApiError {
   const { purpose, status, url } = answer
-  const { isLost, isProven, operation, subscriptionId } = change
+  const { isLost, operation, provesEnded, subscriptionId } = change
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const setting = `the option \`routes.${operation}\``
   if (!isNotFound(status))
@@ -71,12 +71,12 @@ export function refusedChange(
   const ended =
     `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
     'after three failed callbacks in a row)'
-  const readings = isProven
+  const readings = provesEnded
     ? `T${ended.slice(1)}.`
     : `Either ${ended}, or the service has another route for this: see ${setting}.`
   return new SubscriptionNotFoundError(
     `Could not ${purpose}: ${url} answered ${status}. ${readings}${mayHave}`,
-    { ...detailsOf(answer), subscriptionId },
+    { ...detailsOf(answer), subscriptionId, provesEnded },
   )
 }
 

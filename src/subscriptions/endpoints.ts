@@ -70,7 +70,7 @@ export class SubscriptionEndpoints {
   /** Sent with every request, for a gateway in front of the service. */
   readonly #headers: AssociatedValues | undefined
   readonly #gatewayKeys: readonly string[]
-  /** Operations whose route has answered 2xx: before that, a 404 does not prove that the subscription has ended. */
+  /** Operations whose route has answered 2xx: only then a 404 proves that the subscription has ended. */
   readonly #proven = new Set<Operation>()
 
   constructor(options: {
@@ -166,12 +166,12 @@ export class SubscriptionEndpoints {
     const answer = await call.send(request, apiError)
     const isLost = call.lostAttempts > 0
     // Read after the answer: another call may have proven the route meanwhile.
-    const isProven = this.#proven.has(operation)
+    const provesEnded = this.#proven.has(operation)
     // After a lost answer, a proven route answers 404 because an earlier attempt of this call has ended the subscription.
-    if (operation === 'unsubscribe' && isNotFound(answer.status) && isLost && isProven) return
+    if (operation === 'unsubscribe' && isNotFound(answer.status) && isLost && provesEnded) return
     const failure = isSuccess(answer.status)
       ? pageError(answer)
-      : refusedChange(answer, { operation, subscriptionId, isProven, isLost })
+      : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })
     if (failure !== undefined) throw failure
     this.#proven.add(operation)
   }

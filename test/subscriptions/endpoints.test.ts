@@ -57,14 +57,16 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
       service = fakeService()
       service.onCall = (_call, count) => new Response('', { status: count % 2 === 1 ? 502 : status })
       const client = service.client({ retry: { baseDelayMs: 0 } })
-      await expect(client.unsubscribe(42)).rejects.toBeInstanceOf(SubscriptionNotFoundError)
+      await expect(client.unsubscribe(42)).rejects.toMatchObject({ provesEnded: false })
       service.onCall = () => new Response(null, { status: 204 })
       await client.unsubscribe(41)
       service.onCall = (_call, count) => new Response('', { status: count === 4 ? 502 : status })
       await client.unsubscribe(42)
       expect(service.calls).toHaveLength(5)
       // Nothing was lost: the answer is about the first try.
-      await expect(client.unsubscribe(42)).rejects.toBeInstanceOf(SubscriptionNotFoundError)
+      const error = await failureOf(client.unsubscribe(42))
+      expect(error).toBeInstanceOf(SubscriptionNotFoundError)
+      expect(error).toMatchObject({ provesEnded: true })
     }
   })
 

@@ -76,6 +76,8 @@ type Result = Answer | { readonly error: NotificationError; readonly isOutcomeUn
 
 export class ModelClient implements KeeperClient {
   readonly #network: Network
+  /** Routes that have answered 2xx. */
+  readonly #proven = new Set<'update' | 'unsubscribe'>()
   readonly #process: VirtualProcess
 
   constructor(network: Network, process: VirtualProcess) {
@@ -144,8 +146,14 @@ export class ModelClient implements KeeperClient {
     if ('error' in result) throw result.error
     const { status } = result
     if (status === 404)
-      throw new SubscriptionNotFoundError('Not found.', { status, body: '', subscriptionId })
+      throw new SubscriptionNotFoundError('Not found.', {
+        status,
+        body: '',
+        subscriptionId,
+        provesEnded: this.#proven.has(kind),
+      })
     if (status < 200 || status > 299) throw apiError(result)
+    this.#proven.add(kind)
   }
 
   /** The request leaves, takes effect, and its answer comes back: each if the network lets it. */

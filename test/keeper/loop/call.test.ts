@@ -69,7 +69,12 @@ describe('an error of the client', () => {
   test('409 to a create and 404 to another call are answers', () => {
     const reason = 'partial-overlap'
     const conflict = new SubscriptionConflictError('', { ...at, status: 409, reason, request })
-    const missing = new SubscriptionNotFoundError('', { ...at, status: 404, subscriptionId: 1 })
+    const missing = new SubscriptionNotFoundError('', {
+      ...at,
+      status: 404,
+      subscriptionId: 1,
+      provesEnded: false,
+    })
     const kindOf = (call: Call, error: unknown) => Object(classify(call, error)).answer.kind
     expect(kindOf(create, conflict)).toBe('conflict')
     expect(kindOf(update, missing)).toBe('not-found')
