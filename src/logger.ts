@@ -1,5 +1,4 @@
 /** Structured log lines, without secrets. */
-import { callSafely } from './shared/calls.js'
 
 /**
  * A log with the shape of `console` and pino: each method takes fields, then a message. Fields and messages never
@@ -27,12 +26,10 @@ export interface LogFields {
 
 /** A log that writes to the caller's logger, if there is one. Errors of the logger are ignored: nothing could report them. */
 export function logOf(logger: Logger | false | undefined): Log {
-  return (level, fields, message) => {
-    if (!logger) return
-    callSafely(
-      () => logger[level](fields, message),
-      () => {},
-    )
+  return async (level, fields, message) => {
+    try {
+      if (logger) await logger[level](fields, message)
+    } catch {}
   }
 }
 
@@ -40,7 +37,7 @@ export function logOf(logger: Logger | false | undefined): Log {
  * For losses, such as a lost notification: logs to the caller's logger, or to `console.error` if the option was left out.
  * `false` turns both off. Only for lines whose callback, such as `onInvalid`, was not given or failed.
  */
-export function lossLogOf(logger: Logger | false | undefined): Log {
+export function consoleLogOf(logger: Logger | false | undefined): Log {
   return logOf(logger ?? { debug: logToConsole, info: logToConsole, warn: logToConsole, error: logToConsole })
 }
 
@@ -48,14 +45,28 @@ function logToConsole(fields: object, message: string): void {
   console.error(`notification-subscriber: ${message}`, fields)
 }
 
+/** Calls a user's function at once, and resolves when its result is settled. Never rejects: an error is logged. */
+export async function callLogged(
+  log: Log,
+  failure: LogFields,
+  message: string,
+  call: () => unknown,
+): Promise<void> {
+  try {
+    await call()
+  } catch (err) {
+    log('error', { ...failure, err }, message)
+  }
+}
+
 const quietMs = 60_000
 
 /**
- * As {@link lossLogOf}, for events that any sender or an outage can cause without limit: without a logger, at most one
+ * As {@link consoleLogOf}, for events that any sender or an outage can cause without limit: without a logger, at most one
  * line a minute, with the number of lines left out (`unreported`).
  */
-export function sparseLossLogOf(logger: Logger | false | undefined): Log {
-  const log = lossLogOf(logger)
+export function sparseConsoleLogOf(logger: Logger | false | undefined): Log {
+  const log = consoleLogOf(logger)
   if (logger !== undefined) return log
   let isQuietUntil = Number.NEGATIVE_INFINITY
   let unreported = 0

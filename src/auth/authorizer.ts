@@ -1,8 +1,9 @@
 /** The Authorization header of subscription calls, by kind of credentials (docs/client.md, Tokens). */
 import pMemoize from 'p-memoize'
-import { ConfigurationError, TimeoutError } from '../errors.js'
+import { TimeoutError } from '../errors.js'
 import type { Deadline, Missing } from '../http/deadline.js'
 import type { Authorization, Authorizer } from '../http/send.js'
+import { configurationError } from '../shared/validation.js'
 import { SharedToken, type StoredToken } from './shared-token.js'
 import {
   accessTokenPattern,
@@ -52,14 +53,13 @@ function basicAuthorizer({ password, username }: BasicAuth): TokenAuthorizer {
   return {
     authorize: () => authorization,
     async accessToken() {
-      const message = 'is a user name and password: there is no access token to give'
-      throw new ConfigurationError(
-        `auth ${message}. Configure client credentials or \`getAccessToken\` instead.`,
-        { issues: [{ path: ['auth'], message }] },
-      )
+      const message = 'is a user name and password: configure client credentials or `getAccessToken` instead'
+      throw noAccessToken([{ path: ['auth'], message }])
     },
   }
 }
+
+const noAccessToken = configurationError('There is no access token')
 
 interface BearerAuthorization extends Authorization {
   readonly accessToken: string
@@ -77,10 +77,7 @@ function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
     const provided = (async (): Promise<unknown> => auth.getAccessToken())()
     const token = await deadline.waitFor(provided, 'token', { missing: () => missingProvided })
     if (typeof token === 'string' && accessTokenPattern.test(token)) return token
-    const message = whatIsWrongWith(token)
-    throw new ConfigurationError(`auth.getAccessToken ${message}.`, {
-      issues: [{ path: ['auth', 'getAccessToken'], message }],
-    })
+    throw noAccessToken([{ path: ['auth', 'getAccessToken'], message: whatIsWrongWith(token) }])
   }
   const authorize = async (deadline: Deadline) => bearer(await accessToken(deadline), false)
   return {

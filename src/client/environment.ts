@@ -4,7 +4,7 @@ import type { CredentialsEncoding } from '../auth/token-request.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
-import { formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
+import { configurationError, formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import type { NotificationClientOptions } from './options.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -152,7 +152,4 @@ function namedByVariable({ path, message }: Issue, isCaRead: boolean): Issue {
   return name === undefined || (option === 'ca' && !isCaRead) ? { path, message } : { path: [name], message }
 }
 
-function unusable(issues: readonly Issue[]): ConfigurationError {
-  const message = `NotificationClient cannot be made from this environment: ${formatIssues(issues)}.`
-  return new ConfigurationError(message, { issues })
-}
+const unusable = configurationError('NotificationClient cannot be made from this environment')

@@ -2,14 +2,19 @@
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
 import type { CredentialsEncoding } from '../auth/token-request.js'
-import { ConfigurationError } from '../errors.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
 import { certificatesIn } from '../shared/text.js'
-import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
+import {
+  abortSignalSchema,
+  configurationError,
+  loggerSchema,
+  objectWith,
+  validate,
+} from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import { headersSchema } from '../subscriptions/schemas.js'
@@ -79,12 +84,7 @@ export interface CallOptions {
 export function validOptions(options: NotificationClientOptions) {
   const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
   const schema = optionsSchema(auth, allowInsecureLoopback === true)
-  return validate(
-    schema,
-    options,
-    (issues, text) =>
-      new ConfigurationError(`NotificationClient cannot be made from these options: ${text}.`, { issues }),
-  )
+  return validate(schema, options, configurationError('NotificationClient cannot be made from these options'))
 }
 
 /** The schema of {@link CallOptions}. Lazy, because most calls have no options. */

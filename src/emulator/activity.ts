@@ -1,7 +1,7 @@
 /** The history of an emulator's newest events, and the listeners for each event. */
-import { InvalidRequestError } from '../errors.js'
-import { lossLogOf } from '../logger.js'
-import { callSafely } from '../shared/calls.js'
+import type { InvalidRequestError } from '../errors.js'
+import { callLogged, consoleLogOf } from '../logger.js'
+import { invalidRequest } from '../shared/validation.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
 import type { EndReason, SubscriptionChange, SubscriptionRecord } from './service/subscription-store.js'
 
@@ -118,7 +118,7 @@ export type Change =
 const keptEntries = 1_000
 const keptCharacters = 16 * 1024
 
-const log = lossLogOf(undefined)
+const log = consoleLogOf(undefined)
 
 /** The arguments of each public event, for a change that is this event. */
 const argumentsOf: {
@@ -213,15 +213,10 @@ export class Activity {
     const names = Object.keys(argumentsOf)
     if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
     if (typeof listener !== 'function') throw refused('listener', 'must be a function')
-    const onFailure = (err: unknown) =>
-      log(
-        'error',
-        { event: 'emulator.listener-failed', listener: name, err },
-        'A listener of the emulator failed',
-      )
+    const failure = { event: 'emulator.listener-failed', listener: name }
     return this.watch((change) => {
       const args = argumentsOf[name](change)
-      if (args !== undefined) void callSafely(() => listener(...args), onFailure)
+      if (args) void callLogged(log, failure, 'A listener of the emulator failed', () => listener(...args))
     })
   }
 
@@ -285,7 +280,5 @@ export async function readBeginning(pieces: AsyncIterable<Uint8Array>): Promise<
 }
 
 function refused(path: string, message: string): InvalidRequestError {
-  return new InvalidRequestError(`The emulator cannot be listened to: ${path} ${message}.`, {
-    issues: [{ path: [path], message }],
-  })
+  return invalidRequest('The emulator cannot be listened to')([{ path: [path], message }])
 }

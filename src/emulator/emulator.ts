@@ -1,8 +1,8 @@
 /** The emulator: the service of docs/service.md, in process. */
 import { randomBytes } from 'node:crypto'
 import { Agent, type Dispatcher } from 'undici'
-import { InvalidRequestError } from '../errors.js'
 import type { Routes } from '../shared/routes.js'
+import { invalidRequest } from '../shared/validation.js'
 import {
   Activity,
   type EmulatorEvents,
@@ -183,8 +183,7 @@ export class Emulator {
    */
   async notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]> {
     if (this.#closed !== undefined) {
-      const message = 'the emulator is closed'
-      throw new InvalidRequestError(`Nothing was sent: ${message}`, { issues: [{ path: [], message }] })
+      throw invalidRequest('Nothing was sent')([{ path: [], message: 'the emulator is closed' }])
     }
     return this.#callbacks.send(outgoingNotification(notification))
   }

@@ -1,8 +1,7 @@
 /** Faults for a user's resilience tests: the next answers of an endpoint, or the next callbacks, fail. */
 import * as z from 'zod'
-import { InvalidRequestError } from '../errors.js'
 import { headerName, headerValue } from '../shared/headers.js'
-import { validate } from '../shared/validation.js'
+import { invalidRequest, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 
 /** The endpoints: token, create, update and unsubscribe (docs/service.md, Endpoints). */
@@ -181,7 +180,7 @@ function checked(operation: unknown, fault: unknown, options: { readonly times?:
   return validate(
     plan,
     isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options,
-    (issues, text) => new InvalidRequestError(`The fault cannot be injected: ${text}.`, { issues }),
+    invalidRequest('The fault cannot be injected'),
   )
 }
 

@@ -1,8 +1,7 @@
 /** The emulator as request handlers for msw, for code that is tested on msw already. */
 import * as z from 'zod'
-import { ConfigurationError } from '../errors.js'
 import { urlProblem, withoutEndingSlashes } from '../shared/addresses.js'
-import { objectWith, validate } from '../shared/validation.js'
+import { configurationError, objectWith, validate } from '../shared/validation.js'
 import type { Emulator } from './emulator.js'
 import { ConnectionReset } from './faults.js'
 
@@ -42,11 +41,7 @@ export function emulatorHandlers<Handler>(
     readonly authUrl?: string | undefined
   } = {},
 ): Handler[] {
-  validate(
-    argumentsSchema,
-    { ...options, http },
-    (issues, text) => new ConfigurationError(`emulatorHandlers cannot be made: ${text}.`, { issues }),
-  )
+  validate(argumentsSchema, { ...options, http }, configurationError('emulatorHandlers cannot be made'))
   const addresses = [emulator.baseUrl, options.baseUrl, options.authUrl]
     .flatMap((address) => (address === undefined ? [] : [withoutEndingSlashes(new URL(address).href)]))
     // The first handler that matches answers, and one address may begin with another.

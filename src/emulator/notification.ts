@@ -1,7 +1,6 @@
 /** The notifications that a test sends, and the body of their callbacks (docs/service.md, Resources). */
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import { InvalidRequestError } from '../errors.js'
 import {
   type DocumentedNotificationType,
   deliveredTypeProblem,
@@ -11,7 +10,7 @@ import {
   typeThatBrings,
 } from '../notification-types.js'
 import { didYouMean } from '../shared/text.js'
-import { validate } from '../shared/validation.js'
+import { invalidRequest, validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 
 /** Something that happened to a user. */
@@ -57,7 +56,7 @@ export function outgoingNotification(notification: EmulatedNotification): Outgoi
   const { type, username, category, payload, id, time, ver } = validate(
     notificationSchema,
     notification,
-    (issues, text) => new InvalidRequestError(`This notification cannot be delivered: ${text}.`, { issues }),
+    invalidRequest('This notification cannot be delivered'),
   )
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
   const notificationJson = JSON.stringify({

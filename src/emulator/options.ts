@@ -3,11 +3,10 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
-import { ConfigurationError } from '../errors.js'
 import { headerName } from '../shared/headers.js'
 import { endpoints, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
-import { validate } from '../shared/validation.js'
+import { configurationError, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { KeyAndCertificate } from './https/certificate.js'
 import { isReservedHeader } from './service/requests.js'
@@ -163,12 +162,7 @@ const optionsSchema = z
  * @throws `ConfigurationError` with every problem found
  */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
-  return validate(
-    optionsSchema,
-    options,
-    (issues, text) =>
-      new ConfigurationError(`The emulator cannot start with these options: ${text}.`, { issues }),
-  )
+  return validate(optionsSchema, options, configurationError('The emulator cannot start with these options'))
 }
 
 /** Each operation must have its own method and path. */

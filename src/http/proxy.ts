@@ -1,8 +1,8 @@
 /** The proxy from the environment, and its failures, which errors distinguish from those of the target. */
 
 import type { buildConnector, Dispatcher, Pool } from 'undici'
-import { ConfigurationError } from '../errors.js'
 import { isOk } from '../shared/statuses.js'
+import { configurationError } from '../shared/validation.js'
 
 /** The variables that undici reads, in its order for `https:` targets. */
 const variables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const
@@ -26,9 +26,9 @@ export function configuredProxy(): HttpProxy | undefined {
   // The address is not shown, because it may hold a password.
   const message =
     'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`, with `%25` for a `%` in its password'
-  throw new ConfigurationError(`${variable} in the environment ${message}.`, {
-    issues: [{ path: [variable], message }],
-  })
+  throw configurationError('The proxy that the environment names cannot be used')([
+    { path: [variable], message },
+  ])
 }
 
 function isProxyAddress(address: string): boolean {

@@ -1,7 +1,6 @@
 /** One call: its requests with token, one new token after a 401, repeats and backoff, all within one deadline. */
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
-import type { Log } from '../logger.js'
-import { callSafely } from '../shared/calls.js'
+import { callLogged, type Log } from '../logger.js'
 import { isBusy, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
@@ -241,9 +240,8 @@ class RunningCall {
     const { log, onResponse, what: method } = this.#settings
     if (onResponse === undefined) return
     const durationMs = Math.round(performance.now() - this.#beganSince)
-    void callSafely(
-      () => onResponse({ status, requestId, attempts: this.attempts, durationMs }),
-      (err) => log('error', { event: 'on-response.failed', method, err }, 'onResponse failed'),
+    void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
+      onResponse({ status, requestId, attempts: this.attempts, durationMs }),
     )
   }
 

@@ -2,10 +2,10 @@
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
-import { ConfigurationError } from '../errors.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isInterim, isSuccess } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
+import { configurationError } from '../shared/validation.js'
 import { isMockedReset } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
 import { type DispatcherLike, dispatcherTransport } from './fetch.js'
@@ -87,12 +87,9 @@ async function loadUndici(): Promise<Undici> {
   } catch (error) {
     const advice =
       'If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis.fetch`'
-    const message = `is missing, and undici, which is used without one, cannot be loaded. ${advice}`
-    throw new ConfigurationError(
-      `The client has nothing to send requests with: undici cannot be loaded (${messageOf(error)}). ${advice}.`,
-      { issues: [{ path: ['dispatcher'], message }] },
-      { cause: error },
-    )
+    const message = `is missing, and undici, which is used without one, cannot be loaded. ${advice} (${messageOf(error)})`
+    const refuse = configurationError('The client has nothing to send requests with')
+    throw refuse([{ path: ['dispatcher'], message }], { cause: error })
   }
 }
 

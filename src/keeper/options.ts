@@ -1,9 +1,15 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
-import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
 import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem, takesInsecureLoopback } from '../shared/addresses.js'
-import { abortSignalSchema, loggerSchema, objectWith, validate } from '../shared/validation.js'
+import {
+  abortSignalSchema,
+  configurationError,
+  invalidRequest,
+  loggerSchema,
+  objectWith,
+  validate,
+} from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
   associatedValuesProblem,
@@ -95,12 +101,8 @@ export type ResolvedOptions = SubscriptionKeeperOptions & {
 
 /** @throws `ConfigurationError` with every problem found */
 export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOptions {
-  validate<unknown>(
-    optionsSchema,
-    options,
-    (issues, text) =>
-      new ConfigurationError(`SubscriptionKeeper cannot be made from these options: ${text}.`, { issues }),
-  )
+  const refuse = configurationError('SubscriptionKeeper cannot be made from these options')
+  validate<unknown>(optionsSchema, options, refuse)
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   return { ...options, ...defaults, ...given }
 }
@@ -113,15 +115,16 @@ const callOptions = z.lazy(() =>
 )
 const sweepOptions = z.lazy(() => callOptions.unwrap().extend({ allowRemovals: z.boolean().optional() }))
 
-const refusalOf = (method: string) => (issues: readonly Issue[], text: string) =>
-  new InvalidRequestError(`${method} cannot do this: ${text}.`, { issues })
-
 /** @throws `InvalidRequestError` for wrong options of one call: nothing was done */
 export function validateCallOptions(
   method: 'sweep' | 'rotateParameters' | 'unsubscribeAll',
   options: unknown,
 ): void {
-  validate<unknown>(method === 'sweep' ? sweepOptions : callOptions, options, refusalOf(method))
+  validate<unknown>(
+    method === 'sweep' ? sweepOptions : callOptions,
+    options,
+    invalidRequest(`${method} cannot do this`),
+  )
 }
 
 /**
@@ -134,9 +137,9 @@ export function validateRotation(
   values: UpdateSubscriptionParametersInput,
   merge: (changes: UpdateSubscriptionParametersInput) => UpdateSubscriptionParametersInput,
 ): UpdateSubscriptionParametersInput {
-  const refuse = refusalOf('rotateParameters')
+  const refuse = invalidRequest('rotateParameters cannot do this')
   const merged = merge(validate(updateSubscriptionParametersInputSchema, values, refuse))
   const message = associatedValuesProblem(merged)
-  if (message !== undefined) throw refuse([{ path: [], message }], message)
+  if (message !== undefined) throw refuse([{ path: [], message }])
   return merged
 }

@@ -1,6 +1,5 @@
 /** Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. */
-import { type Log, type LogFields, logOf, lossLogOf } from '../logger.js'
-import { callSafely } from '../shared/calls.js'
+import { callLogged, consoleLogOf, type Log, type LogFields, logOf } from '../logger.js'
 import { minute, never, now } from './timing.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
 
@@ -10,24 +9,25 @@ export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))
   readonly log: Log
   /** For important reports: writes to `console.error` if there is no logger. */
-  readonly #lossLog: Log
+  readonly #consoleLog: Log
   readonly #options: ReporterOptions
 
   constructor(options: ReporterOptions) {
     const { logger, name } = options
     const log = logOf(logger)
-    const lossLog = lossLogOf(logger)
+    const consoleLog = consoleLogOf(logger)
     // People read the console; a logger has its own format for times.
     const readable = logger === undefined ? withReadableTimes : (fields: LogFields) => fields
     this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
-    this.#lossLog = (level, fields, message) => lossLog(level, readable({ ...fields, keeper: name }), message)
+    this.#consoleLog = (level, fields, message) =>
+      consoleLog(level, readable({ ...fields, keeper: name }), message)
     this.#options = options
   }
 
   reportGap(gap: KeeperGap): void {
     const message = 'A subscription was restored: notifications since its last proof may be missing'
     const { onGap } = this.#options
-    const log = onGap === undefined ? this.#lossLog : this.log
+    const log = onGap === undefined ? this.#consoleLog : this.log
     log('warn', { event: 'subscription.restored', ...gap }, message)
     this.call('onGap', () => onGap?.(gap), gap)
   }
@@ -37,7 +37,7 @@ export class Reporter {
     // pino serializes errors under this name.
     const fields = { ...others, description: message, ...(error !== undefined && { err: error }) }
     const { onProblem } = this.#options
-    const log = onProblem === undefined ? this.#lossLog : this.log
+    const log = onProblem === undefined ? this.#consoleLog : this.log
     if (resolved) log('info', { event: 'problem.resolved', ...fields }, 'A problem is resolved')
     else log('error', { event: 'problem.began', ...fields }, 'A problem began, or more users have it')
     this.call('onProblem', () => onProblem?.(problem), { code: problem.code })
@@ -45,9 +45,8 @@ export class Reporter {
 
   /** Calls a function of the user: its errors must not stop the keeper. */
   call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object = {}): void {
-    void callSafely(call, (err) =>
-      this.#lossLog('error', { event: 'listener.failed', listener, ...about, err }, 'A listener failed'),
-    )
+    const failure = { event: 'listener.failed', listener, ...about }
+    void callLogged(this.#consoleLog, failure, 'A listener failed', call)
   }
 }
 

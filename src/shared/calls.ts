@@ -1,16 +1,4 @@
-/** Calls a user's functions so that their errors break nothing here, shares calls, and counts work in flight. */
-
-/**
- * Calls a function at once, and resolves when its result is settled. `onFailure` gets its error, and is awaited, too.
- * Never rejects, unless `onFailure` fails.
- */
-export async function callSafely(call: () => unknown, onFailure: (error: unknown) => unknown): Promise<void> {
-  try {
-    await call()
-  } catch (error) {
-    await onFailure(error)
-  }
-}
+/** Shares calls, and counts work in flight. */
 
 /** Makes a function whose calls at the same time share one run of `work`. */
 export function singleFlight(work: () => Promise<void>): () => Promise<void> {

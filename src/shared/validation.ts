@@ -1,7 +1,7 @@
 /** Values from outside: JSON, and validation by zod with its problems as the `issues` of an error and as text. */
 import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
-import type { Issue, NotificationError } from '../errors.js'
+import { ConfigurationError, InvalidRequestError, type Issue, type NotificationError } from '../errors.js'
 import { didYouMean, excerpt } from './text.js'
 
 /** The value of a JSON text, or `undefined`, which no JSON text has. */
@@ -23,18 +23,29 @@ const shownIssues = 5
 /**
  * Parses a value with a schema. Every error of this package about an invalid value comes from here.
  *
- * @param refuse - makes the error from the issues, as a list and as text
- * @throws the error that `refuse` makes
+ * @throws the error that `refuse` makes of the issues, such as {@link configurationError}
  */
 export function validate<Output>(
   schema: z.ZodType<Output>,
   value: unknown,
-  refuse: (issues: readonly Issue[], text: string) => NotificationError,
+  refuse: (issues: readonly Issue[]) => NotificationError,
 ): Output {
   const result = schema.safeParse(value, ownMessages)
   if (result.success) return result.data
-  const issues = issuesOf(result.error)
-  throw refuse(issues, formatIssues(issues))
+  throw refuse(issuesOf(result.error))
+}
+
+type Refusal<Refused> = (issues: readonly Issue[], options?: { cause?: unknown }) => Refused
+
+/** Makes the error about issues of options, variables and arguments of a constructor. `what` cannot be made, or started. */
+export function configurationError(what: string): Refusal<ConfigurationError> {
+  return (issues, options) => new ConfigurationError(`${what}: ${formatIssues(issues)}.`, { issues }, options)
+}
+
+/** The same of a call's arguments. `what` was not done. */
+export function invalidRequest(what: string): Refusal<InvalidRequestError> {
+  return (issues, options) =>
+    new InvalidRequestError(`${what}: ${formatIssues(issues)}.`, { issues }, options)
 }
 
 /**
@@ -61,7 +72,7 @@ export function formatIssues(issues: readonly Issue[]): string {
 const beginsWithVerb = /^(?:is|are|has|must|cannot|contains|names|belongs|and) /
 
 function sentenceOf({ path, message }: Issue): string {
-  const words = excerpt(message, 300)
+  const words = excerpt(message, 500)
   if (path.length === 0) return words
   return `\`${excerpt(toDotPath(path), 150)}\`${beginsWithVerb.test(message) ? '' : ':'} ${words}`
 }

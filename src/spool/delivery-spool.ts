@@ -52,7 +52,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     // In JavaScript the constructor is not private.
     if (!(parts?.store instanceof SpoolStore)) {
       const message = 'use `await DeliverySpool.open(options)` instead of `new DeliverySpool`'
-      throw refuse([{ path: [], message }], message)
+      throw refuse([{ path: [], message }])
     }
     this.#parts = parts
     parts.lock.whenLost(() => this.#stopWithoutLock())

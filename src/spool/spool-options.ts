@@ -1,11 +1,9 @@
 /** The options of a spool, their validation, and the reports that follow from them. */
 import { join } from 'node:path'
 import * as z from 'zod'
-import { ConfigurationError } from '../errors.js'
-import { type Log, type Logger, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
-import { callSafely } from '../shared/calls.js'
+import { callLogged, consoleLogOf, type Log, type Logger, logOf, sparseConsoleLogOf } from '../logger.js'
 import { messageOf } from '../shared/text.js'
-import { loggerSchema, validate } from '../shared/validation.js'
+import { configurationError, loggerSchema, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 
@@ -110,17 +108,11 @@ export function validateCloseOptions(options: unknown): void {
 /** @throws `ConfigurationError` that names the folder and the system's error */
 export function refusePath(folder: string, problem: string, cause?: unknown): never {
   const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
-  throw refuse([{ path: ['path'], message }], `\`path\`: ${message}`, cause === undefined ? {} : { cause })
+  throw refuse([{ path: ['path'], message }], cause === undefined ? {} : { cause })
 }
 
 /** The error of invalid options, and of a folder that cannot be used. */
-export function refuse(
-  issues: ConfigurationError['issues'],
-  text: string,
-  options?: { cause?: unknown },
-): ConfigurationError {
-  return new ConfigurationError(`The delivery spool cannot work: ${text}.`, { issues }, options)
-}
+export const refuse = configurationError('The delivery spool cannot work')
 
 /** The reports of a spool. */
 export interface SpoolReports {
@@ -138,19 +130,16 @@ export function reportsOf(
   path: string,
   { logger, onDamaged }: Pick<DeliverySpoolOptions, 'logger' | 'onDamaged'>,
 ): SpoolReports {
-  const loss = lossLogOf(logger)
+  const loss = consoleLogOf(logger)
   return {
     plain: logOf(logger),
-    sparse: sparseLossLogOf(logger),
+    sparse: sparseConsoleLogOf(logger),
     loss,
     damaged(name, offset) {
       const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }
       loss('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
-      void callSafely(
-        () => onDamaged?.(damage),
-        (err) =>
-          loss('error', { event: 'spool.callback-failed', callback: 'onDamaged', err }, 'onDamaged failed'),
-      )
+      const failure = { event: 'spool.callback-failed', callback: 'onDamaged' }
+      void callLogged(loss, failure, 'onDamaged failed', () => onDamaged?.(damage))
     },
   }
 }

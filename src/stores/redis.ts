@@ -3,7 +3,8 @@
  *
  * @module notification-subscriber/redis
  */
-import { ConfigurationError } from '../errors.js'
+import type { ConfigurationError } from '../errors.js'
+import { configurationError } from '../shared/validation.js'
 import type { KeyValueStore } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
@@ -66,7 +67,7 @@ export function redisStore(
   options: { readonly prefix?: string | undefined } = {},
 ): RedisStore {
   const { prefix = '' } = options
-  if (typeof prefix !== 'string') throw configurationError('prefix', 'must be text, such as `coaching:`')
+  if (typeof prefix !== 'string') throw unusable('prefix', 'must be text, such as `coaching:`')
   const commands = commandsOf(redis)
   return {
     async get(key) {
@@ -119,7 +120,7 @@ function commandsOf(redis: IoredisLike | NodeRedisLike): Commands {
       runScript: (script, key, parameters) => redis.eval(script, { keys: [key], arguments: parameters }),
     }
   }
-  throw configurationError(
+  throw unusable(
     'redis',
     'must be a client of ioredis (5 or 6) or of node-redis (4, 5 or 6), such as `new Redis(url)` of ioredis or ' +
       '`createClient({ url })` of redis',
@@ -138,8 +139,6 @@ function canAll(value: unknown, methods: readonly string[]): boolean {
   return methods.every((method) => typeof Object(value)[method] === 'function')
 }
 
-function configurationError(name: string, message: string): ConfigurationError {
-  return new ConfigurationError(`redisStore cannot be made: \`${name}\` ${message}.`, {
-    issues: [{ path: [name], message }],
-  })
+function unusable(name: string, message: string): ConfigurationError {
+  return configurationError('redisStore cannot be made')([{ path: [name], message }])
 }

@@ -1,7 +1,7 @@
 /** The errors of subscription calls, each with what to do next (docs/service.md, States and Errors). */
 import {
   ApiError,
-  InvalidRequestError,
+  type InvalidRequestError,
   type Issue,
   NotificationError,
   OutcomeUnknownError,
@@ -24,12 +24,11 @@ import {
   isUnauthorized,
 } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
-import { formatIssues } from '../shared/validation.js'
+import { formatIssues, invalidRequest } from '../shared/validation.js'
 
 /** The error for a value that cannot be sent with this client's options. */
 export function refusal(path: readonly string[], message: string): InvalidRequestError {
-  const issues = [{ path, message }]
-  return new InvalidRequestError(`Nothing was sent: ${formatIssues(issues)}.`, { issues })
+  return invalidRequest('Nothing was sent')([{ path, message }])
 }
 
 /**

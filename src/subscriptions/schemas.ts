@@ -1,11 +1,10 @@
 /** The input to create, update and end a subscription (docs/service.md, Resources and Endpoints). */
 import * as z from 'zod'
-import { InvalidRequestError } from '../errors.js'
 import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/addresses.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
-import { validate } from '../shared/validation.js'
+import { invalidRequest, validate } from '../shared/validation.js'
 
 /**
  * Values by name, which come back as headers of the same name on every callback (docs/service.md, Resources). Names
@@ -58,11 +57,7 @@ export function compileOnce<Schema extends z.ZodType>(schema: Schema): Schema {
 
 /** @throws `InvalidRequestError` that lists every problem of the input; nothing was sent */
 export function validInput<Output>(method: string, schema: z.ZodType<Output>, input: unknown): Output {
-  return validate(
-    compileOnce(schema),
-    input,
-    (issues, text) => new InvalidRequestError(`${method} sent nothing: ${text}.`, { issues }),
-  )
+  return validate(compileOnce(schema), input, invalidRequest(`${method} sent nothing`))
 }
 
 /**

@@ -1,8 +1,8 @@
 /** The options of a receiver, and their validation. */
 import * as z from 'zod'
-import { ConfigurationError, type InvalidDeliveryError } from '../errors.js'
+import type { InvalidDeliveryError } from '../errors.js'
 import type { Logger } from '../logger.js'
-import { loggerSchema, validate } from '../shared/validation.js'
+import { configurationError, loggerSchema, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './parse.js'
@@ -103,11 +103,7 @@ export function check<Output>(
   schema: z.ZodType<Output>,
   value: unknown,
 ): Output {
-  return validate(
-    schema,
-    value,
-    (issues, text) => new ConfigurationError(`${subject} cannot work: ${text}.`, { issues }),
-  )
+  return validate(schema, value, configurationError(`${subject} cannot work`))
 }
 
 /** A time in milliseconds that a timer takes. */

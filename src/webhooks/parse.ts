@@ -1,9 +1,9 @@
 /** Parses callback bodies into typed deliveries (docs/service.md, Delivery). */
 import * as z from 'zod'
-import { ConfigurationError, type InvalidDeliveryError, type Issue } from '../errors.js'
+import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
 import { messageOf } from '../shared/text.js'
-import { issuesOf, numericId, ownMessages, validate } from '../shared/validation.js'
+import { configurationError, issuesOf, numericId, ownMessages, validate } from '../shared/validation.js'
 import { errorOf, invalidDelivery, valueOfBody } from './body.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
@@ -63,11 +63,8 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 export function createDeliveryParser<Payloads extends PayloadSchemas>(
   options: DeliveryParserOptions<Payloads>,
 ): DeliveryParser<Payloads> {
-  validate(
-    z.strictObject({ payloads: payloadsSchema() }),
-    Object(options),
-    (issues, text) => new ConfigurationError(`The delivery parser cannot work: ${text}.`, { issues }),
-  )
+  const schema = z.strictObject({ payloads: payloadsSchema() })
+  validate(schema, Object(options), configurationError('The delivery parser cannot work'))
   return parserOf(options.payloads)
 }
 

@@ -2,8 +2,8 @@
 
 import * as z from 'zod'
 import type { InvalidDeliveryError, Issue } from '../errors.js'
-import { type Log, logOf, lossLogOf, sparseLossLogOf } from '../logger.js'
-import { callSafely, InFlight } from '../shared/calls.js'
+import { callLogged, consoleLogOf, type Log, logOf, sparseConsoleLogOf } from '../logger.js'
+import { InFlight } from '../shared/calls.js'
 import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
@@ -126,8 +126,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     this.#authenticate = secrets === undefined ? () => undefined : authenticator(secrets)
     this.#read = deliveryReader(payloads)
     this.#log = logOf(logger)
-    this.#logLoss = lossLogOf(logger)
-    this.#logRefusal = sparseLossLogOf(logger)
+    this.#logLoss = consoleLogOf(logger)
+    this.#logRefusal = sparseConsoleLogOf(logger)
     if (secrets !== undefined) logShortSecrets(secrets, this.#logLoss)
   }
 
@@ -298,10 +298,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     const log = onRefused ? this.#log : this.#logRefusal
     const advice = isUnauthorized(status) ? ': see "401 on my route" in docs/troubleshooting.md' : ''
     log('warn', { event: 'callback.refused', ...refused }, `Callback refused${advice}`)
-    void callSafely(
-      () => onRefused?.(refused),
-      (err) => this.#logRefusal('error', { event: 'on-refused.failed', ...refused, err }, 'onRefused failed'),
-    )
+    const failure = { event: 'on-refused.failed', ...refused }
+    void callLogged(this.#logRefusal, failure, 'onRefused failed', () => onRefused?.(refused))
     return answerWith(status)
   }
 
@@ -346,10 +344,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     const loss = onInvalid ? '' : '. It is lost: give the receiver onInvalid to keep the body'
     const reason = formatIssues(fields.issues)
     log('error', { event: 'delivery.invalid', reason, ...fields }, `Not a notification delivery${loss}`)
-    await callSafely(
-      () => onInvalid?.(error),
-      (err) => this.#logLoss('error', { event: 'on-invalid.failed', ...fields, err }, 'onInvalid failed'),
-    )
+    const failure = { event: 'on-invalid.failed', ...fields }
+    await callLogged(this.#logLoss, failure, 'onInvalid failed', () => onInvalid?.(error))
   }
 
   async #call(
@@ -362,10 +358,9 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       const { onError } = this.#options
       const log = onError ? this.#log : this.#logLoss
       log('error', { event: 'handler.failed', ...fields, err: error }, 'Handler failed')
-      await callSafely(
-        () => onError?.(error, notification, context),
-        (err) => this.#logLoss('error', { event: 'on-error.failed', ...fields, err }, 'onError failed'),
-      )
+      const failure = { event: 'on-error.failed', ...fields }
+      const call = () => onError?.(error, notification, context)
+      await callLogged(this.#logLoss, failure, 'onError failed', call)
     }
   }
 }

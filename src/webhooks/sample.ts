@@ -1,12 +1,11 @@
 /** Sample deliveries: to test handlers without a server. */
 import * as z from 'zod'
-import { ConfigurationError } from '../errors.js'
 import {
   type DocumentedNotificationType,
   documentedNotificationTypes,
   documentedPayloadOf,
 } from '../notification-types.js'
-import { validate } from '../shared/validation.js'
+import { configurationError, validate } from '../shared/validation.js'
 import { jsonOf } from './body.js'
 import type { DeliveryContext } from './handlers.js'
 import { RequestHeaders } from './headers.js'
@@ -65,11 +64,8 @@ export function sampleDelivery<Type extends DocumentedNotificationType>(
   type: Type,
   overrides: SampleDeliveryOverrides<Type> = {},
 ): SampleDelivery<Type> {
-  validate(
-    argumentsSchema(documentedPayloadOf(type)?.sample),
-    { type, ...overrides },
-    (issues, text) => new ConfigurationError(`The sample delivery cannot be made: ${text}.`, { issues }),
-  )
+  const schema = argumentsSchema(documentedPayloadOf(type)?.sample)
+  validate(schema, { type, ...overrides }, configurationError('The sample delivery cannot be made'))
   const { subscriptionId = 1, id = crypto.randomUUID(), time = Date.now() } = overrides
   const headers = { 'content-type': 'application/json', ...overrides.headers }
   const payload = { ...samplePayload(type), ...overrides.payload }

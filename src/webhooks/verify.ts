@@ -2,10 +2,10 @@
  * Authenticates callbacks: they have no signature, only the subscriber's own secrets, sent as headers
  * (docs/service.md, Authentication).
  */
-import { ConfigurationError, type Issue } from '../errors.js'
+import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
-import { formatIssues } from '../shared/validation.js'
+import { configurationError } from '../shared/validation.js'
 import { RequestHeaders } from './headers.js'
 
 /**
@@ -39,10 +39,8 @@ export function verifySecrets(
 ): boolean {
   const issues = secretsIssues(secrets)
   if (issues.length > 0) {
-    const problems = formatIssues(
-      issues.map(({ path, message }) => ({ path: ['secrets', ...path], message })),
-    )
-    throw new ConfigurationError(`verifySecrets cannot verify anything: ${problems}.`, { issues })
+    const below = issues.map(({ path, message }) => ({ path: ['secrets', ...path], message }))
+    throw configurationError('verifySecrets cannot verify anything')(below)
   }
   return authenticator(secrets)(new RequestHeaders(headers)) === undefined
 }

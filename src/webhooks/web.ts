@@ -1,6 +1,6 @@
 /** A callback route for servers that answer web-standard requests. */
 import * as z from 'zod'
-import { callSafely } from '../shared/calls.js'
+import { callLogged } from '../logger.js'
 import { decoded, invalidDelivery, readWebStream, routeAdvice } from './body.js'
 import { RequestHeaders } from './headers.js'
 import { check } from './options.js'
@@ -64,10 +64,8 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
     const { answer, stillRunning } = await core.receive(request.method, headers, readBody)
     if (stillRunning) {
       const message = 'waitUntil failed: handlers may be cut short'
-      void callSafely(
-        () => waitUntil?.(stillRunning, ...rest),
-        (err) => core.log('error', { event: 'wait-until.failed', err }, message),
-      )
+      const call = () => waitUntil?.(stillRunning, ...rest)
+      void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
     }
     return new Response(null, answer)
   }

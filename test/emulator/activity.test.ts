@@ -171,8 +171,8 @@ describe('emulator.on', () => {
   })
 
   test.each([
-    ['requests', () => {}, 'event must be one of request, callback, created, ended'],
-    ['request', 'log', 'listener must be a function'],
+    ['requests', () => {}, '`event` must be one of request, callback, created, ended'],
+    ['request', 'log', '`listener` must be a function'],
   ])('what cannot be listened to is refused: %s', (event, listener, sentence) => {
     const listen = () => Reflect.apply(emulator.on, emulator, [event, listener])
     expect(listen).toThrow(InvalidRequestError)

@@ -153,7 +153,7 @@ describe('closing', () => {
     const refused = emulator.notify(lowEnergy)
     await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
     await expect(refused).rejects.toMatchObject({
-      message: 'Nothing was sent: the emulator is closed',
+      message: 'Nothing was sent: the emulator is closed.',
       issues: [{ path: [], message: 'the emulator is closed' }],
     })
   })

@@ -131,12 +131,11 @@ describe('secrets that cannot work are a ConfigurationError, in verifySecrets an
   ])('%s', (_, given, path) => {
     const verify = () => verifySecrets({ token: 'a' }, given as typeof secrets)
     const construct = () => new DeliveryReceiver({ secrets: given as typeof secrets })
-    expect(verify).toThrow(ConfigurationError)
-    expect(verify).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
-    expect(construct).toThrow(ConfigurationError)
-    expect(construct).toThrow(
-      expect.objectContaining({ issues: [{ path: ['secrets', ...path], message: expect.any(String) }] }),
-    )
+    const issues = [{ path: ['secrets', ...path], message: expect.any(String) }]
+    for (const call of [verify, construct]) {
+      expect(call).toThrow(ConfigurationError)
+      expect(call).toThrow(expect.objectContaining({ issues }))
+    }
   })
 })
 

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { isIPv6, type Server, type Socket } from 'node:net'
-import { ConfigurationError } from '../../errors.js'
 import { messageOf } from '../../shared/text.js'
-import { formatIssues } from '../../shared/validation.js'
+import { configurationError } from '../../shared/validation.js'
 import type { IncomingRequest } from '../service/service.js'
 import type { KeyAndCertificate } from './certificate.js'
 
@@ -80,7 +79,7 @@ export async function listen(
         ? { path: ['port'], message: `${port} of ${host} is taken: choose another, or 0 for any free one` }
         : { path: ['host'], message: `${host} cannot be listened on at port ${port}: ${messageOf(cause)}` }
     const issues = [{ ...issue, path: [...option, ...issue.path] }]
-    throw new ConfigurationError(`The emulator cannot start: ${formatIssues(issues)}.`, { issues }, { cause })
+    throw configurationError('The emulator cannot start')(issues, { cause })
   }
   const address = server.address()
   return typeof address === 'object' && address !== null ? address.port : port

@@ -1,7 +1,7 @@
 /** The actions of the page and the command line: one POST for each. */
 import * as z from 'zod'
 import { InvalidRequestError } from '../../errors.js'
-import { validate } from '../../shared/validation.js'
+import { invalidRequest, validate } from '../../shared/validation.js'
 import type { HistoryEntry } from '../activity.js'
 import type { CallbackResult } from '../callbacks.js'
 import type { EmulatedNotification } from '../notification.js'
@@ -91,9 +91,5 @@ function idIn(field: string, body: unknown): number {
 }
 
 function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
-  return validate(
-    schema,
-    body,
-    (issues, text) => new InvalidRequestError(`The request cannot be read: ${text}.`, { issues }),
-  )
+  return validate(schema, body, invalidRequest('The request cannot be read'))
 }

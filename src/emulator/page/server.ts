@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { ConfigurationError, InvalidRequestError } from '../../errors.js'
+import { InvalidRequestError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { formatIssues } from '../../shared/validation.js'
+import { configurationError } from '../../shared/validation.js'
 import { listen } from '../https/https-server.js'
 import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
@@ -82,8 +82,7 @@ async function readPage(): Promise<string> {
     }
   }
   const message = `is a file of the package that is not at ${folder}: leave notification-subscriber/emulator out of bundles`
-  const issues = [{ path: ['page'], message }]
-  throw new ConfigurationError(`The page cannot be served: ${formatIssues(issues)}.`, { issues })
+  throw configurationError('The page cannot be served')([{ path: ['page'], message }])
 }
 
 /** The page's one script and one style are named by their hashes; nothing else runs or is loaded. */

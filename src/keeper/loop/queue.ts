@@ -2,7 +2,7 @@
  * The owner of time: knows when each user, the roster and the configuration are due, what is in flight, and how often it
  * failed. A sweep makes all users due, waits and counts. Names of times: see `timing.ts`.
  */
-import { callSafely, singleFlight } from '../../shared/calls.js'
+import { singleFlight } from '../../shared/calls.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
 import type { Roster, RosterRequest } from '../memory/roster.js'
@@ -53,7 +53,7 @@ export interface QueueParts {
 export class Queue {
   readonly #parts: QueueParts
   readonly #inFlight = new Set<Promise<void>>()
-  readonly #background = new Set<Promise<void>>()
+  readonly #background = new Set<Promise<unknown>>()
   /** All calls of {@link Queue.sweep} that have not ended. */
   readonly #sweepCalls = new Set<Promise<unknown>>()
   /** The sweeps that wait for users. */
@@ -272,12 +272,13 @@ export class Queue {
 
   /** Failures of the store have their own report. */
   #inBackground(work: () => Promise<unknown>): void {
-    const onFailure = (err: unknown) => {
-      if (err instanceof StoreFailure) return
-      const message = 'A bug of the keeper stopped some work: please report it'
-      this.#parts.reporter.log('error', { event: 'keeper.broken', err }, message)
-    }
-    const working = callSafely(work, onFailure).finally(() => this.#background.delete(working))
+    const working: Promise<unknown> = work()
+      .catch((err: unknown) => {
+        if (err instanceof StoreFailure) return
+        const message = 'A bug of the keeper stopped some work: please report it'
+        this.#parts.reporter.log('error', { event: 'keeper.broken', err }, message)
+      })
+      .finally(() => this.#background.delete(working))
     this.#background.add(working)
   }
 
