@@ -3,8 +3,7 @@
  *
  * @module notification-subscriber/redis
  */
-import type { ConfigurationError } from '../errors.js'
-import { configurationError } from '../shared/validation.js'
+import { ConfigurationError } from '../errors.js'
 import type { KeyValueStore } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
@@ -140,5 +139,8 @@ function canAll(value: unknown, methods: readonly string[]): boolean {
 }
 
 function unusable(name: string, message: string): ConfigurationError {
-  return configurationError('redisStore cannot be made')([{ path: [name], message }])
+  // Not by shared/validation.ts, which would load zod.
+  return new ConfigurationError(`redisStore cannot be made: \`${name}\` ${message}.`, {
+    issues: [{ path: [name], message }],
+  })
 }
