@@ -139,7 +139,7 @@ function canAll(value: unknown, methods: readonly string[]): boolean {
 }
 
 function unusable(name: string, message: string): ConfigurationError {
-  // Not by shared/validation.ts, which would load zod.
+  // Not `configurationError` of shared/validation.ts, which loads zod.
   return new ConfigurationError(`redisStore cannot be made: \`${name}\` ${message}.`, {
     issues: [{ path: [name], message }],
   })
