@@ -1,8 +1,8 @@
 /** The client: every call to the notification service. */
 import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError } from '../errors.js'
-import type { Transport } from '../http/exchange.js'
 import { fetchTransport } from '../http/fetch.js'
+import type { Transport } from '../http/messages.js'
 import {
   type Call,
   type CallSettings,
@@ -13,7 +13,6 @@ import {
 } from '../http/send.js'
 import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
-import { takesInsecureLoopback } from '../shared/addresses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
   type CreatedSubscription,
@@ -74,7 +73,6 @@ export class NotificationClient implements AsyncDisposable {
     // A copy, because the caller may change its own object.
     const headers = valid.headers && { ...valid.headers }
     this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers, allowInsecureLoopback })
-    Object.defineProperty(this, takesInsecureLoopback, { value: allowInsecureLoopback })
     this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ dispatcher, ca })
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
     this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
@@ -213,16 +211,16 @@ export class NotificationClient implements AsyncDisposable {
    * stack of an error includes the caller's line.
    */
   async #call<Result>(
-    method: string,
+    what: string,
     options: CallOptions | undefined,
     run: (call: Call) => Promise<Result>,
   ): Promise<Result> {
     const contextOf = (): { method: string; attempts: number; status?: number } => ({
-      method,
+      method: what,
       attempts: 0,
     })
     const work = traced(callChannel, contextOf, (context) =>
-      withCall(this.#settings(method, options), run, ({ attempts, status }) => {
+      withCall(this.#settings(what, options), run, ({ attempts, status }) => {
         if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
       }),
     )
@@ -235,16 +233,14 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /** @throws `ClosedError`, or `InvalidRequestError` for unusable options */
-  #settings(method: string, options: CallOptions | undefined): CallSettings {
-    const valid = options === undefined ? {} : validInput(method, callOptionsSchema, options)
+  #settings(what: string, options: CallOptions | undefined): CallSettings {
+    const valid = options === undefined ? {} : validInput(what, callOptionsSchema, options)
     if (this.#isClosed) {
-      throw new ClosedError(
-        `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
-      )
+      throw new ClosedError(`${what} sent nothing: the client is closed. Make a new one, or close it later.`)
     }
     const { onResponse, retry, signal, timeoutMs = this.#timeoutMs } = valid
     return {
-      method,
+      what,
       timeoutMs,
       signal,
       onResponse,

@@ -1,7 +1,7 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
 import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
-import { callbackUrlProblem, takesInsecureLoopback } from '../shared/addresses.js'
+import { callbackUrlProblem } from '../shared/addresses.js'
 import {
   abortSignalSchema,
   configurationError,
@@ -52,6 +52,7 @@ const optionsSchema = z.lazy(() =>
         .refine((types) => new Set(types).size === types.length, 'must not name a type twice'),
       callbackUrl: z
         .union([z.string(), z.instanceof(URL)], 'must be a URL')
+        // The client decides at the first call whether `http:` on loopback is allowed.
         .refine((url) => callbackUrlProblem(url, true) === undefined, {
           error: ({ input }) => callbackUrlProblem(String(input), true),
         }),
@@ -69,21 +70,8 @@ const optionsSchema = z.lazy(() =>
       reportStrays: z.boolean().optional(),
       logger: loggerSchema().optional(),
     })
-    .check(checkAssociatedValues)
-    .check(checkLoopback),
+    .check(checkAssociatedValues),
 )
-
-/** The client decides whether `http:` on loopback is allowed; a custom client decides when it is called. */
-function checkLoopback({
-  value: { callbackUrl, client },
-  issues,
-}: z.core.ParsePayload<{ callbackUrl: string | URL; client: unknown }>): void {
-  if (Reflect.get(Object(client), takesInsecureLoopback) !== false) return
-  const message = callbackUrlProblem(callbackUrl, false)
-  // Other problems with the URL are reported already.
-  if (message !== undefined && callbackUrlProblem(callbackUrl, true) === undefined)
-    issues.push({ code: 'custom', input: callbackUrl, path: ['callbackUrl'], message })
-}
 
 /** The options that have a plain default value. */
 const defaults = {

@@ -1,12 +1,6 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
 import { excerpt } from './text.js'
 
-/**
- * Property of a client: whether it accepts callback URLs with `http:` on loopback. A keeper reads it before anything is
- * sent. By `Symbol.for`, because client and keeper may come from two builds of this package.
- */
-export const takesInsecureLoopback = Symbol.for('notification-subscriber.takes-insecure-loopback')
-
 export const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** A `${…}` or `{{…}}` that was never replaced, without a query; the URL parser writes a brace in a path as `%7B`. */

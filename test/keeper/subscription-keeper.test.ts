@@ -129,14 +129,6 @@ describe('a sweep', () => {
     ])
     expect(keeper.subscription('bob')?.restoredCount).toBe(1)
   })
-
-  test('of a process that starts again continues where the last one ended', async () => {
-    await using bench = await Bench.start()
-    await bench.keeper().sweep()
-    const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
-    expect(await bench.keeper().sweep()).toMatchObject({ active: 3, created: 0, restored: 0 })
-    expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
-  })
 })
 
 describe('options that a call does not know', () => {
@@ -151,54 +143,6 @@ describe('options that a call does not know', () => {
     await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
     await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
     expect(bench.emulator.requests).toEqual([])
-  })
-})
-
-describe('a roster that is not believed', () => {
-  test.each([
-    ['is a list with holes', () => new Array<string>(3)],
-    ['cannot be read, for a reason that is no text', () => Promise.reject(Object.create(null))],
-  ])('because it %s removes no user, and recorded users are kept', async (_what, wrong) => {
-    await using bench = await Bench.start()
-    const users = ['alice', 'bob']
-    let ask: () => readonly string[] | Promise<readonly string[]> = () => users
-    const keeper = bench.keeper({ usernames: () => ask() })
-    await keeper.sweep()
-    ask = wrong
-    bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
-    expect(await keeper.sweep()).toMatchObject({ active: 2, restored: 1, removed: 0 })
-    expect(bench.problems[0]).toMatchObject({ code: 'ROSTER', resolved: false })
-    ask = () => users
-    await keeper.sweep()
-    expect(bench.problems.filter(({ code }) => code === 'ROSTER').at(-1)).toMatchObject({ resolved: true })
-  })
-})
-
-describe('a change of the configuration', () => {
-  test('of a token reaches every subscription, by an update', async () => {
-    await using bench = await Bench.start()
-    const keeper = bench.keeper()
-    await keeper.sweep()
-    const ids = bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)
-    expect(await keeper.rotateParameters({ parameters: { token: 'second' } })).toEqual({
-      confirmed: ['alice', 'bob', 'carol'],
-      pending: [],
-    })
-    expect(bench.subscribed).toEqual({ alice: 'second', bob: 'second', carol: 'second' })
-    expect(bench.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual(ids)
-  })
-
-  test('to types that overlap ends the old subscription first and reports the gap', async () => {
-    await using bench = await Bench.start()
-    await bench.keeper().sweep()
-    const other = bench.keeper({ notificationTypes: ['behavioral', 'call-score'] })
-    expect(await other.sweep()).toMatchObject({ active: 3, failed: [] })
-    expect(bench.gaps.map(({ username, cause }) => [username, cause]).sort()).toEqual([
-      ['alice', 'changed'],
-      ['bob', 'changed'],
-      ['carol', 'changed'],
-    ])
-    expect(bench.emulator.subscriptions).toHaveLength(3)
   })
 })
 
@@ -237,7 +181,6 @@ describe('what the client would refuse', () => {
     'https://App.example.com/n',
     'https://app.example.com/{tenant}',
     'https://app.example.com/n#top',
-    'http://127.0.0.1:3000/notifications',
   ])(
     'as a callback URL, such as %s, the keeper refuses at once and in the same words',
     async (callbackUrl) => {
