@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { entryPoints } from './scripts/entry-points.js'
+
+const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
 /** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, the built package. */
 const integration = [
@@ -58,10 +59,14 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   resolve: {
     // Tests import the package by its public names and run on the sources.
-    alias: entryPoints.map(({ name, source }) => ({
-      find: new RegExp(`^${name}$`),
-      replacement: fileURLToPath(new URL(source, import.meta.url)),
-    })),
+    alias: [
+      { find: /^notification-subscriber$/, replacement: source('index.ts') },
+      { find: /^notification-subscriber\/keeper$/, replacement: source('keeper/index.ts') },
+      { find: /^notification-subscriber\/webhooks$/, replacement: source('webhooks/index.ts') },
+      { find: /^notification-subscriber\/spool$/, replacement: source('spool/index.ts') },
+      { find: /^notification-subscriber\/redis$/, replacement: source('stores/redis.ts') },
+      { find: /^notification-subscriber\/emulator$/, replacement: source('emulator/index.ts') },
+    ],
   },
   test: {
     globalSetup: 'test/support/write-page.ts',

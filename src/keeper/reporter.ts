@@ -1,6 +1,6 @@
 /** Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. */
 import { callLogged, consoleLogOf, type Log, type LogFields, logOf } from '../logger.js'
-import { minute, never, now } from './timing.js'
+import { longAgo, minute, now } from './timing.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
 
 type ReporterOptions = Pick<SubscriptionKeeperOptions, 'name' | 'logger' | 'onGap' | 'onProblem'>
@@ -133,7 +133,7 @@ export class Problems {
   /** Reports an already resolved problem, at most every ten minutes. */
   reportOnce(code: KeeperProblemCode, message: string, about: About): void {
     const once = `once ${about}`
-    if (now() - (this.#onceSince.get(`${code} ${once}`) ?? never) < 10 * minute) return
+    if (now() - (this.#onceSince.get(`${code} ${once}`) ?? longAgo) < 10 * minute) return
     this.#onceSince.set(`${code} ${once}`, now())
     this.begin(code, message, { about: once })
     this.resolve(code, once)

@@ -3,18 +3,19 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import { Deliveries } from './loop/deliveries.js'
-import { CircuitBreaker, Limiter, Routes } from './loop/outage-and-limits.js'
+import { CircuitBreaker, Limiter, RouteTrust } from './loop/outage-and-limits.js'
 import { Queue, type SweepRequest } from './loop/queue.js'
 import { Reconciler } from './loop/reconcile.js'
+import { Schedule } from './loop/schedule.js'
 import { Configuration } from './memory/configuration.js'
 import { IndexOfNames } from './memory/index-of-names.js'
 import { KeeperStore } from './memory/keeper-store.js'
-import { Roster } from './memory/roster.js'
+import { RosterReader } from './memory/roster.js'
 import { type User, Users } from './memory/users.js'
 import { type ResolvedOptions, resolveOptions, validateCallOptions, validateRotation } from './options.js'
 import { Reporter } from './reporter.js'
 import { absorb } from './rules/record.js'
-import { never, now } from './timing.js'
+import { longAgo, now } from './timing.js'
 import type {
   KeeperStatus,
   KeptSubscription,
@@ -63,29 +64,25 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const { name, sweepIntervalMs } = resolved
     const reporter = new Reporter(resolved)
     const { problems } = reporter
+    const schedule = new Schedule(resolved)
     const store = new KeeperStore(resolved.store, name, problems)
-    const onGeneration = () => this.#queue.markAllDue()
-    const configuration = new Configuration(resolved, { store, problems, onGeneration })
+    const configuration = new Configuration(resolved, { store, problems, schedule })
     const index = new IndexOfNames(store)
-    const onLoss = () => {
-      this.#queue.markRosterDue()
-      this.#queue.markAllDue()
-    }
-    const users = new Users({ sweepIntervalMs, store, index, configuration, problems, onLoss })
+    const users = new Users({ sweepIntervalMs, store, index, configuration, problems, schedule })
     const circuit = new CircuitBreaker(problems)
-    const shared = { ...resolved, store, users, configuration, index, circuit, reporter, problems }
-    const onChange = (user: User) => this.#queue.markDue(user)
-    const roster = new Roster({ ...shared, onChange })
-    const routes = new Routes(configuration, problems)
+    const parts = { ...resolved, store, users, configuration, index, circuit, reporter, problems, schedule }
+    const deliveries = new Deliveries(parts)
+    const roster = new RosterReader(parts)
+    const routes = new RouteTrust(problems)
     const limiter = new Limiter(circuit, resolved)
-    const reconciler = new Reconciler({ ...shared, routes, limiter })
+    const reconciler = new Reconciler({ ...parts, routes, limiter })
     this.#options = resolved
     this.#reporter = reporter
     this.#store = store
     this.#users = users
     this.#configuration = configuration
-    this.#deliveries = new Deliveries({ ...shared, onChange })
-    this.#queue = new Queue({ ...shared, roster, reconciler, deliveries: this.#deliveries })
+    this.#deliveries = deliveries
+    this.#queue = new Queue({ ...parts, roster, reconciler, deliveries })
   }
 
   /**
@@ -108,7 +105,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateCallOptions('sweep', options)
     const { allowRemovals = false } = options
-    return this.#sweep({ allowRemovals, provenFrom: now() }, options)
+    return this.#sweep({ allowRemovals, provenSince: now() }, options)
   }
 
   /**
@@ -118,7 +115,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   start(): void {
     if (this.#queue.isWatching) return
-    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenFrom: never }, {})))
+    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
   }
 
   /** Ends the watch and running sweeps; resolves when nothing is in flight. Subscriptions stay. */
@@ -146,7 +143,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     validateCallOptions('rotateParameters', options)
     const configuration = this.#configuration
     configuration.rotate(validateRotation(values, (changes) => configuration.merged(changes)))
-    const report = await this.#sweep({ provenFrom: now() }, options)
+    const report = await this.#sweep({ provenSince: now() }, options)
     const confirmed: string[] = []
     const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.all.get(name))
     for (const user of this.#users.all.values()) {
@@ -159,7 +156,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** Whether the callbacks of this user certainly carry the present values. */
   #isConfirmed({ record }: User): boolean {
     const { generation, isSuperseded } = this.#configuration.state
-    if (record?.id === undefined || record.isUnsure || record.claim !== undefined) return false
+    if (record?.id === undefined || record.idUnsure || record.claim !== undefined) return false
     return !isSuperseded && record.generation === generation
   }
 
@@ -207,14 +204,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
     validateCallOptions('unsubscribeAll', options)
     await this.stop()
-    const report = await this.#sweep({ provenFrom: now(), wantsNone: true }, options)
+    const report = await this.#sweep({ provenSince: now(), wantsNone: true }, options)
     this.#refuseIfNothingWasDone('unsubscribeAll')
     return report
   }
 
   #shown(user: User): KeptSubscription {
     const { checkedSince, delivery, record, schedule } = user
-    const isSure = record?.id !== undefined && !record.isUnsure
+    const isSure = record?.id !== undefined && !record.idUnsure
     const isProven = isSure && now() - checkedSince <= 2 * this.#options.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined

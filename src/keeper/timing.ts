@@ -6,8 +6,8 @@ import { backoffMs } from '../shared/waits.js'
 
 export const minute = 60_000
 export const day = 24 * 60 * minute
-/** Before any time. */
-export const never = Number.NEGATIVE_INFINITY
+/** Earlier than any other time. */
+export const longAgo = Number.NEGATIVE_INFINITY
 
 /** The time limit of the store, and how often a failing store is tried. */
 export const storeTimeoutMs = 5_000
@@ -63,7 +63,7 @@ export const longestWorkMs = 20
 
 /** Iterates over many items, with pauses for the process' timers and sockets. */
 export async function* withPauses<T>(items: Iterable<T>): AsyncGenerator<T> {
-  let workedSince = never
+  let workedSince = longAgo
   for (const item of items) {
     if (now() - workedSince > longestWorkMs) {
       await delay(0)

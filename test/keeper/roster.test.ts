@@ -14,7 +14,10 @@ describe('a user who', () => {
     const leftAtMs = world.time.nowMs
     await world.time.advance(16 * minute)
     expect(subscribedIn(world)).toEqual(['agent0', 'agent1', 'agent3', 'agent4'])
-    expect(world.requestsSince(leftAtMs).filter((each) => each.startsWith('unsubscribe'))).toHaveLength(1)
+    // The first unsubscribe of a process is verified.
+    const requests = world.requestsSince(leftAtMs).filter((each) => each.endsWith(' agent2'))
+    expect(requests.slice(-3)).toEqual(['unsubscribe agent2', 'create agent2', 'unsubscribe agent2'])
+    expect(requests.filter((each) => each.startsWith('unsubscribe'))).toHaveLength(2)
     await world.time.advance(20 * minute)
     for (const node of world.nodes) expect(Object.keys(statesOf(node))).not.toContain('agent2')
     const texts = world.store.keys.map((key) => world.store.text(key) ?? '')
@@ -101,6 +104,17 @@ describe('a roster that', () => {
       expect(problemCodes(nodeOf(world))).toEqual([])
     },
   )
+
+  test.each([
+    ['is a list with holes', () => new Array<string>(3)],
+    ['fails for a reason that is no text', () => Promise.reject(Object.create(null))],
+  ])('%s is not believed', async (_what, wrong) => {
+    let usernames: () => readonly string[] | Promise<readonly string[]> = () => agents(2)
+    const world = await settledWorld({ users: 2, keeper: { usernames: () => usernames() } })
+    usernames = wrong
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 2, removed: 0, problems: [{ code: 'ROSTER' }] })
+  })
 
   test('lacks more than half of more than ten users changes nothing, unless removals are allowed', async () => {
     const world = await settledWorld({ users: 12 })

@@ -23,8 +23,8 @@ import {
 } from '../../shared/statuses.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
-import type { Answer } from '../rules/apply.js'
-import type { Call } from '../rules/decide.js'
+import type { Reply } from '../rules/apply.js'
+import type { PlannedCall } from '../rules/decide.js'
 import { callbackUrlOf, typesOf } from '../rules/record.js'
 import { callTimeoutMs } from '../timing.js'
 import type { KeeperClient } from '../types.js'
@@ -41,7 +41,7 @@ export interface Failure {
 
 /** The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. */
 export type CallResult =
-  | { readonly kind: 'answered'; readonly answer: Answer; readonly error?: unknown }
+  | { readonly kind: 'answered'; readonly reply: Reply; readonly error?: unknown }
   | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
 
 /** The keeper itself repeats calls, so that no request leaves long after its claim. */
@@ -50,11 +50,11 @@ const once = { retry: false, timeoutMs: callTimeoutMs } as const
 /** Never rejects. @param values - parameters and headers */
 export async function sendCall(
   client: KeeperClient,
-  call: Call,
+  call: PlannedCall,
   username: string,
   values: UpdateSubscriptionParametersInput,
 ): Promise<CallResult> {
-  const send = async (): Promise<Answer> => {
+  const send = async (): Promise<Reply> => {
     if (call.kind === 'unsubscribe') await client.unsubscribe(call.id, once)
     else if (call.kind === 'update') await client.updateSubscriptionParameters(call.id, values, once)
     else {
@@ -74,20 +74,21 @@ export async function sendCall(
   const limitMs = 2 * callTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
-    return { kind: 'answered', answer: await withTimeLimit(limitMs, send(), late) }
+    return { kind: 'answered', reply: await withTimeLimit(limitMs, send(), late) }
   } catch (error) {
     return classify(call, error)
   }
 }
 
 /** The outcome of a call that has thrown. */
-export function classify({ kind }: Call, error: unknown): CallResult {
+export function classify({ kind }: PlannedCall, error: unknown): CallResult {
   const isCreate = kind === 'create' || kind === 'recreate'
   if (isCreate && error instanceof SubscriptionConflictError) return answered('conflict', error)
   if (isCreate && error instanceof ResponseValidationError && isSuccess(error.status)) {
     return answered('unreadable', error)
   }
-  if (!isCreate && error instanceof SubscriptionNotFoundError) return answered('not-found', error)
+  if (!isCreate && error instanceof SubscriptionNotFoundError)
+    return answered(error.provesEnded ? 'gone' : 'not-found', error)
   if (!isCreate && error instanceof ApiError && isNoRoute(error.status)) return answered('no-route', error)
   const retryAfterMs =
     error instanceof ApiError || error instanceof TokenRequestError ? error.retryAfterMs : undefined
@@ -97,8 +98,8 @@ export function classify({ kind }: Call, error: unknown): CallResult {
   return { kind: 'refused', failure }
 }
 
-function answered(kind: Exclude<Answer['kind'], 'created'>, error: unknown): CallResult {
-  return { kind: 'answered', answer: { kind }, error }
+function answered(kind: Exclude<Reply['kind'], 'created'>, error: unknown): CallResult {
+  return { kind: 'answered', reply: { kind }, error }
 }
 
 function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {

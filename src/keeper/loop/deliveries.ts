@@ -1,7 +1,8 @@
 /** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
-import type { User, Users } from '../memory/users.js'
+import type { Users } from '../memory/users.js'
 import type { Problems } from '../reporter.js'
 import { deliveryLagMs, jitter, minute, now } from '../timing.js'
+import type { Schedule } from './schedule.js'
 
 /** An unknown subscription is forgotten after this time without a delivery. */
 const memoryMs = 60 * minute
@@ -13,8 +14,7 @@ export interface DeliveriesParts {
   readonly sweepIntervalMs: number
   readonly users: Users
   readonly problems: Problems
-  /** Called with a user whose delivery other processes do not know. */
-  readonly onChange: (user: User) => void
+  readonly schedule: Schedule
 }
 
 export class Deliveries {
@@ -27,7 +27,7 @@ export class Deliveries {
 
   /** Records a delivery at almost no cost: the queue does the rest. */
   observe(id: number, isWatching: boolean): void {
-    const { onChange, problems, reportStrays, sweepIntervalMs, users } = this.#parts
+    const { problems, reportStrays, schedule, sweepIntervalMs, users } = this.#parts
     const user = users.byId.get(id)
     if (user === undefined) {
       // The command line's `check` delivers with the id 0, which no subscription has.
@@ -43,7 +43,7 @@ export class Deliveries {
     const { provenAt = 0, restores = 0 } = user.record ?? {}
     // Other processes must learn of a proof before their own is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2
-    if (restores > 0 || isOld) onChange(user)
+    if (restores > 0 || isOld) schedule.markDue(user.schedule)
   }
 
   /**

@@ -1,7 +1,7 @@
 /** What holds calls back: limits of concurrency and rate, an outage of the service, and a wrong route. */
 import { ApiError } from '../../errors.js'
+import type { Operation } from '../../shared/routes.js'
 import { excerpt, messageOf, wholeMessageOf } from '../../shared/text.js'
-import type { Configuration, RouteName } from '../memory/configuration.js'
 import type { User } from '../memory/users.js'
 import type { ResolvedOptions } from '../options.js'
 import type { Problems } from '../reporter.js'
@@ -122,48 +122,46 @@ export class Limiter {
   }
 }
 
-/** The routes that the interface leaves open. A 404 is proof only on a route that has answered 2xx. */
-export class Routes {
-  readonly #configuration: Configuration
+/** Which of the routes that the interface leaves open work, as far as this process knows. */
+export class RouteTrust {
   readonly #problems: Problems
+  readonly #proven = new Set<Operation>()
   /** Wrong routes, and when each may be tried again; monotonic. */
-  readonly #wrong = new Map<RouteName, number>()
-  /** The user that tests the unsubscribe route. */
-  #tester: string | undefined
+  readonly #wrong = new Map<Operation, number>()
+  /** The users who test unproven routes. */
+  readonly #testers = new Map<Operation, string>()
 
-  constructor(configuration: Configuration, problems: Problems) {
-    this.#configuration = configuration
+  constructor(problems: Problems) {
     this.#problems = problems
   }
 
-  isProven(route: RouteName): boolean {
-    return this.#configuration.provenRoutes.has(route) && !this.#wrong.has(route)
+  isProven(route: Operation): boolean {
+    return this.#proven.has(route) && !this.#wrong.has(route)
   }
 
   /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
-  mayTry(route: RouteName): boolean {
+  mayTry(route: Operation): boolean {
     return now() >= (this.#wrong.get(route) ?? 0)
   }
 
-  /** Whether this user may be unsubscribed: one user tests an unproven route, because that may leave a subscription. */
-  beginTest(username: string): boolean {
-    if (this.isProven('unsubscribe')) return true
-    this.#tester ??= username
-    return this.#tester === username
+  /** Whether the route may be called for this user: one user at a time tests an unproven route. {@link end} must follow. */
+  begin(route: Operation, username: string): boolean {
+    if (this.isProven(route)) return true
+    const tester = this.#testers.get(route) ?? username
+    this.#testers.set(route, tester)
+    return tester === username
   }
 
-  endTest(username: string): void {
-    if (this.#tester === username) this.#tester = undefined
+  end(username: string): void {
+    for (const [route, tester] of this.#testers) if (tester === username) this.#testers.delete(route)
   }
 
-  /** The route has answered 2xx. */
-  prove(route: RouteName): void {
-    this.#configuration.proveRoute(route)
+  prove(route: Operation): void {
+    this.#proven.add(route)
     if (this.#wrong.delete(route) && this.#wrong.size === 0) this.#problems.resolve('ROUTES')
   }
 
-  /** The route does not find a subscription that exists, or the service does not have the route. */
-  refute(route: RouteName, error: unknown): void {
+  refute(route: Operation, error: unknown): void {
     this.#wrong.set(route, now() + brokenAnswerMs)
     this.#problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
   }
@@ -177,7 +175,7 @@ const outageMessages: Readonly<Record<OutageKind, string>> = {
   REFUSED: 'The service refused the last requests of all users that were tried.',
 }
 
-function routesMessage(routes: readonly RouteName[], error: unknown): string {
+function routesMessage(routes: readonly Operation[], error: unknown): string {
   const settings = routes.map((route) => `\`routes.${route}\``).join(' and ')
   const answer =
     error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)

@@ -1,21 +1,17 @@
-/**
- * The owner of time: knows when each user, the roster and the configuration are due, what is in flight, and how often it
- * failed. A sweep makes all users due, waits and counts. Names of times: see `timing.ts`.
- */
+/** Reconciles users when they are due, while the watch or a sweep runs. A sweep makes all users due, waits and counts. */
 import { singleFlight } from '../../shared/calls.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
-import type { Roster, RosterRequest } from '../memory/roster.js'
+import type { RosterReader, RosterRequest } from '../memory/roster.js'
 import type { User, Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { restoreLeftMs } from '../rules/record.js'
 import {
   calmAfterEndMs,
   delay,
+  longAgo,
   longestWorkMs,
-  lookMs,
   minute,
-  never,
   now,
   retryWaitMs,
   storeTimeoutMs,
@@ -23,8 +19,9 @@ import {
 } from '../timing.js'
 import type { Deliveries } from './deliveries.js'
 import type { CircuitBreaker } from './outage-and-limits.js'
-import type { Outcome, Reconciler } from './reconcile.js'
-import { type Counted, type OnProgress, Sweep } from './sweep.js'
+import type { Ending, Reconciler } from './reconcile.js'
+import type { Schedule } from './schedule.js'
+import { type Counted, type OnProgress, SweepCount } from './sweep.js'
 
 const tickMs = 1_000
 /** If no tick came for this long, the process was suspended, or the machine slept. */
@@ -34,7 +31,7 @@ const usersPerRequest = 4
 
 export interface SweepRequest extends RosterRequest {
   /** Proofs since then are enough; monotonic. */
-  readonly provenFrom: number
+  readonly provenSince: number
 }
 
 export interface QueueParts {
@@ -43,7 +40,8 @@ export interface QueueParts {
   readonly users: Users
   readonly store: KeeperStore
   readonly configuration: Configuration
-  readonly roster: Roster
+  readonly roster: RosterReader
+  readonly schedule: Schedule
   readonly circuit: CircuitBreaker
   readonly deliveries: Deliveries
   readonly reporter: Reporter
@@ -57,13 +55,9 @@ export class Queue {
   /** All calls of {@link Queue.sweep} that have not ended. */
   readonly #sweepCalls = new Set<Promise<unknown>>()
   /** The sweeps that wait for users. */
-  readonly #sweeps = new Set<Sweep>()
-  /** When each of these is due; monotonic. */
-  readonly #dueFrom = { store: never, configuration: never, roster: never }
+  readonly #sweeps = new Set<SweepCount>()
   /** Users who were due when it was made, the next one last. */
   #batch: User[] = []
-  /** Proofs since then are enough for every user. */
-  #provenFrom = never
   #isWatching = false
   /** Calls of {@link Queue.stop} in progress. */
   #stops = 0
@@ -72,10 +66,9 @@ export class Queue {
   /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
   #tickedAt = 0
   #tickedBeforeAt = 0
-  #rosterReadSince = never
-  #lastEndSince = never
+  #lastEndSince = longAgo
   #blockedSince = Number.POSITIVE_INFINITY
-  #workedSince = never
+  #workedSince = longAgo
 
   constructor(parts: QueueParts) {
     this.#parts = parts
@@ -93,7 +86,7 @@ export class Queue {
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
   watch(sweep: () => Promise<unknown>): void {
     this.#isWatching = true
-    this.#dueFrom.roster = now() + this.#parts.sweepIntervalMs
+    this.#parts.schedule.setRosterDue(this.#parts.sweepIntervalMs)
     this.#inBackground(sweep)
     this.#startTicking()
   }
@@ -108,29 +101,12 @@ export class Queue {
     this.#stops--
   }
 
-  /** Makes the user due soon. */
-  markDue({ schedule }: User): void {
-    schedule.dueFrom = Math.min(schedule.dueFrom, now())
-  }
-
-  /** Makes every user due soon. @param provenFrom - users without a proof since then are proven again */
-  markAllDue(provenFrom = never): void {
-    this.#provenFrom = Math.max(this.#provenFrom, provenFrom)
-    for (const user of this.#parts.users.all.values()) this.markDue(user)
-  }
-
-  /** The roster may be old: it is read soon, at most every half minute. */
-  markRosterDue(): void {
-    const dueFrom = this.#rosterReadSince + Math.min(lookMs, this.#parts.sweepIntervalMs)
-    this.#dueFrom.roster = Math.min(this.#dueFrom.roster, dueFrom)
-  }
-
   /** One ended subscription suggests more: every user is proven again. */
   #foundEnd(): void {
     const calmMs = Math.max(calmAfterEndMs, this.#parts.sweepIntervalMs)
     const isFirst = now() - this.#lastEndSince >= calmMs
     this.#lastEndSince = now()
-    if (isFirst && this.#isWatching) this.markAllDue(now())
+    if (isFirst && this.#isWatching) this.#parts.schedule.markAllDue(now())
   }
 
   // Sweeps
@@ -150,14 +126,13 @@ export class Queue {
     const obstacle = await this.#prepare(request)
     if (obstacle !== undefined) {
       // Read again as soon as the obstacle is gone.
-      this.#dueFrom.roster = now()
+      this.#parts.schedule.setRosterDue(0)
       return this.#reportOfNothing(request, obstacle)
     }
-    const sweep = new Sweep(this.#parts.users.all.values(), request.provenFrom, onProgress)
+    const sweep = new SweepCount(this.#parts.users.all.values(), request.provenSince, onProgress)
     this.#sweeps.add(sweep)
-    // Each of these visits all users.
-    await this.#pause()
-    this.markAllDue(sweep.provenFrom)
+    this.#parts.schedule.markAllDue(sweep.provenSince)
+    // Both walk over all users.
     await this.#pause()
     this.#advance()
     await sweep.ended
@@ -227,7 +202,7 @@ export class Queue {
     this.#timer = setTimeout(() => this.#tick(), tickMs)
     this.#tickedBeforeAt = this.#tickedAt
     this.#tickedAt = Date.now()
-    if (this.hasJustWoken) this.markAllDue(now())
+    if (this.hasJustWoken) this.#parts.schedule.markAllDue(now())
     this.#lookAround()
     this.#advance()
   }
@@ -239,33 +214,26 @@ export class Queue {
   }
 
   #lookAround(): void {
-    const { circuit, configuration, deliveries, store, sweepIntervalMs } = this.#parts
+    const { circuit, configuration, deliveries, schedule, store } = this.#parts
     if (store.isFailing) {
-      this.#every('store', storeTimeoutMs, () => store.check())
+      if (schedule.begins('store')) this.#inBackground(() => store.check())
       return
     }
-    this.#every('configuration', lookMs, async () => {
+    if (schedule.begins('configuration')) {
       deliveries.reportStrays(circuit.outage === undefined && !configuration.state.isSuperseded)
-      await configuration.synchronize()
-    })
-    if (this.#isWatching) this.#every('roster', sweepIntervalMs, () => this.#readRoster({}))
-  }
-
-  #every(name: 'store' | 'configuration' | 'roster', periodMs: number, work: () => Promise<void>): void {
-    if (now() < this.#dueFrom[name]) return
-    this.#dueFrom[name] = now() + periodMs
-    this.#inBackground(work)
+      this.#inBackground(() => configuration.synchronize())
+    }
+    if (this.#isWatching && schedule.begins('roster')) this.#inBackground(() => this.#readRoster({}))
   }
 
   async #readRoster(request: RosterRequest): Promise<void> {
-    const { roster, sweepIntervalMs } = this.#parts
-    this.#rosterReadSince = now()
-    this.#dueFrom.roster = now() + sweepIntervalMs
+    const { roster, schedule } = this.#parts
+    schedule.beginRoster()
     try {
       await roster.read(request)
     } catch (error) {
       // Tried again together with a store that failed.
-      this.#dueFrom.roster = now() + storeTimeoutMs
+      schedule.setRosterDue(storeTimeoutMs)
       throw error
     }
   }
@@ -284,13 +252,10 @@ export class Queue {
 
   // Users
 
-  #isDue({ schedule }: User): boolean {
-    return !schedule.isInFlight && schedule.dueFrom <= now()
-  }
-
   /** Users without a subscription come first. */
   #collect(): void {
-    const due = [...this.#parts.users.all.values()].filter((user) => this.#isDue(user))
+    const { schedule, users } = this.#parts
+    const due = [...users.all.values()].filter((user) => schedule.isDue(user.schedule))
     const isMissing = ({ record }: User) => record?.id === undefined
     this.#batch = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
   }
@@ -309,19 +274,19 @@ export class Queue {
     while (this.#isReady && this.#inFlight.size < room()) {
       const user = this.#next()
       if (user === undefined) return
-      const visit = this.#work(user).finally(() => {
-        this.#inFlight.delete(visit)
+      const working = this.#work(user).finally(() => {
+        this.#inFlight.delete(working)
         // A test of an outage may have made no call: the next one waits for the next tick.
         if (circuit.outage === undefined) this.#beginDue()
       })
-      this.#inFlight.add(visit)
+      this.#inFlight.add(working)
     }
   }
 
   #next(): User | undefined {
-    const { circuit, users } = this.#parts
+    const { circuit, schedule, users } = this.#parts
     for (let user = this.#batch.pop(); user !== undefined; user = this.#batch.pop()) {
-      if (users.all.get(user.username) === user && this.#isDue(user)) return user
+      if (users.all.get(user.username) === user && schedule.isDue(user.schedule)) return user
     }
     return circuit.outage === undefined ? undefined : this.#outageTester()
   }
@@ -337,22 +302,18 @@ export class Queue {
   }
 
   async #work(user: User): Promise<void> {
-    const { circuit, reconciler, users } = this.#parts
-    const { schedule } = user
-    schedule.isInFlight = true
+    const { circuit, reconciler, schedule, users } = this.#parts
+    schedule.begin(user.schedule)
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
-    const provenFrom = circuit.outage === undefined ? this.#provenFrom : now()
-    // A change during the reconciliation may come too late for it: then the user is due again at once.
-    schedule.dueFrom = Number.POSITIVE_INFINITY
-    const reconciled = await reconciler.reconcile(user, provenFrom)
-    const { gaps, outcome } = reconciled
-    schedule.isInFlight = false
-    schedule.dueFrom = Math.min(schedule.dueFrom, now() + this.#noteOutcome(user, outcome))
-    for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.dueFrom - now())
+    const provenSince = circuit.outage === undefined ? schedule.provenSince : now()
+    const reconciled = await reconciler.reconcile(user, provenSince)
+    const { gaps, ending } = reconciled
+    schedule.end(user.schedule, this.#noteEnding(user, ending))
+    for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.leftMs(user.schedule))
     if (gaps.some(({ cause }) => cause === 'ended')) this.#foundEnd()
-    if (outcome.kind === 'gone') this.markRosterDue()
-    if (outcome.kind === 'removed' && !user.isWanted) users.forget(user)
+    if (ending.kind === 'gone') schedule.markRosterDue()
+    if (ending.kind === 'removed' && !user.isWanted) users.forget(user)
   }
 
   /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
@@ -362,14 +323,14 @@ export class Queue {
   })
 
   /** Counts failures. @returns how long the user can wait now, in ms */
-  #noteOutcome({ schedule, username }: User, outcome: Outcome): number {
-    if (outcome.kind !== 'failed') {
-      if (!['claimed', 'held', 'gone'].includes(outcome.kind)) schedule.failures = 0
-      const isAtRest = outcome.kind === 'done' || outcome.kind === 'conflict'
-      return isAtRest ? Math.max(1_000, outcome.againMs) : outcome.againMs
+  #noteEnding({ schedule, username }: User, ending: Ending): number {
+    if (ending.kind !== 'failed') {
+      if (!['claimed', 'prevented', 'gone'].includes(ending.kind)) schedule.failures = 0
+      const isAtRest = ending.kind === 'done' || ending.kind === 'conflict'
+      return isAtRest ? Math.max(1_000, ending.againMs) : ending.againMs
     }
     const { log } = this.#parts.reporter
-    const { againMs, failure } = outcome
+    const { againMs, failure } = ending
     const failures = ++schedule.failures
     const fields = { username, failures, err: failure.error }
     if (failure.kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)

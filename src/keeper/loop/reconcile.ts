@@ -6,7 +6,7 @@ import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type User, type Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { apply } from '../rules/apply.js'
-import { type Call, decide, type Facts, isCall, type Learnt } from '../rules/decide.js'
+import { decide, type Facts, isCall, type Learnt, type PlannedCall } from '../rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
 import {
   brokenAnswerMs,
@@ -20,7 +20,7 @@ import {
 } from '../timing.js'
 import type { KeeperClient, KeeperGap } from '../types.js'
 import { type CallResult, type Failure, sendCall } from './call.js'
-import type { CircuitBreaker, Limiter, Routes } from './outage-and-limits.js'
+import type { CircuitBreaker, Limiter, RouteTrust } from './outage-and-limits.js'
 
 /** The most calls in one reconciliation: the service contradicts itself if more are needed. */
 const maxCalls = 8
@@ -35,22 +35,22 @@ const proofsPerId = 4
  * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
  * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
  * - `claimed`: another process is working on the user, or a call was not answered.
- * - `held`: an outage, the store or a newer configuration prevents all calls.
+ * - `prevented`: an outage, the store or a newer configuration prevents all calls.
  * - `gone`: another process has removed the user, and this process still wants that user.
  * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
  */
-export type Outcome =
+export type Ending =
   | { readonly kind: 'done'; readonly againMs: number }
   | { readonly kind: 'removed'; readonly againMs: number }
   | {
-      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'held' | 'gone'
+      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'prevented' | 'gone'
       readonly againMs: number
       readonly error: unknown
     }
   | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
 
 export interface Reconciled {
-  readonly outcome: Outcome
+  readonly ending: Ending
   /** Whether the user was subscribed for the first time. */
   readonly isCreated: boolean
   /** Not empty if the user was restored. */
@@ -58,18 +58,20 @@ export interface Reconciled {
 }
 
 /** A reconciliation on its way. */
-interface Visit {
+interface Reconciliation {
   readonly user: User
   /** Proofs since then are enough; monotonic. */
-  readonly provenFrom: number
+  readonly provenSince: number
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   assumed: UserRecord
   /** Whether the store had no record. */
   isNew: boolean
   learnt: Learnt
-  /** The answer behind `learnt.missing`. */
-  missing?: Extract<CallResult, { kind: 'answered' }>
+  /** The error behind `learnt.inconclusive`. */
+  idError?: unknown
   isCreated: boolean
+  /** Whether the record has a claim for which nothing was sent. */
+  isClaimUnused: boolean
   readonly gaps: KeeperGap[]
 }
 
@@ -79,7 +81,7 @@ export interface ReconcilerParts {
   readonly sweepIntervalMs: number
   readonly users: Users
   readonly configuration: Configuration
-  readonly routes: Routes
+  readonly routes: RouteTrust
   readonly circuit: CircuitBreaker
   readonly limiter: Limiter
   readonly reporter: Reporter
@@ -96,30 +98,40 @@ export class Reconciler {
   /**
    * Never rejects. Only one reconciliation of a user at a time.
    *
-   * @param provenFrom - proofs since then are enough; monotonic
+   * @param provenSince - proofs since then are enough; monotonic
    */
-  async reconcile(user: User, provenFrom: number): Promise<Reconciled> {
+  async reconcile(user: User, provenSince: number): Promise<Reconciled> {
     const { configuration, routes } = this.#parts
     const assumed = newRecord(user.username, configuration.spec, Date.now())
-    const visit: Visit = { user, provenFrom, assumed, isNew: false, learnt: {}, isCreated: false, gaps: [] }
-    const outcome = await this.#visit(visit).catch((error: unknown) => this.#outcomeOf(error))
-    routes.endTest(user.username)
-    return { outcome, isCreated: visit.isCreated, gaps: visit.gaps }
+    const current: Reconciliation = {
+      user,
+      provenSince,
+      assumed,
+      isNew: false,
+      learnt: {},
+      isCreated: false,
+      isClaimUnused: false,
+      gaps: [],
+    }
+    const ending = await this.#run(current).catch((error: unknown) => this.#endingOf(error))
+    routes.end(user.username)
+    await this.#withdrawClaim(current)
+    return { ending, isCreated: current.isCreated, gaps: current.gaps }
   }
 
-  #outcomeOf(error: unknown): Outcome {
+  #endingOf(error: unknown): Ending {
     if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
     if (error instanceof KeyFailure) return { kind: 'failed', failure: { kind: 'STORE', error } }
-    if (error instanceof StoreFailure) return { kind: 'held', againMs: 0, error }
+    if (error instanceof StoreFailure) return { kind: 'prevented', againMs: 0, error }
     return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
   }
 
-  async #visit(visit: Visit): Promise<Outcome> {
+  async #run(current: Reconciliation): Promise<Ending> {
     const { configuration, users } = this.#parts
-    const { user } = visit
+    const { user } = current
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
-    visit.isNew = read === undefined
+    current.isNew = read === undefined
     if (read === undefined && wasKnown && user.isWanted) {
       return { kind: 'gone', againMs: lookMs + 1_000, error: new Error(removedMessage) }
     }
@@ -129,21 +141,21 @@ export class Reconciler {
     if (staleMs > 0) {
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
     }
-    visit.assumed = absorb(assumeEffect(read ?? visit.assumed), user.delivery)
+    current.assumed = absorb(assumeEffect(read ?? current.assumed), user.delivery)
     for (let calls = 0; calls < maxCalls; calls++) {
-      const facts = this.#facts(visit)
-      if (facts === undefined) return this.#held(visit)
-      const step = decide(visit.assumed, visit.learnt, facts)
-      if (step.kind === 'forget') return this.#forget(user)
-      if (!isCall(step)) return this.#rest(visit, step.kind, facts)
-      const outcome = await this.#call(visit, step, facts)
-      if (outcome !== undefined) return outcome
+      const facts = this.#facts(current)
+      if (facts === undefined) return this.#prevented()
+      const decision = decide(current.assumed, current.learnt, facts)
+      if (decision.kind === 'forget') return this.#forget(user)
+      if (!isCall(decision)) return this.#rest(current, decision.kind, facts)
+      const ending = await this.#call(current, decision, facts)
+      if (ending !== undefined) return ending
     }
     return { kind: 'failed', againMs: minute, failure: { kind: 'SERVICE', error: new Error(endlessMessage) } }
   }
 
   /** @returns `undefined` if another process has a newer configuration */
-  #facts({ assumed, provenFrom, user }: Visit): Facts | undefined {
+  #facts({ assumed, provenSince, user }: Reconciliation): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
     const { generation, isSuperseded, values } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
@@ -154,12 +166,14 @@ export class Reconciler {
       names,
       generation,
       isWanted: user.isWanted,
-      wantsProof: user.checkedSince < provenFrom || now() >= user.checkDueFrom,
+      wantsProof: user.checkedSince < provenSince || now() >= user.checkDueFrom,
       wantsProofById:
         user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
       mayRestore: restoreLeftMs(assumed, at) === 0,
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
+      isUnsubscribeProven: routes.isProven('unsubscribe'),
+      isIdProven: user.provenId === assumed.id,
       replacesExisting: existing === 'replace',
       at,
     }
@@ -167,10 +181,10 @@ export class Reconciler {
 
   /** No call is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(
-    { assumed, learnt, user }: Visit,
+    { assumed, learnt, user }: Reconciliation,
     kind: 'done' | 'wait' | 'conflict' | 'blocked',
     { at }: Facts,
-  ): Promise<Outcome> {
+  ): Promise<Ending> {
     const { reporter, sweepIntervalMs, users } = this.#parts
     const { problems } = reporter
     const { username } = user
@@ -196,19 +210,18 @@ export class Reconciler {
     }
   }
 
-  /** No call may be made. A claim that was written before this was known is taken away. */
-  async #held({ assumed, user }: Visit, againMs = lookMs): Promise<Outcome> {
-    const { circuit, configuration, users } = this.#parts
+  /** No call may be made. */
+  #prevented(againMs = lookMs): Ending {
+    const { circuit, configuration } = this.#parts
     const { isSuperseded } = configuration.state
-    if (user.record?.claim !== undefined) await users.write(user, assumed)
     return {
-      kind: 'held',
+      kind: 'prevented',
       againMs,
       error: isSuperseded ? new Error(supersededMessage) : circuit.outage?.error,
     }
   }
 
-  async #forget(user: User): Promise<Outcome> {
+  async #forget(user: User): Promise<Ending> {
     const { reporter, users } = this.#parts
     const { username } = user
     await users.remove(user)
@@ -218,39 +231,41 @@ export class Reconciler {
   }
 
   /** Limiter, claim, call, settle. @returns how the reconciliation ends, or `undefined` if it continues */
-  async #call(visit: Visit, call: Call, facts: Facts): Promise<Outcome | undefined> {
+  async #call(current: Reconciliation, call: PlannedCall, facts: Facts): Promise<Ending | undefined> {
     const { circuit, client, configuration, limiter, routes, users } = this.#parts
-    const { user } = visit
+    const { user } = current
     const { username } = user
-    if (call.kind === 'unsubscribe' && !routes.beginTest(username)) {
-      return { kind: 'held', againMs: 1_000, error: new Error(testedMessage) }
+    if ('id' in call && !routes.begin(call.kind, username)) {
+      return { kind: 'prevented', againMs: 1_000, error: new Error(testedMessage) }
     }
     if (!(await limiter.enter(username))) {
-      return this.#held(visit, Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
+      return this.#prevented(Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
     }
     try {
-      await this.#claim(visit, call, facts)
+      await this.#claim(current, call, facts)
       const { generation, isSuperseded, values } = configuration.state
       if (isSuperseded || generation !== facts.generation || user.isWanted !== facts.isWanted)
         return undefined
+      current.isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
       const result = await sendCall(client, call, username, values)
-      const failure = this.#settle(visit, call, result, facts, sent)
-      const isRefused = result.kind === 'answered' && result.answer.kind === 'refused'
+      const failure = this.#settle(current, call, result, facts, sent)
+      const isRefused = result.kind === 'answered' && result.reply.kind === 'refused'
       if (failure !== undefined) circuit.failed(user, failure, users.all.size)
       else if (!isRefused) circuit.succeeded()
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
-      visit.assumed = await users.write(user, visit.assumed)
-      return this.#outcomeOfCall(username, call, result, failure)
+      current.assumed = await users.write(user, current.assumed)
+      return this.#endingOfCall(username, call, result, failure)
     } finally {
       limiter.leave(username)
     }
   }
 
   /** Writes the claim, or writes it again, right before the call. */
-  async #claim({ assumed, user }: Visit, call: Call, { names }: Facts): Promise<void> {
+  async #claim(current: Reconciliation, call: PlannedCall, { names }: Facts): Promise<void> {
     const { configuration, users } = this.#parts
+    const { assumed, user } = current
     let claimedSince: number
     let claimedAt: number
     do {
@@ -264,67 +279,64 @@ export class Reconciler {
         ...(call.kind !== 'unsubscribe' && { names: union(assumed.names, names) }),
         claim: { nonce: randomUUID(), call: call.kind },
       })
+      current.isClaimUnused = true
       // The monotonic clock may stop while the machine sleeps.
     } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
   }
 
-  /** Applies the answer to the record, and reports its findings. @returns why the user is not in the wanted state */
+  /** No other process is to wait for a call that was not made. */
+  async #withdrawClaim({ assumed, isClaimUnused, user }: Reconciliation): Promise<void> {
+    const hasClaim = isClaimUnused && user.record?.claim !== undefined
+    // If that fails, the claim becomes stale.
+    if (hasClaim) await this.#parts.users.write(user, assumed).catch(() => {})
+  }
+
+  /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
   #settle(
-    visit: Visit,
-    call: Call,
+    current: Reconciliation,
+    call: PlannedCall,
     result: CallResult,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
     const { configuration, reporter, routes, users } = this.#parts
-    const { assumed: before, learnt, missing, user } = visit
+    const { user } = current
     const { username } = user
-    const route = 'spec' in call ? undefined : call.kind
     if (result.kind !== 'answered') return result.failure
-    const { answer, error } = result
-    if (route !== undefined && answer.kind === 'ok') routes.prove(route)
-    if (route !== undefined && answer.kind === 'no-route') routes.refute(route, error)
-    const isRouteProven = route !== undefined && routes.isProven(route)
-    const applied = apply(before, call, answer, facts, {
-      sentAt: sent.at,
-      answeredAt: Date.now(),
-      isRouteProven,
-    })
-    const { gap, isCreated, proven, record } = applied
+    const { error, reply } = result
+    const answered = { call, reply, sentAt: sent.at, answeredAt: Date.now() }
+    const applied = apply(current.assumed, answered, current.learnt, facts)
+    const { gap, isCreated, isRefused, learnt, proven, proves, record, refutes } = applied
+    if (proves !== undefined) routes.prove(proves)
+    if (learnt.inconclusive === undefined || 'id' in call) current.idError = error
+    if (refutes !== undefined) routes.refute(refutes, error ?? current.idError)
     if (proven !== undefined) users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
-    const isSettled = answer.kind === 'created' || answer.kind === 'ok'
-    visit.assumed = record
-    visit.learnt = isSettled ? {} : { ...learnt, ...applied.learnt }
-    if (applied.learnt.missing !== undefined) visit.missing = result
+    Object.assign(current, { assumed: record, learnt })
     if (isCreated) {
-      visit.isCreated = true
+      current.isCreated = true
       const fields = { event: 'subscription.created', username, subscriptionId: record.id }
       reporter.log('debug', fields, 'A user was subscribed')
     }
     if (gap !== undefined) {
-      visit.gaps.push(gap)
+      current.gaps.push(gap)
       reporter.reportGap(gap)
       if (gap.cause === 'ended') reporter.problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
     }
-    const isFirst = visit.isNew && call.kind === 'create' && answer.kind === 'conflict'
+    const isFirst = current.isNew && call.kind === 'create' && reply.kind === 'conflict'
     if (isFirst && configuration.state.wasMissing && ++this.#firstConflicts > conflictsOfEmptiedStore)
       reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
-    // The subscription that a call with its id did not find exists.
-    if (proven !== 'existence' || learnt.missing === undefined) return undefined
-    if (missing?.answer.kind === 'refused') return { kind: 'REFUSED', error: missing.error }
-    routes.refute(learnt.missing, missing?.error)
-    return undefined
+    return isRefused ? { kind: 'REFUSED', error: current.idError } : undefined
   }
 
   /** @returns nothing if the reconciliation can continue */
-  #outcomeOfCall(
+  #endingOfCall(
     username: string,
-    { kind }: Call,
+    { kind }: PlannedCall,
     result: CallResult,
     failure: Failure | undefined,
-  ): Outcome | undefined {
+  ): Ending | undefined {
     const { reporter, sweepIntervalMs } = this.#parts
-    if (result.kind === 'answered' && result.answer.kind === 'unreadable' && kind === 'recreate') {
+    if (result.kind === 'answered' && result.reply.kind === 'unreadable' && kind === 'recreate') {
       // Each further attempt would leave another subscription, or end the previous one.
       const { error } = result
       const message = `${unreadableMessage} The last answer: ${messageOf(error)}`

@@ -2,15 +2,15 @@
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
-import type { Outcome, Reconciled } from './reconcile.js'
+import type { Ending, Reconciled } from './reconcile.js'
 
 export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
-export class Sweep {
+export class SweepCount {
   readonly startedSince = now()
   /** Proofs since then are enough; monotonic. */
-  readonly provenFrom: number
+  readonly provenSince: number
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
   readonly #open: Set<User>
@@ -24,10 +24,10 @@ export class Sweep {
   #active = 0
   #end: () => void = () => {}
 
-  constructor(users: Iterable<User>, provenFrom: number, onProgress: OnProgress) {
+  constructor(users: Iterable<User>, provenSince: number, onProgress: OnProgress) {
     this.#open = new Set(users)
     this.#total = this.#open.size
-    this.provenFrom = provenFrom
+    this.provenSince = provenSince
     this.#onProgress = onProgress
     this.ended = new Promise((resolve) => {
       this.#end = resolve
@@ -36,18 +36,18 @@ export class Sweep {
   }
 
   /** A user was reconciled. @param againMs - when the user is due again */
-  note(user: User, { gaps, isCreated, outcome }: Reconciled, againMs: number): void {
+  note(user: User, { gaps, isCreated, ending }: Reconciled, againMs: number): void {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (gaps.length > 0) this.#counts.restored++
     // The reconciliation had begun before the sweep.
-    if (outcome.kind === 'done' && user.isWanted && user.checkedSince < this.provenFrom) return
-    const isKept = outcome.kind === 'waiting' && user.record?.id !== undefined
-    if (outcome.kind === 'removed') {
+    if (ending.kind === 'done' && user.isWanted && user.checkedSince < this.provenSince) return
+    const isKept = ending.kind === 'waiting' && user.record?.id !== undefined
+    if (ending.kind === 'removed') {
       this.#counts.removed++
       this.#close(user, false)
-    } else if (outcome.kind === 'done' || isKept) this.#close(user, user.isWanted)
-    else this.#wait(user, outcome, againMs)
+    } else if (ending.kind === 'done' || isKept) this.#close(user, user.isWanted)
+    else this.#wait(user, ending, againMs)
   }
 
   /** Stops waiting. @param reason - why no user can be reconciled */
@@ -59,15 +59,15 @@ export class Sweep {
     return { wanted: this.#wanted, active: this.#active, ...this.#counts, failed: this.#failed }
   }
 
-  #wait(user: User, outcome: Exclude<Outcome, { kind: 'done' | 'removed' }>, againMs: number): void {
-    const error = outcome.kind === 'failed' ? outcome.failure.error : outcome.error
+  #wait(user: User, ending: Exclude<Ending, { kind: 'done' | 'removed' }>, againMs: number): void {
+    const error = ending.kind === 'failed' ? ending.failure.error : ending.error
     const known = this.#waiting.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
     // The call behind a claim has already reported the reason.
-    const reason = outcome.kind === 'claimed' && known ? known.error : error
+    const reason = ending.kind === 'claimed' && known ? known.error : error
     this.#waiting.set(user, { error: reason, patientUntil })
-    if (isFinal(outcome) || now() + againMs > patientUntil) this.#fail(user, reason)
+    if (isFinal(ending) || now() + againMs > patientUntil) this.#fail(user, reason)
   }
 
   #fail(user: User, error: unknown): void {
@@ -87,7 +87,7 @@ export class Sweep {
 }
 
 /** Whether an attempt a moment later would fail again. */
-function isFinal(outcome: Outcome): boolean {
-  if (outcome.kind === 'failed') return ['INVALID', 'REFUSED', 'BUG'].includes(outcome.failure.kind)
-  return outcome.kind === 'conflict' || outcome.kind === 'waiting'
+function isFinal(ending: Ending): boolean {
+  if (ending.kind === 'failed') return ['INVALID', 'REFUSED', 'BUG'].includes(ending.failure.kind)
+  return ending.kind === 'conflict' || ending.kind === 'waiting'
 }

@@ -7,21 +7,17 @@ import { promisify } from 'node:util'
 import * as z from 'zod'
 import { singleFlight } from '../../shared/calls.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
+import type { Schedule } from '../loop/schedule.js'
 import type { Problems } from '../reporter.js'
 import { countSchema, parseWith, type Spec, specOf } from '../rules/record.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import { type KeeperStore, lossMessage } from './keeper-store.js'
-
-/** The routes that the interface leaves open. */
-export type RouteName = 'update' | 'unsubscribe'
 
 const storedSchema = z.object({
   generation: countSchema.min(1),
   salt: z.string(),
   /** Of spec, parameters and headers. */
   hash: z.string(),
-  /** Routes that have answered 2xx. */
-  provenRoutes: z.array(z.enum(['update', 'unsubscribe'])).readonly(),
 })
 type StoredConfiguration = Readonly<z.output<typeof storedSchema>>
 
@@ -30,8 +26,7 @@ const storeKey = 'configuration'
 export interface ConfigurationParts {
   readonly store: KeeperStore
   readonly problems: Problems
-  /** Called when this process uses another generation. */
-  readonly onGeneration: () => void
+  readonly schedule: Schedule
 }
 
 /** What this process sends, and whether it may. */
@@ -49,8 +44,6 @@ export interface ConfigurationState {
 export class Configuration {
   readonly spec: Spec
   readonly #parts: ConfigurationParts
-  readonly #provenRoutes = new Set<RouteName>()
-  readonly provenRoutes: ReadonlySet<RouteName> = this.#provenRoutes
   #state: ConfigurationState
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
   /** The newest generation that this process has used; 0 before the first. */
@@ -87,14 +80,6 @@ export class Configuration {
     this.#state = { ...this.#state, values, generation: undefined }
   }
 
-  /** Stores that a route has answered 2xx. */
-  proveRoute(route: RouteName): void {
-    if (this.#provenRoutes.has(route)) return
-    this.#provenRoutes.add(route)
-    // A failure is reported by the store, and the next synchronization writes again.
-    this.synchronize().catch(() => {})
-  }
-
   /** A newer release has written something. @returns whether that supersedes this process */
   meetForeign(key: string, generation: number): boolean {
     if (generation <= (this.#state.generation ?? this.#highest)) return false
@@ -117,10 +102,8 @@ export class Configuration {
     if (this.meetForeign(storeKey, Math.max(foreignGeneration, this.#foreignGeneration))) return true
     const isOurs = stored !== undefined && (await this.#hashOf(values, stored.salt)) === stored.hash
     if (isOurs && stored.generation >= (mine ?? 0)) {
-      for (const route of stored.provenRoutes) this.#provenRoutes.add(route)
       this.#follow(values, stored.generation)
-      const isComplete = stored.provenRoutes.length === this.#provenRoutes.size
-      return isComplete || store.compareAndSet(storeKey, text, await this.#textOf(values, stored))
+      return true
     }
     // A starting process has the newest configuration; a rotation replaces the configuration before it.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
@@ -130,8 +113,8 @@ export class Configuration {
     }
     const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
     const salt = randomBytes(16).toString('base64url')
-    if (!(await store.compareAndSet(storeKey, text, await this.#textOf(values, { generation, salt }))))
-      return false
+    const written: StoredConfiguration = { generation, salt, hash: await this.#hashOf(values, salt) }
+    if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
     const isLost = text === undefined || stored !== undefined
     if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
     if (text === undefined && this.#highest === 0) this.#state = { ...this.#state, wasMissing: true }
@@ -140,27 +123,18 @@ export class Configuration {
   }
 
   #follow(values: UpdateSubscriptionParametersInput, generation: number): void {
-    const { problems, onGeneration } = this.#parts
+    const { problems, schedule } = this.#parts
     const before = this.#state
     if (values !== before.values) return
     this.#state = { ...before, generation, isSuperseded: false }
     this.#highest = generation
     problems.resolve('SUPERSEDED')
-    if (generation !== before.generation || before.isSuperseded) onGeneration()
+    if (generation !== before.generation || before.isSuperseded) schedule.markAllDue()
   }
 
   #supersede(message: string): void {
     this.#state = { ...this.#state, isSuperseded: true }
     this.#parts.problems.begin('SUPERSEDED', message)
-  }
-
-  async #textOf(
-    values: UpdateSubscriptionParametersInput,
-    { generation, salt }: Pick<StoredConfiguration, 'generation' | 'salt'>,
-  ): Promise<string> {
-    const hash = await this.#hashOf(values, salt)
-    const stored: StoredConfiguration = { generation, salt, hash, provenRoutes: [...this.#provenRoutes] }
-    return JSON.stringify(stored)
   }
 
   /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */

@@ -20,7 +20,7 @@ export interface NamesRead {
 export class IndexOfNames {
   readonly #store: KeeperStore
   /** One change of a shard at a time. */
-  readonly #turns: Promise<unknown>[] = []
+  readonly #lastChanges: Promise<unknown>[] = []
 
   constructor(store: KeeperStore) {
     this.#store = store
@@ -66,7 +66,7 @@ export class IndexOfNames {
 
   #change(shard: number, change: (names: readonly string[]) => readonly string[]): Promise<void> {
     const key = keyOf(shard)
-    const changed = (this.#turns[shard] ?? Promise.resolve()).then(() =>
+    const changed = (this.#lastChanges[shard] ?? Promise.resolve()).then(() =>
       this.#store.untilStored(key, async () => {
         const { text, value = [] } = await this.#store.read(key, parseNames)
         const names = change(value)
@@ -76,7 +76,7 @@ export class IndexOfNames {
         return this.#store.compareAndSet(key, text, next)
       }),
     )
-    this.#turns[shard] = changed.catch(() => {})
+    this.#lastChanges[shard] = changed.catch(() => {})
     return changed
   }
 }

@@ -84,7 +84,7 @@ export class KeeperStore {
   }
 
   /**
-   * Repeats reading and writing until the value is stored.
+   * Repeats reading and writing a value until the value is stored.
    *
    * @param attempt - returns whether its value is stored
    * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values

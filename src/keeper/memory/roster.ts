@@ -1,6 +1,7 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
+import type { Schedule } from '../loop/schedule.js'
 import type { Problems } from '../reporter.js'
 import { delay, rosterTimeoutMs, withPauses } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
@@ -24,14 +25,13 @@ export interface RosterParts {
   readonly users: Users
   readonly index: IndexOfNames
   readonly problems: Problems
-  /** Called with a user who joined or left the roster. */
-  readonly onChange: (user: User) => void
+  readonly schedule: Schedule
 }
 
-export class Roster {
+export class RosterReader {
   readonly #parts: RosterParts
   readonly #waiting = new Map<string, Promise<void>>()
-  #turn: Promise<unknown> = Promise.resolve()
+  #lastReading: Promise<unknown> = Promise.resolve()
 
   constructor(parts: RosterParts) {
     this.#parts = parts
@@ -42,17 +42,17 @@ export class Roster {
     const key = `${request.allowRemovals} ${request.wantsNone}`
     const waiting = this.#waiting.get(key)
     if (waiting !== undefined) return waiting
-    const reading = this.#turn.then(() => {
+    const reading = this.#lastReading.then(() => {
       this.#waiting.delete(key)
       return this.#read(request)
     })
     this.#waiting.set(key, reading)
-    this.#turn = reading.catch(() => {})
+    this.#lastReading = reading.catch(() => {})
     return reading
   }
 
   async #read({ allowRemovals = false, wantsNone = false }: RosterRequest): Promise<void> {
-    const { index, onChange, problems, users } = this.#parts
+    const { index, problems, schedule, users } = this.#parts
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const { names: recorded, isUnreadable } = await index.read()
     await delay(0)
@@ -73,7 +73,7 @@ export class Roster {
       if (!isWanted) problems.removeUser(username)
       if (user.isWanted !== isWanted) {
         users.setWanted(user, isWanted)
-        onChange(user)
+        schedule.markDue(user.schedule)
       }
       users.setIndexed(user, recorded.has(username) || isUnreadable(username))
       if (isWanted && !user.isIndexed) missing.push(user)

@@ -1,8 +1,9 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
 import { createHash } from 'node:crypto'
+import type { Schedule, UserSchedule } from '../loop/schedule.js'
 import type { Problems } from '../reporter.js'
-import { type Delivery, parseRecord, type UserRecord } from '../rules/record.js'
-import { day, deliveryLagMs, jitter, never, now, restoreWaitMs } from '../timing.js'
+import { type LastDelivery, parseRecord, type UserRecord } from '../rules/record.js'
+import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
 import type { Configuration } from './configuration.js'
 import type { IndexOfNames } from './index-of-names.js'
 import { goneMark, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
@@ -13,15 +14,6 @@ export class Collision extends Error {}
 /** More frequent deliveries are ignored, which keeps each below 100 ns. */
 const aMomentMs = 1_000
 
-/** What the queue alone knows and changes. */
-interface Schedule {
-  /** When the user is to be reconciled; monotonic. */
-  dueFrom: number
-  isInFlight: boolean
-  /** In a row. */
-  failures: number
-}
-
 class KnownUser {
   readonly username: string
   /** Of the record in the store. */
@@ -29,27 +21,28 @@ class KnownUser {
   isWanted: boolean
   /** Whether the index has the name. */
   isIndexed = false
-  readonly schedule: Schedule = { dueFrom: never, isInFlight: false, failures: 0 }
+  readonly schedule: UserSchedule
 
   /** The last known text in the store, and since when it has not changed; monotonic. */
   text: string | undefined
-  unchangedSince = never
+  unchangedSince = longAgo
   record: UserRecord | undefined
   /** When the record was last read or written. */
-  readSince = never
+  readSince = longAgo
 
   /** When any process last proved the subscription or met a conflict, and when the next call is due; monotonic. */
-  checkedSince = never
-  checkDueFrom = never
+  checkedSince = longAgo
+  checkDueFrom = longAgo
   /** The id that this process has proven, and the number of proofs since, that one included. */
   provenId: number | undefined
   proofs = 0
 
   /** The last delivery to this process. */
-  delivery: Delivery | undefined
+  delivery: LastDelivery | undefined
 
-  constructor(username: string, isWanted: boolean) {
+  constructor(username: string, isWanted: boolean, schedule: UserSchedule) {
     this.username = username
+    this.schedule = schedule
     this.key = `user:${createHash('sha256').update(username).digest('base64url').slice(0, 24)}`
     this.isWanted = isWanted
   }
@@ -64,8 +57,7 @@ export interface UsersParts {
   readonly index: IndexOfNames
   readonly problems: Problems
   readonly configuration: Configuration
-  /** Called when a record is missing: others may be, too. */
-  readonly onLoss: () => void
+  readonly schedule: Schedule
 }
 
 export class Users {
@@ -88,7 +80,7 @@ export class Users {
   }
 
   add(username: string, isWanted: boolean): User {
-    const user = new KnownUser(username, isWanted)
+    const user = new KnownUser(username, isWanted, this.#parts.schedule.newUser())
     this.#all.set(username, user)
     return user
   }
@@ -115,7 +107,7 @@ export class Users {
    * @throws StoreFailure, KeyFailure, Collision
    */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { configuration, onLoss, problems, store } = this.#parts
+    const { configuration, problems, schedule, store } = this.#parts
     const known = user.record
     const { text, value, foreignGeneration } = await store.read(user.key, parseRecord)
     if (foreignGeneration !== undefined && configuration.meetForeign(user.key, foreignGeneration))
@@ -126,7 +118,7 @@ export class Users {
       // An older copy is used, but the subscription may have another id now.
       const isOlder = isNew && known !== undefined && value.version < known.version
       if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')
-      if (isNew) this.#takeIn(user, isOlder ? { ...value, isUnsure: true } : value)
+      if (isNew) this.#takeIn(user, isOlder ? { ...value, idUnsure: true } : value)
     } else if (known === undefined || text === goneMark || !user.isWanted) {
       // The name goes with the record, perhaps after this process has read the index.
       if (text === goneMark) user.isIndexed = false
@@ -136,7 +128,9 @@ export class Users {
       await this.write(user, known)
       if (text !== undefined) return user.record
       problems.reportOnce('STORE', lossMessage, 'loss')
-      onLoss()
+      // Others may be missing, too.
+      schedule.markRosterDue()
+      schedule.markAllDue()
     }
     user.readSince = now()
     return user.record
@@ -188,7 +182,7 @@ export class Users {
     const { conflictAt, provenAt } = record ?? {}
     const sinceOf = (at: number) => {
       const ageMs = Date.now() - at
-      const estimatedSince = ageMs >= 0 ? now() - ageMs : never
+      const estimatedSince = ageMs >= 0 ? now() - ageMs : longAgo
       return known === undefined ? estimatedSince : Math.max(user.readSince, estimatedSince)
     }
     if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteCheck(user, sinceOf(provenAt), 1)

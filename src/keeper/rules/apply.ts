@@ -1,104 +1,152 @@
-/** What an answer of the service means for the record. A pure rule. */
+/** What a reply of the service means for the record and the routes. A pure rule. */
+import type { Operation } from '../../shared/routes.js'
 import type { KeeperGap } from '../types.js'
-import { type Call, type Facts, hasFormerNames, type Learnt } from './decide.js'
+import { type Facts, hasFormerNames, type Learnt, type PlannedCall } from './decide.js'
 import { type UserRecord, union } from './record.js'
 
 /**
- * `unreadable`: a create succeeded, but its answer has no readable id. Of calls with an id: `no-route`: the service has no
- * such route. `refused`: any other refusal, because the interface leaves open how a service answers for an ended subscription.
+ * `unreadable`: a create succeeded, but its answer has no readable id. Of calls with an id: `gone`: no subscription has the
+ * id. `not-found`: the same, or a wrong route. `no-route`: the service has no such route. `refused`: any other refusal,
+ * because the interface leaves open how a service answers for an ended subscription.
  */
-export type Answer =
+export type Reply =
   | { readonly kind: 'created'; readonly id: number }
-  | { readonly kind: 'ok' | 'conflict' | 'not-found' | 'no-route' | 'refused' | 'unreadable' }
+  | { readonly kind: 'ok' | 'conflict' | 'gone' | 'not-found' | 'no-route' | 'refused' | 'unreadable' }
 
-/** Times are of the wall clock. */
-export interface Exchange {
+/** A call and its reply. Times are of the wall clock. */
+export interface Answered {
+  readonly call: PlannedCall
+  readonly reply: Reply
   readonly sentAt: number
   readonly answeredAt: number
-  /** Whether a 404 of this route is proof. */
-  readonly isRouteProven: boolean
 }
-
-/** What users are to be subscribed to. */
-type Target = Pick<Facts, 'spec' | 'names' | 'generation' | 'isWanted'>
 
 export interface Applied {
   /** The record without a claim. */
   readonly record: UserRecord
-  /** Added to earlier findings, unless the answer is `created` or `ok`, which make them obsolete. */
   readonly learnt: Learnt
-  /** What the answer proves: the subscription's id, or only its existence. */
+  /** What the reply proves: the subscription's id, or only its existence. */
   readonly proven?: 'id' | 'existence'
   /** Whether a user was subscribed for the first time. */
   readonly isCreated?: boolean
   /** An interval in which notifications may have been lost: the user was restored. */
   readonly gap?: KeeperGap
+  /** The route that works. */
+  readonly proves?: Operation
+  /** The route that is wrong. */
+  readonly refutes?: Operation
+  /** Whether the service refuses a call for a subscription that exists. */
+  readonly isRefused?: boolean
 }
 
-export function apply(
-  record: UserRecord,
-  call: Call,
-  answer: Answer,
-  facts: Target,
-  exchange: Exchange,
-): Applied {
-  const { sentAt, answeredAt, isRouteProven } = exchange
-  if ('id' in call) {
-    const isMissing = answer.kind === 'not-found' && isRouteProven
-    // A plain create shows whether the subscription has ended.
-    if (!isMissing && answer.kind !== 'ok') return { record, learnt: { missing: call.kind } }
-    if (call.kind === 'unsubscribe') {
-      // Also after a 404: the gap is reported when the user is subscribed again.
-      return { record: { ...without(record, 'id'), isInterrupted: true }, learnt: {} }
-    }
-    if (isMissing) return { record: without(record, 'id'), learnt: {} }
-    const sure = without(record, 'isUnsure', 'isInterrupted', 'conflictAt')
-    const names = union(record.names, facts.names)
-    const updated = { ...sure, names, generation: facts.generation, provenAt: sentAt }
-    return { record: updated, learnt: {}, proven: 'id' }
-  }
-  const learnt = call.spec === facts.spec ? { isTaken: true } : {}
-  // One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that.
-  const usesUpTheDay = call.kind === 'recreate' && (!record.isUnsure || answer.kind === 'conflict')
-  const tried = usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
-  switch (answer.kind) {
+export function apply(record: UserRecord, answered: Answered, learnt: Learnt, facts: Facts): Applied {
+  const { call, reply } = answered
+  if ('id' in call) return applyById(record, call.kind, answered, learnt, facts)
+  switch (reply.kind) {
     case 'created':
-      return created(tried, call, answer.id, facts, exchange)
+      return created(record, { ...answered, call }, reply.id, learnt, facts)
     case 'unreadable': {
       // What may have been created before may have ended before this call.
-      const provenAt = record.provenAt ?? (record.isUnsure ? undefined : sentAt)
-      return { record: { ...without(tried, 'id'), spec: call.spec, isUnsure: true, provenAt }, learnt }
+      const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
+      const tried = without(replaced(record, answered), 'id')
+      return {
+        record: { ...tried, spec: call.spec, idUnsure: true, provenAt },
+        learnt: taken(call, learnt, facts),
+      }
     }
-    default: {
-      // A recreate replaces an identical subscription: after a 409 none of ours exists.
-      if (call.kind === 'recreate') return { record: without(tried, 'id', 'isUnsure'), learnt }
-      if (record.id === undefined || record.isUnsure) return { record, learnt }
-      // The gap of a spec that is no longer wanted begins with the last proof before.
-      const provenAt = call.spec === facts.spec ? { provenAt: sentAt } : {}
-      return { record: { ...without(record, 'isInterrupted'), ...provenAt }, learnt, proven: 'existence' }
-    }
+    default:
+      return inTheWay(record, { ...answered, call }, learnt, facts)
   }
+}
+
+function applyById(
+  record: UserRecord,
+  kind: Operation,
+  { reply, sentAt }: Answered,
+  learnt: Learnt,
+  facts: Facts,
+): Applied {
+  switch (reply.kind) {
+    case 'ok': {
+      if (kind === 'update') {
+        const sure = without(record, 'idUnsure', 'endedByUs', 'conflictAt')
+        const names = union(record.names, facts.names)
+        const updated = { ...sure, names, generation: facts.generation, provenAt: sentAt }
+        return { record: updated, learnt: {}, proven: 'id', proves: kind }
+      }
+      // The first 2xx of a route that ends nothing looks the same: a create shows whether the subscription has ended.
+      if (!facts.isUnsubscribeProven && !learnt.isIdNew)
+        return { record: { ...record, endedByUs: true }, learnt: { seemsEnded: true } }
+      return { record: { ...without(record, 'id'), endedByUs: true }, learnt: {}, proves: kind }
+    }
+    case 'gone': {
+      // After an unsubscribe the gap is reported when the user is subscribed again.
+      const ended = without(record, 'id')
+      return { record: kind === 'update' ? ended : { ...ended, endedByUs: true }, learnt: {} }
+    }
+    case 'no-route':
+      return { record, learnt: { ...learnt, inconclusive: kind }, refutes: kind }
+    case 'refused':
+      if (learnt.isIdNew) return { record, learnt, isRefused: true }
+      return { record, learnt: { ...learnt, inconclusive: kind, isRefused: true } }
+    default:
+      // Only an id that the service gave just now cannot be out of date.
+      if (learnt.isIdNew) return { record, learnt: {}, refutes: kind }
+      return { record, learnt: { ...learnt, inconclusive: kind } }
+  }
+}
+
+type AnsweredCreate = Answered & { readonly call: Extract<PlannedCall, { spec: string }> }
+
+/** 409 to a create. */
+function inTheWay(record: UserRecord, answered: AnsweredCreate, learnt: Learnt, facts: Facts): Applied {
+  const { call, sentAt } = answered
+  const found = taken(call, learnt, facts)
+  // A recreate replaces an identical subscription: after a 409 none of ours exists.
+  if (call.kind === 'recreate')
+    return { record: without(replaced(record, answered), 'id', 'idUnsure'), learnt: found }
+  if (record.id === undefined || record.idUnsure) return { record, learnt: found }
+  const { inconclusive, isRefused, seemsEnded } = learnt
+  // The gap of a spec that is no longer wanted begins with the last proof before.
+  const provenAt = call.spec === facts.spec ? { provenAt: sentAt } : {}
+  const known = {
+    record: { ...without(record, 'endedByUs'), ...provenAt },
+    learnt: found,
+    proven: 'existence',
+  } as const
+  if (seemsEnded) return { ...known, learnt: {}, refutes: 'unsubscribe' }
+  if (inconclusive === undefined || !facts.mayUpdate) return known
+  if (isRefused) return { ...known, isRefused }
+  // The update has not found a subscription that exists.
+  if (facts.isIdProven) return { ...known, refutes: inconclusive }
+  return { record: { ...record, idUnsure: true }, learnt: found }
 }
 
 /** A new subscription: the user's first, or one after an interruption. */
 function created(
-  record: UserRecord,
-  { kind, spec }: Extract<Call, { spec: string }>,
+  before: UserRecord,
+  answered: AnsweredCreate,
   id: number,
-  facts: Target,
-  { sentAt, answeredAt }: Exchange,
+  { inconclusive, isRefused, seemsEnded }: Learnt,
+  facts: Facts,
 ): Applied {
-  const { isInterrupted, isUnsure, provenAt, restoredCount, restores } = record
-  const isChange = isInterrupted || record.spec !== spec || hasFormerNames(record, facts)
+  const { answeredAt, call, sentAt } = answered
+  const { kind, spec } = call
+  const record = replaced(before, answered)
+  const { endedByUs, idUnsure, provenAt, restoredCount, restores } = record
+  const isTest = kind === 'recreate' && inconclusive === 'update' && !isRefused
+  const learnt: Learnt = { isIdNew: true, ...(isTest && { inconclusive }) }
+  const findings = { learnt, ...(seemsEnded && { proves: 'unsubscribe' as const }) }
+  const isChange = endedByUs || record.spec !== spec || hasFormerNames(record, facts)
   const wasThere = provenAt !== undefined
   const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
   const known = { id, spec, names: facts.names, generation: facts.generation }
-  const made = { ...without(record, 'isUnsure', 'isInterrupted', 'conflictAt'), ...known, provenAt: sentAt }
-  // Made only to learn the id and end it: the gap begins with the last proof before. A plain create shows an end.
-  const isTemporary = !facts.isWanted || (spec !== facts.spec && kind === 'recreate')
-  if (isTemporary) return { record: { ...made, provenAt }, learnt: {} }
-  const isFirst = !wasThere && !isUnsure && kind === 'create'
-  if (isFirst) return { record: made, learnt: {}, proven: 'id', isCreated: true }
+  const made = { ...without(record, 'idUnsure', 'endedByUs', 'conflictAt'), ...known, provenAt: sentAt }
+  // Made only to learn the id and end it: the gap begins with the last proof before. Another create shows an end.
+  const isTemporary = !facts.isWanted || (spec !== facts.spec && (kind === 'recreate' || endedByUs))
+  if (isTemporary) return { ...findings, record: { ...made, provenAt } }
+  const isFirst = !wasThere && !idUnsure && kind === 'create'
+  if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }
   const { username } = record
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause } as const
@@ -108,7 +156,17 @@ function created(
     restoredCount: restoredCount + 1,
     ...(isEnd && { restores: restores + 1, restoredAt: answeredAt }),
   }
-  return { record: counted, learnt: {}, proven: 'id', gap }
+  return { ...findings, record: counted, proven: 'id', gap }
+}
+
+/** One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that. */
+function replaced(record: UserRecord, { call, reply, answeredAt }: Answered): UserRecord {
+  const usesUpTheDay = call.kind === 'recreate' && (!record.idUnsure || reply.kind === 'conflict')
+  return usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
+}
+
+function taken(call: AnsweredCreate['call'], learnt: Learnt, facts: Facts): Learnt {
+  return call.spec === facts.spec ? { ...learnt, isTaken: true } : learnt
 }
 
 function without<Key extends keyof UserRecord>(record: UserRecord, ...keys: Key[]): Omit<UserRecord, Key> {

@@ -1,9 +1,10 @@
 /** What to do next for one user. A pure rule: every step may be repeated at any time. */
+import type { Operation } from '../../shared/routes.js'
 import { day } from '../timing.js'
 import type { Spec, UserRecord } from './record.js'
 
 /** A request to the service. `recreate` is a create that replaces an identical subscription. */
-export type Call =
+export type PlannedCall =
   | { readonly kind: 'create' | 'recreate'; readonly spec: Spec }
   | { readonly kind: 'update'; readonly id: number }
   | { readonly kind: 'unsubscribe'; readonly id: number }
@@ -12,9 +13,9 @@ export type Call =
  * The next call; or `forget`: nothing of the user is left. `wait`: a restore must wait. `conflict`: another subscription
  * is in the way. `blocked`: the unsubscribe route is wrong. `done`: nothing to do.
  */
-export type Step = Call | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
+export type Decision = PlannedCall | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
 
-export function isCall(step: Step): step is Call {
+export function isCall(step: Decision): step is PlannedCall {
   return 'spec' in step || 'id' in step
 }
 
@@ -22,8 +23,14 @@ export function isCall(step: Step): step is Call {
 export interface Learnt {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
-  /** The kind of a call that was refused, or answered 404 on an unproven route. */
-  readonly missing?: 'update' | 'unsubscribe'
+  /** The kind of a call with an id that was refused, or answered 404 on an unproven route. */
+  readonly inconclusive?: Operation
+  /** Whether that call was refused. */
+  readonly isRefused?: boolean
+  /** The service gave the recorded id in this reconciliation. */
+  readonly isIdNew?: boolean
+  /** The first unsubscribe of this process was answered 2xx. */
+  readonly seemsEnded?: boolean
 }
 
 export interface Facts {
@@ -44,14 +51,18 @@ export interface Facts {
   readonly mayUpdate: boolean
   /** Whether the route to unsubscribe is not known to be wrong. */
   readonly mayUnsubscribe: boolean
+  /** Whether the route to unsubscribe has ended a subscription. */
+  readonly isUnsubscribeProven: boolean
+  /** Whether the service gave or confirmed the recorded id to this process. */
+  readonly isIdProven: boolean
   /** Whether a subscription in the way may be replaced. */
   readonly replacesExisting: boolean
   /** Wall clock. */
   readonly at: number
 }
 
-export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
-  const { conflictAt, generation, id, isInterrupted, isUnsure, spec } = record
+export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decision {
+  const { conflictAt, generation, id, endedByUs, idUnsure, spec } = record
   const isOutdated = spec !== facts.spec && mayBeOurs(record, facts)
   if (!facts.isWanted || isOutdated) return end(record, learnt, facts)
 
@@ -59,7 +70,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
   const recreateOrConflict = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
   // What the keeper itself has ended waits for nothing.
   const createOrWait =
-    facts.mayRestore || isInterrupted
+    facts.mayRestore || endedByUs
       ? ({ kind: 'create', spec: facts.spec } as const)
       : ({ kind: 'wait' } as const)
   if (id === undefined) {
@@ -67,38 +78,41 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Step {
     return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait
   }
 
-  const mayUpdate = facts.mayUpdate && learnt.missing === undefined
+  const isTest = learnt.inconclusive === 'update' && learnt.isIdNew
+  const mayUpdate = facts.mayUpdate && (learnt.inconclusive === undefined || isTest)
   const update = { kind: 'update', id } as const
   if (hasFormerNames(record, facts)) return recreate
-  if (mayUpdate && (isUnsure || generation !== facts.generation)) return update
-  if (isUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
-  if (learnt.missing !== undefined && !learnt.isTaken) return createOrWait
-  if (!facts.wantsProof && !isInterrupted) return { kind: 'done' }
+  if (mayUpdate && (isTest || idUnsure || generation !== facts.generation)) return update
+  if (idUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
+  if (learnt.inconclusive !== undefined && !learnt.isTaken) return createOrWait
+  if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
   // An update restores nothing, so it need not wait.
   return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : createOrWait
 }
 
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */
-function end(record: UserRecord, { missing }: Learnt, facts: Facts): Step {
-  const { id, isUnsure, spec } = record
+function end(record: UserRecord, { inconclusive, isIdNew, seemsEnded }: Learnt, facts: Facts): Decision {
+  const { id, idUnsure, spec } = record
   if (!mayBeOurs(record, facts)) return { kind: 'forget' }
   if (!facts.mayUnsubscribe) return { kind: 'blocked' }
-  if (id === undefined || isUnsure) return { kind: 'recreate', spec }
-  return missing === 'unsubscribe' ? { kind: 'create', spec } : { kind: 'unsubscribe', id }
+  if (seemsEnded) return { kind: 'create', spec }
+  const isInconclusive = inconclusive === 'unsubscribe' && !isIdNew
+  if (id === undefined || idUnsure || isInconclusive) return { kind: 'recreate', spec }
+  return { kind: 'unsubscribe', id }
 }
 
 /** Whether there may be a subscription of this keeper, and not only one that must not be replaced. */
 function mayBeOurs(record: UserRecord, facts: Facts): boolean {
-  return record.id !== undefined || (record.isUnsure === true && mayReplace(record, facts))
+  return record.id !== undefined || (record.idUnsure === true && mayReplace(record, facts))
 }
 
 /** The obstacle is replaced once a day, or at any time if it may be the keeper's own. */
 function mayReplace(
-  { isUnsure, provenAt, replacedAt }: UserRecord,
+  { idUnsure, provenAt, replacedAt }: UserRecord,
   { at, replacesExisting }: Facts,
 ): boolean {
   // What was proven is the keeper's own, also with `existing: 'report'`.
-  if (isUnsure) return replacesExisting || provenAt !== undefined
+  if (idUnsure) return replacesExisting || provenAt !== undefined
   return replacesExisting && (replacedAt === undefined || Math.abs(at - replacedAt) >= day)
 }
 

@@ -31,9 +31,9 @@ const recordSchema = z.object({
   /** The service's id, if known. */
   id: z.int().optional(),
   /** A create may have taken effect: the subscription may have another id than the recorded one. */
-  isUnsure: flagSchema,
+  idUnsure: flagSchema,
   /** The subscription was, or may have been, ended on purpose, and must be created again. */
-  isInterrupted: flagSchema,
+  endedByUs: flagSchema,
   /** When the last proof that the subscription exists was sent. */
   provenAt: stampSchema,
   deliveryAt: stampSchema,
@@ -97,24 +97,24 @@ export function assumeEffect(claimed: UserRecord): UserRecord {
   switch (claim?.call) {
     case 'create':
     case 'recreate':
-      return { ...record, isUnsure: true }
+      return { ...record, idUnsure: true }
     case 'update':
       return { ...record, generation: 0 }
     case 'unsubscribe':
-      return { ...record, isInterrupted: true }
+      return { ...record, endedByUs: true }
     default:
       return claimed
   }
 }
 
 /** The time of a delivery, by the wall clock. */
-export interface Delivery {
+export interface LastDelivery {
   readonly id: number
   readonly at: number
 }
 
 /** The record with the proof of the last delivery. */
-export function absorb(record: UserRecord, delivery: Delivery | undefined): UserRecord {
+export function absorb(record: UserRecord, delivery: LastDelivery | undefined): UserRecord {
   if (delivery === undefined || delivery.id !== record.id) return record
   if (record.deliveryAt !== undefined && delivery.at <= record.deliveryAt) return record
   const provenAt = Math.max(record.provenAt ?? Number.NEGATIVE_INFINITY, delivery.at - deliveryLagMs)

@@ -14,10 +14,10 @@ import {
   TokenRequestError,
 } from '../../../src/errors.js'
 import { classify } from '../../../src/keeper/loop/call.js'
-import type { Call } from '../../../src/keeper/rules/decide.js'
+import type { PlannedCall } from '../../../src/keeper/rules/decide.js'
 
-const create: Call = { kind: 'create', spec: 'behavioral https://app.example.com/' }
-const update: Call = { kind: 'update', id: 1 }
+const create: PlannedCall = { kind: 'create', spec: 'behavioral https://app.example.com/' }
+const update: PlannedCall = { kind: 'update', id: 1 }
 const request: SubscriptionRequestSummary = {
   notificationTypes: ['behavioral'],
   usernames: ['alice'],
@@ -39,7 +39,7 @@ function api(status: number): ApiError {
 }
 
 describe('an error of the client', () => {
-  test.each<[string, Call, unknown, string, string]>([
+  test.each<[string, PlannedCall, unknown, string, string]>([
     ['a create without an answer', create, new OutcomeUnknownError('', { request }), 'lost', 'SERVICE'],
     ['a connection that broke', update, new ConnectionError('', { requestSent: true }), 'lost', 'SERVICE'],
     ['no connection', update, new ConnectionError('', { requestSent: false }), 'refused', 'SERVICE'],
@@ -69,26 +69,24 @@ describe('an error of the client', () => {
   test('409 to a create and 404 to another call are answers', () => {
     const reason = 'partial-overlap'
     const conflict = new SubscriptionConflictError('', { ...at, status: 409, reason, request })
-    const missing = new SubscriptionNotFoundError('', {
-      ...at,
-      status: 404,
-      subscriptionId: 1,
-      provesEnded: false,
-    })
-    const kindOf = (call: Call, error: unknown) => Object(classify(call, error)).answer.kind
+    const notFound = { ...at, status: 404, subscriptionId: 1 }
+    const missing = new SubscriptionNotFoundError('', { ...notFound, provesEnded: false })
+    const ended = new SubscriptionNotFoundError('', { ...notFound, provesEnded: true })
+    const kindOf = (call: PlannedCall, error: unknown) => Object(classify(call, error)).reply.kind
     expect(kindOf(create, conflict)).toBe('conflict')
     expect(kindOf(update, missing)).toBe('not-found')
+    expect(kindOf(update, ended)).toBe('gone')
     expect(kindOf(create, unreadable(201))).toBe('unreadable')
     expect(classify(create, missing)).toMatchObject({ kind: 'refused' })
   })
 
   test.each([300, 302, 399, 405, 501])('%i to an update says that there is no such route', (status) => {
-    const answer = { kind: 'no-route' }
-    expect(classify(update, api(status))).toEqual({ kind: 'answered', answer, error: api(status) })
+    const reply = { kind: 'no-route' }
+    expect(classify(update, api(status))).toEqual({ kind: 'answered', reply, error: api(status) })
   })
 
   test.each([299, 400, 404])('%i says that it is refused', (status) => {
-    const answer = { kind: 'refused' }
-    expect(classify(update, api(status))).toEqual({ kind: 'answered', answer, error: api(status) })
+    const reply = { kind: 'refused' }
+    expect(classify(update, api(status))).toEqual({ kind: 'answered', reply, error: api(status) })
   })
 })

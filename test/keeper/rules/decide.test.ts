@@ -18,6 +18,8 @@ const facts: Facts = {
   mayRestore: true,
   mayUpdate: true,
   mayUnsubscribe: true,
+  isUnsubscribeProven: true,
+  isIdProven: true,
   replacesExisting: true,
   at: 10 * day,
 }
@@ -25,7 +27,7 @@ const record = newRecord('alice', spec, 1)
 /** A subscription that is as it should be. */
 const kept: UserRecord = { ...record, id: 5, names: ['token'], generation: 7, provenAt: 1 }
 const isTaken = { isTaken: true }
-const isUnsure = true
+const idUnsure = true
 const due = { wantsProof: true }
 
 const create = { kind: 'create', spec }
@@ -49,31 +51,31 @@ const wantedRows: Row[] = [
     { kind: 'conflict' },
   ],
   ['in the way, replaced a day ago', { id: undefined, replacedAt: 9 * day }, isTaken, {}, recreate],
-  ['in the way, maybe the own', { id: undefined, isUnsure, replacedAt: 9.9 * day }, isTaken, {}, recreate],
+  ['in the way, maybe the own', { id: undefined, idUnsure, replacedAt: 9.9 * day }, isTaken, {}, recreate],
   [
     'with `report`, maybe the own',
-    { id: undefined, isUnsure },
+    { id: undefined, idUnsure },
     isTaken,
     { replacesExisting: false },
     recreate,
   ],
   [
     'with `report`, maybe the own, never proven',
-    { id: undefined, isUnsure, provenAt: undefined },
+    { id: undefined, idUnsure, provenAt: undefined },
     isTaken,
     { replacesExisting: false },
     { kind: 'conflict' },
   ],
   [
     'ended by the keeper, and restores have to wait',
-    { id: undefined, isInterrupted: true },
+    { id: undefined, endedByUs: true },
     {},
     { mayRestore: false },
     create,
   ],
   [
     'of an old spec, maybe of another program',
-    { id: undefined, isUnsure, spec: old, provenAt: undefined },
+    { id: undefined, idUnsure, spec: old, provenAt: undefined },
     {},
     { replacesExisting: false },
     create,
@@ -94,30 +96,50 @@ const wantedRows: Row[] = [
     { kind: 'wait' },
   ],
   ['no proof of the id before its time', {}, {}, { wantsProofById: true }, { kind: 'done' }],
-  ['ended on purpose, or not: a proof', { isInterrupted: true }, {}, {}, create],
+  ['ended on purpose, or not: a proof', { endedByUs: true }, {}, {}, create],
   ['older values', { generation: 6 }, {}, {}, update],
   ['newer values: the store lost the configuration', { generation: 8 }, {}, {}, update],
   ['older values, nothing to update', { generation: 6 }, {}, { mayUpdate: false }, { kind: 'done' }],
   ['a parameter whose name goes', { names: ['team', 'token'] }, {}, {}, recreate],
   ['a name that comes', { names: [], generation: 6 }, {}, {}, update],
-  ['an unsure id', { isUnsure }, {}, {}, update],
-  ['an unsure id, nothing to update', { isUnsure }, {}, { mayUpdate: false }, create],
-  ['an unsure id, taken', { isUnsure }, isTaken, { mayUpdate: false }, recreate],
+  ['an unsure id', { idUnsure }, {}, {}, update],
+  ['an unsure id, nothing to update', { idUnsure }, {}, { mayUpdate: false }, create],
+  ['an unsure id, taken', { idUnsure }, isTaken, { mayUpdate: false }, recreate],
   [
     'an unsure id, taken, `report`',
-    { isUnsure },
+    { idUnsure },
     isTaken,
     { mayUpdate: false, replacesExisting: false },
     recreate,
   ],
-  ['an unsure id that an update does not find', { isUnsure }, { missing: 'update' }, {}, create],
-  ['an unsure id that is not found, taken', { isUnsure }, { missing: 'update', isTaken: true }, {}, recreate],
-  ['an id that an update does not find', {}, { missing: 'update' }, {}, create],
-  ['an id that is not found, and lives', {}, { missing: 'update', isTaken: true }, {}, { kind: 'done' }],
+  ['an unsure id that an update does not find', { idUnsure }, { inconclusive: 'update' }, {}, create],
+  [
+    'an unsure id that is not found, taken',
+    { idUnsure },
+    { inconclusive: 'update', isTaken: true },
+    {},
+    recreate,
+  ],
+  [
+    'an update that finds nothing by a new id, too, is tried: the route is tested',
+    {},
+    { inconclusive: 'update', isIdNew: true },
+    {},
+    update,
+  ],
+  [
+    'a new id, on a route that is known to be wrong',
+    {},
+    { inconclusive: 'update', isIdNew: true, isTaken: true },
+    { mayUpdate: false },
+    { kind: 'done' },
+  ],
+  ['an id that an update does not find', {}, { inconclusive: 'update' }, {}, create],
+  ['an id that is not found, and lives', {}, { inconclusive: 'update', isTaken: true }, {}, { kind: 'done' }],
   [
     'older values, and no route to update',
     { generation: 6 },
-    { missing: 'update', isTaken: true },
+    { inconclusive: 'update', isTaken: true },
     {},
     { kind: 'done' },
   ],
@@ -126,20 +148,22 @@ const wantedRows: Row[] = [
 const endRows: Row[] = [
   ['nothing exists', { id: undefined }, {}, {}, { kind: 'forget' }],
   ['a subscription', {}, {}, {}, unsubscribe],
-  ['an unsure id is learnt', { isUnsure }, {}, {}, recreate],
-  ['an unknown id is learnt', { id: undefined, isUnsure }, {}, {}, recreate],
+  ['an unsure id is learnt', { idUnsure }, {}, {}, recreate],
+  ['an unknown id is learnt', { id: undefined, idUnsure }, {}, {}, recreate],
   [
     'maybe of another program',
-    { id: undefined, isUnsure, provenAt: undefined },
+    { id: undefined, idUnsure, provenAt: undefined },
     {},
     { replacesExisting: false },
     { kind: 'forget' },
   ],
-  ['of an old spec', { spec: old, isUnsure }, {}, {}, { kind: 'recreate', spec: old }],
-  ['not found on a route that is not proven', {}, { missing: 'unsubscribe' }, {}, create],
-  ['an update was not found before', {}, { missing: 'update' }, {}, unsubscribe],
+  ['of an old spec', { spec: old, idUnsure }, {}, {}, { kind: 'recreate', spec: old }],
+  ['not found on a route that is not proven: a new id', {}, { inconclusive: 'unsubscribe' }, {}, recreate],
+  ['the new id', {}, { inconclusive: 'unsubscribe', isIdNew: true }, {}, unsubscribe],
+  ['seemingly ended on a route that is not proven', {}, { seemsEnded: true }, {}, create],
+  ['an update was not found before', {}, { inconclusive: 'update' }, {}, unsubscribe],
   ['the route is wrong', {}, {}, { mayUnsubscribe: false }, { kind: 'blocked' }],
-  ['the route is wrong, unsure', { isUnsure }, {}, { mayUnsubscribe: false }, { kind: 'blocked' }],
+  ['the route is wrong, unsure', { idUnsure }, {}, { mayUnsubscribe: false }, { kind: 'blocked' }],
   [
     'the route is wrong, nothing exists',
     { id: undefined },
@@ -163,7 +187,7 @@ describe('a user who is not wanted', () => {
 
 test.each([
   ['is ended', { id: 5 }, unsubscribe],
-  ['of an unsure id is learnt', { id: undefined, isUnsure }, { kind: 'recreate', spec: old }],
+  ['of an unsure id is learnt', { id: undefined, idUnsure }, { kind: 'recreate', spec: old }],
   ['that is no more makes room', { id: undefined }, create],
 ] as const)('what has an old spec %s', (_what, change, step) => {
   expect(decide({ ...kept, spec: old, ...change }, {}, facts)).toEqual(step)

@@ -19,8 +19,8 @@ const full: UserRecord = {
   ...newRecord('alice', spec, 1_000),
   names: ['token'],
   id: -5,
-  isUnsure: true,
-  isInterrupted: true,
+  idUnsure: true,
+  endedByUs: true,
   provenAt: 1.5,
   deliveryAt: 2,
   restoredAt: 3,
@@ -59,7 +59,7 @@ describe('a record', () => {
       { names: 'token' },
       { generation: '7' },
       { id: 2 ** 53 },
-      { isUnsure: false },
+      { idUnsure: false },
       { provenAt: 'now' },
       { restores: null },
       { claim: { ...claim, call: 'delete' } },
@@ -85,10 +85,10 @@ describe('a record', () => {
 describe('a claim that was left behind', () => {
   const { claim: _claim, ...settled } = newRecord('alice', spec, 1)
   test.each([
-    ['create', { isUnsure: true }],
-    ['recreate', { isUnsure: true }],
+    ['create', { idUnsure: true }],
+    ['recreate', { idUnsure: true }],
     ['update', { generation: 0 }],
-    ['unsubscribe', { isInterrupted: true }],
+    ['unsubscribe', { endedByUs: true }],
   ] as const)('of %s says what may have been done', (call, news) => {
     const left = { ...settled, generation: 7, claim: { ...claim, call } }
     expect(assumeEffect(left)).toEqual({ ...settled, generation: 7, ...news })
