@@ -86,7 +86,7 @@ export interface EmulatorEvents {
   readonly ended: readonly [subscription: SubscriptionRecord, reason: EndReason]
 }
 
-type Outcome<Recorded> = Omit<Partial<Recorded>, 'durationMs'>
+type Ended<Recorded> = Omit<Partial<Recorded>, 'durationMs'>
 type Begun<Recorded> = Omit<Recorded, 'id' | 'startedAt' | 'bodyLength' | Ending>
 type Ending = 'status' | 'answer' | 'error' | 'durationMs'
 
@@ -146,15 +146,15 @@ export class Activity {
   #lastRequestId = 0
   #lastCallbackId = 0
 
-  /** Records a request with a cut body. Call the returned function with the outcome. */
-  beginRequest(request: Begun<RecordedRequest>): (outcome: Outcome<RecordedRequest>) => void {
+  /** Records a request with a cut body. Call the returned function with how it ended. */
+  beginRequest(request: Begun<RecordedRequest>): (ended: Ended<RecordedRequest>) => void {
     this.#counts[request.operation]++
     const begun = { ...request, ...begunNow(request.body), id: ++this.#lastRequestId }
     return this.#follow<RecordedRequest>(begun, (record) => ({ kind: 'request', record }))
   }
 
   /** Records a callback in the same way. */
-  beginCallback(callback: Begun<RecordedCallback>): (outcome: Outcome<RecordedCallback>) => void {
+  beginCallback(callback: Begun<RecordedCallback>): (ended: Ended<RecordedCallback>) => void {
     const begun = { ...callback, ...begunNow(callback.body), id: ++this.#lastCallbackId }
     return this.#follow<RecordedCallback>(begun, (record) => ({ kind: 'callback', record }))
   }
@@ -223,12 +223,12 @@ export class Activity {
   #follow<Recorded extends RecordedExchange>(
     begun: Recorded,
     eventOf: (record: Recorded) => HistoryEvent,
-  ): (outcome: Outcome<Recorded>) => void {
+  ): (ended: Ended<Recorded>) => void {
     const number = this.#add(eventOf(begun))
     const startedSince = performance.now()
-    return (outcome) => {
+    return (ended) => {
       const durationMs = Math.round(performance.now() - startedSince)
-      const entry = { number, ...eventOf({ ...begun, ...outcome, durationMs }) }
+      const entry = { number, ...eventOf({ ...begun, ...ended, durationMs }) }
       if (this.#history.has(number)) this.#history.set(number, entry)
       this.#announce({ kind: 'entry', entry })
     }

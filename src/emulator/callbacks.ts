@@ -40,7 +40,7 @@ interface CallbacksParts {
 type Headers = Readonly<Record<string, string>>
 type Content = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
-type Outcome = Pick<CallbackResult, 'status' | 'error'>
+type Attempt = Pick<CallbackResult, 'status' | 'error'>
 
 export class Callbacks {
   readonly #parts: CallbacksParts
@@ -98,12 +98,12 @@ export class Callbacks {
     const { origin } = new URL(callbackUrl)
     const queue = this.#queues.get(origin) ?? pLimit(connectionsPerOrigin)
     this.#queues.set(origin, queue)
-    const outcome = await queue(() => this.#call(callback, contentFor))
-    store.callbackDone(subscriptionId, outcome.error === undefined)
-    return { subscriptionId, callbackUrl, ...outcome, subscriptionEnded: !store.isActive(subscriptionId) }
+    const attempt = await queue(() => this.#call(callback, contentFor))
+    store.callbackDone(subscriptionId, attempt.error === undefined)
+    return { subscriptionId, callbackUrl, ...attempt, subscriptionEnded: !store.isActive(subscriptionId) }
   }
 
-  async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Outcome> {
+  async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Attempt> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const parameters = store.parameters(subscriptionId)
@@ -113,17 +113,17 @@ export class Callbacks {
     const fault = faults.takeForCallback(subscriptionId)
     const content = contentFor(parameters)
     const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
-    const { answer, ...outcome } = await this.#post(callbackUrl, content, fault)
-    const { error, ...status } = outcome
+    const { answer, ...attempt } = await this.#post(callbackUrl, content, fault)
+    const { error, ...status } = attempt
     finish({ ...status, ...(answer && { answer }), ...(error && { error: messageOf(error) }) })
-    return outcome
+    return attempt
   }
 
   async #post(
     callbackUrl: string,
     { headers, body }: Content,
     fault: CallbackFault | undefined,
-  ): Promise<Outcome & Pick<RecordedCallback, 'answer'>> {
+  ): Promise<Attempt & Pick<RecordedCallback, 'answer'>> {
     if (this.#isClosed) return { error: closedError() }
     if (fault !== undefined && 'status' in fault) return answered(fault.status, 'An injected fault answered')
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
@@ -169,7 +169,7 @@ function closedError(): Error {
 }
 
 /** @param source - the beginning of the sentence about a failure */
-function answered(status: number, source: string): Outcome {
+function answered(status: number, source: string): Attempt {
   return isSuccess(status) ? { status } : { status, error: new Error(`${source} with status ${status}`) }
 }
 

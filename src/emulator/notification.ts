@@ -60,13 +60,15 @@ export function outgoingNotification(notification: EmulatedNotification): Outgoi
   )
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
   const notificationJson = JSON.stringify({
-    ...{ id, time, ver, type },
+    id,
+    time,
+    ver,
+    type,
     payload: payload ?? payloadAbout(type, username),
   })
-  return {
-    ...{ id, type, username, category },
-    bodyFor: (subscriptionId) => `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`,
-  }
+  const bodyFor = (subscriptionId: number) =>
+    `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`
+  return { id, type, username, category, bodyFor }
 }
 
 const notificationSchema = z

@@ -96,7 +96,10 @@ function requestView(id: number, record: RecordedRequest, mask: Mask) {
   return {
     kind: 'request' as const,
     ...message(id, record, mask),
-    ...{ operation, method, subscriptionId, refusal },
+    operation,
+    method,
+    subscriptionId,
+    refusal,
     target: mask.url(record.path),
     body: mask.form(headers['content-type'], record.body),
   }
@@ -107,7 +110,12 @@ function callbackView(id: number, record: RecordedCallback, mask: Mask) {
   return {
     kind: 'callback' as const,
     ...message(id, record, mask),
-    ...{ method: 'POST', subscriptionId, notificationId, type, username, body },
+    method: 'POST',
+    subscriptionId,
+    notificationId,
+    type,
+    username,
+    body,
     target: mask.url(record.callbackUrl),
   }
 }
@@ -115,7 +123,11 @@ function callbackView(id: number, record: RecordedCallback, mask: Mask) {
 function message(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
   const { startedAt: at, status, error, durationMs, fault, answer, headers } = record
   return {
-    ...{ id, at, status, error, durationMs },
+    id,
+    at,
+    status,
+    error,
+    durationMs,
     cutFrom: cutFrom(record),
     headers: pairs(headers, (name, value) => mask.header(name, value)),
     fault: fault && faultInWords(fault),
@@ -142,7 +154,7 @@ function noteView(entry: Note, mask: Mask) {
   const { number: id, at } = entry
   if (entry.kind === 'tokens-revoked') return { kind: entry.kind, id, at }
   const { kind, subscription, reason } = entry
-  return { ...{ kind, id, at, reason }, subscription: subscriptionView(subscription, mask) }
+  return { kind, id, at, reason, subscription: subscriptionView(subscription, mask) }
 }
 
 export function subscriptionView(record: SubscriptionRecord, mask: Mask) {

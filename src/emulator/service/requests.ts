@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { excerpt } from '../../shared/text.js'
 import { parseJson } from '../../shared/validation.js'
 
-export interface Answer {
+export interface ServiceAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. Default: no body. */

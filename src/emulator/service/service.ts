@@ -8,8 +8,8 @@ import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
-import { type Answer, decodeFormComponent, Refusal } from './requests.js'
-import { SubscriptionEndpoints } from './subscription-endpoints.js'
+import { decodeFormComponent, Refusal, type ServiceAnswer } from './requests.js'
+import { SubscriptionOperations } from './subscription-operations.js'
 import type { SubscriptionStore } from './subscription-store.js'
 import { answerTokenRequest, type TokenIssuer } from './token-endpoint.js'
 
@@ -31,7 +31,7 @@ interface Target {
   readonly operation: EmulatorOperation | 'unknown'
   /** The subscription that the request names. */
   readonly about?: { readonly subscriptionId: number }
-  answer(headers: Headers, body: string): Promise<Answer>
+  answer(headers: Headers, body: string): Promise<ServiceAnswer>
 }
 
 interface Sent {
@@ -46,7 +46,7 @@ interface Endpoint {
   /** Path and query, with the place of a variable in braces. */
   readonly path: string
   /** @param variable - the text in the place of the variable, which is not empty */
-  answer(headers: Headers, body: string, variable: string | undefined): Promise<Answer>
+  answer(headers: Headers, body: string, variable: string | undefined): Promise<ServiceAnswer>
 }
 
 interface ServiceParts {
@@ -80,7 +80,11 @@ export class NotificationService {
     const { operation } = target
     const fault = this.#parts.faults.takeForRequest(operation)
     const finish = this.#parts.activity.beginRequest({
-      ...{ operation, method, path: request.target, headers: Object.fromEntries(headers), body },
+      operation,
+      method,
+      path: request.target,
+      headers: Object.fromEntries(headers),
+      body,
       ...(fault && { fault }),
     })
     let about: Pick<RecordedRequest, 'subscriptionId' | 'refusal'> = target.about ?? {}
@@ -168,7 +172,7 @@ export class NotificationService {
 /** Every method and path that is answered; see the option `routes`. */
 function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Endpoint[] {
   const { domain, routes } = options
-  const subscriptions = new SubscriptionEndpoints(options, tokens, store)
+  const subscriptions = new SubscriptionOperations(options, tokens, store)
   const update = resolvedRoute('update', routes?.update)
   const unsubscribe = resolvedRoute('unsubscribe', routes?.unsubscribe)
   return [
@@ -220,12 +224,12 @@ function refuse(refusal: Refusal): Target {
 function refusalAsAnswer(
   operation: Target['operation'],
   { status, code, message, headers }: Refusal,
-): Answer {
+): ServiceAnswer {
   const body = operation === 'token' ? { error: code, error_description: message } : { error: code, message }
   return { status, headers: { 'cache-control': 'no-store', ...headers }, body }
 }
 
-function sent({ status, headers, body }: Answer): Sent {
+function sent({ status, headers, body }: ServiceAnswer): Sent {
   if (body === undefined) return { status, headers, body: '' }
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }

@@ -3,7 +3,6 @@ import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'no
 import { jwtVerify, SignJWT } from 'jose'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import {
-  type Answer,
   decodeFormComponent,
   formType,
   invalid,
@@ -11,6 +10,7 @@ import {
   parseAuthorization,
   parseForm,
   Refusal,
+  type ServiceAnswer,
 } from './requests.js'
 
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
@@ -26,7 +26,7 @@ export async function answerTokenRequest(
   tokens: TokenIssuer,
   headers: Headers,
   body: string,
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   if (mediaTypeOf(headers.get('content-type')) !== formType) {
     throw invalid(`Content-Type must be ${formType}`)
   }

@@ -8,7 +8,7 @@ const keptEntries = 4_000
 export type ConnectionState = 'connecting' | 'live' | 'lost' | 'ended'
 
 /** What the page knows. Lists are never changed, only replaced, so that a component notices a change by identity. */
-export interface FeedState extends Omit<Snapshot, 'service'> {
+export interface PageState extends Omit<Snapshot, 'service'> {
   readonly connection: ConnectionState
   readonly secretsShown: boolean
   /** Missing until the first snapshot. */
@@ -22,11 +22,15 @@ export interface FeedState extends Omit<Snapshot, 'service'> {
 const secretsKey = `secrets ${location.pathname}`
 
 /** Follows the emulator by server-sent events. */
-export class Feed {
-  state: FeedState = {
+export class PageStore {
+  state: PageState = {
     connection: 'connecting',
     secretsShown: sessionStorage.getItem(secretsKey) !== null,
-    ...{ service: undefined, samples: [], subscriptions: [], entries: [], faults: [] },
+    service: undefined,
+    samples: [],
+    subscriptions: [],
+    entries: [],
+    faults: [],
   }
   readonly #onChange: () => void
   #source: EventSource
@@ -78,7 +82,7 @@ export class Feed {
     })
   }
 
-  #set(change: Partial<FeedState>): void {
+  #set(change: Partial<PageState>): void {
     this.state = { ...this.state, ...change }
     this.#onChange()
   }
@@ -91,7 +95,7 @@ function merge<Item>(items: readonly Item[], changed: readonly Item[], id: (item
 }
 
 /** Asks the emulator to do something. Rejects with an `Error` whose message can be shown. */
-export async function post<Answer extends object>(action: string, body: object): Promise<Answer> {
+export async function post<Reply extends object>(action: string, body: object): Promise<Reply> {
   let response: Response
   try {
     response = await fetch(`api/${action}`, {

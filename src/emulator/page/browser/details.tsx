@@ -10,17 +10,17 @@ import type {
   RequestView,
   SubscriptionView,
 } from '../views.js'
-import { type FeedState, post } from './connection.js'
+import { type PageState, post } from './connection.js'
 import { ActionButton, CloseButton, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
-import { EntryLinks, Outcome, Pips, titleOf } from './entry.js'
+import { EntryLinks, EntryOutcome, Pips, titleOf } from './entry.js'
 import { count, dateAndTime, formFields, isFailure, nameList, subscriptionOf } from './format.js'
 import { JsonText, prettyJson } from './json-text.js'
 import { hrefOf, type Place } from './place.js'
 import type { Draft } from './send-form.js'
 
 export interface DetailsProps {
-  readonly state: FeedState
+  readonly state: PageState
   readonly place: Extract<Place, { id: number }>
   readonly onCompose: (draft: Draft) => void
   /** Shows the entries that match this text. */
@@ -50,7 +50,7 @@ export function Details(props: DetailsProps): JSX.Element {
   )
 }
 
-function subscriptionWith({ subscriptions, entries }: FeedState, id: number): SubscriptionView | undefined {
+function subscriptionWith({ subscriptions, entries }: PageState, id: number): SubscriptionView | undefined {
   return subscriptions.find((each) => each.subscriptionId === id) ?? endOf(entries, id)?.subscription
 }
 
@@ -106,7 +106,7 @@ function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX
   )
 }
 
-function Request({ entry, state }: { entry: RequestView; state: FeedState }): JSX.Element {
+function Request({ entry, state }: { entry: RequestView; state: PageState }): JSX.Element {
   const { subscriptionId, refusal, error } = entry
   return (
     <>
@@ -235,7 +235,7 @@ function Summary(props: { entry: RequestView | CallbackView; problem: string | u
   const { method, target, at, fault } = entry
   return (
     <>
-      <Heading outcome={<Outcome entry={entry} />}>{titleOf(entry)}</Heading>
+      <Heading outcome={<EntryOutcome entry={entry} />}>{titleOf(entry)}</Heading>
       <p class="mono wrap">
         {method} {target}
       </p>
@@ -315,7 +315,7 @@ function SubscriptionLink({ id }: { id: number }): JSX.Element {
 }
 
 /** What is copied has its secrets, also while the page masks them: it is there to be run. */
-function CurlButton(props: { entry: RequestView | CallbackView; state: FeedState }): JSX.Element | undefined {
+function CurlButton(props: { entry: RequestView | CallbackView; state: PageState }): JSX.Element | undefined {
   const { entry, state } = props
   const { service } = state
   if (service === undefined || entry.cutFrom !== undefined) return undefined
@@ -332,7 +332,7 @@ function CurlButton(props: { entry: RequestView | CallbackView; state: FeedState
 }
 
 /** The notification of a callback as a draft to send again, as far as the callback says what it was. */
-function draftOf(entry: CallbackView, state: FeedState): Draft {
+function draftOf(entry: CallbackView, state: PageState): Draft {
   const { type, username, subscriptionId, body } = entry
   // Of a documented type the form knows the category.
   const category = subscriptionWith(state, subscriptionId)?.notificationTypes[0]

@@ -9,7 +9,7 @@ import { hrefOf } from './place.js'
 const failuresToTheEnd = 3
 
 /** The status, or that there is none yet, or none at all. */
-export function Outcome({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+export function EntryOutcome({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
   const { status, durationMs } = entry
   return (
     <span class="outcome">
@@ -66,7 +66,7 @@ export function EntryLinks({ entries }: { entries: readonly EntryView[] }): JSX.
               {titleOf(entry)}
               {entry.kind === 'callback' && <span class="id"> #{entry.subscriptionId}</span>}
             </span>
-            {'target' in entry && <Outcome entry={entry} />}
+            {'target' in entry && <EntryOutcome entry={entry} />}
           </a>
           {'target' in entry && <p class="muted wrap">{reasonOf(entry)}</p>}
         </li>

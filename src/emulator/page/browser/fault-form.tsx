@@ -1,7 +1,7 @@
 /** Plans faults: the next answers of an endpoint, or the next callbacks, go wrong. */
 import type { JSX, TargetedSubmitEvent } from 'preact'
 import { useState } from 'preact/hooks'
-import { type FeedState, post, problemOf } from './connection.js'
+import { type PageState, post, problemOf } from './connection.js'
 import { ActionButton, Choice, CloseButton, Field, Icon, Problem } from './controls.js'
 
 const operations = {
@@ -28,7 +28,7 @@ const times = {
   forever: 'until I lift it',
 }
 
-export function FaultForm({ state, onLeave }: { state: FeedState; onLeave: () => void }): JSX.Element {
+export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () => void }): JSX.Element {
   const [operation, setOperation] = useState('callback')
   const [picked, setKind] = useState('status')
   const [problem, setProblem] = useState<string>()

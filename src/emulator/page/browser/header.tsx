@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Tone } from '../../words.js'
 import { ConnectGuide } from './connect-guide.js'
-import type { ConnectionState, Feed, FeedState } from './connection.js'
+import type { ConnectionState, PageStore } from './connection.js'
 import { ActionButton, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
 import { goTo, type Place } from './place.js'
@@ -27,7 +27,8 @@ const connections: Readonly<Record<ConnectionState, { tone: Tone; word: string; 
   },
 }
 
-export function Header({ state, feed, place }: { state: FeedState; feed: Feed; place: Place }): JSX.Element {
+export function Header({ store, place }: { store: PageStore; place: Place }): JSX.Element {
+  const { state } = store
   const dialog = useRef<HTMLDialogElement>(null)
   const { service, connection, secretsShown } = state
   const { tone, word, notice } = connections[connection]
@@ -60,7 +61,7 @@ export function Header({ state, feed, place }: { state: FeedState; feed: Feed; p
             class="button quiet"
             aria-pressed={secretsShown}
             title="For this tab, until it is closed"
-            onClick={() => feed.showSecrets(!secretsShown)}
+            onClick={() => store.showSecrets(!secretsShown)}
           >
             <Icon name="eye" />
             Show secrets

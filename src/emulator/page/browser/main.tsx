@@ -1,7 +1,7 @@
 /** The page: which panes there are, and which of them is open. */
 import { type JSX, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Feed, type FeedState } from './connection.js'
+import { type PageState, PageStore } from './connection.js'
 import { Details } from './details.js'
 import { FaultForm } from './fault-form.js'
 import { count, isFailure } from './format.js'
@@ -13,8 +13,8 @@ import { type Draft, SendForm } from './send-form.js'
 import { Subscriptions } from './subscriptions.js'
 import { TimeLine } from './time-line.js'
 
-function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
-  const { state } = feed
+function App({ store, place }: { store: PageStore; place: Place }): JSX.Element {
+  const { state } = store
   const [filter, setFilter] = useState<EntryFilter>({ kind: 'all', text: '' })
   const [draft, setDraft] = useState<Draft>({})
   const hasDetails = 'id' in place
@@ -38,7 +38,7 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
 
   return (
     <div class="app">
-      <Header state={state} feed={feed} place={place} />
+      <Header store={store} place={place} />
       <Announcer entries={state.entries} />
       {/* Escape is a shortcut for the button "Close". */}
       <main
@@ -77,7 +77,7 @@ function App({ feed, place }: { feed: Feed; place: Place }): JSX.Element {
 }
 
 /** Announces to a screen reader how many entries there are, when nothing has happened for a second. */
-function Announcer({ entries }: Pick<FeedState, 'entries'>): JSX.Element {
+function Announcer({ entries }: Pick<PageState, 'entries'>): JSX.Element {
   const [announced, setAnnounced] = useState(entries)
   useEffect(() => {
     const timer = setTimeout(() => setAnnounced(entries), 1_000)
@@ -92,10 +92,10 @@ function Announcer({ entries }: Pick<FeedState, 'entries'>): JSX.Element {
 }
 
 const root = document.getElementById('app')
-const feed = new Feed(renderPage)
+const store = new PageStore(renderPage)
 addEventListener('hashchange', renderPage)
 renderPage()
 
 function renderPage(): void {
-  if (root !== null) render(<App feed={feed} place={placeNow()} />, root)
+  if (root !== null) render(<App store={store} place={placeNow()} />, root)
 }

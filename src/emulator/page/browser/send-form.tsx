@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { SampleView, SubscriptionView } from '../views.js'
-import { type FeedState, post, problemOf } from './connection.js'
+import { type PageState, post, problemOf } from './connection.js'
 import { Choice, CloseButton, Field, Icon, Problem } from './controls.js'
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
@@ -21,14 +21,14 @@ export interface Draft {
 const firstType = 'lowEnergyAgentOpened'
 
 /** A notification that was sent: its callbacks are in the time line. */
-type Outcome = { readonly sentId: string } | { readonly problem: string }
+type SendResult = { readonly sentId: string } | { readonly problem: string }
 
-export function SendForm(props: { state: FeedState; draft: Draft; onLeave: () => void }): JSX.Element {
+export function SendForm(props: { state: PageState; draft: Draft; onLeave: () => void }): JSX.Element {
   const { state, draft, onLeave } = props
   const { samples, subscriptions } = state
   const [filled, setFilled] = useState<Draft>({})
   const [payloadText, setPayloadText] = useState<string>()
-  const [outcome, setOutcome] = useState<Outcome>()
+  const [outcome, setOutcome] = useState<SendResult>()
   const [isSending, setIsSending] = useState(false)
 
   useEffect(() => {
@@ -194,7 +194,7 @@ function Recipients(props: {
   )
 }
 
-function Sent({ outcome, state }: { outcome: Outcome; state: FeedState }): JSX.Element {
+function Sent({ outcome, state }: { outcome: SendResult; state: PageState }): JSX.Element {
   if ('problem' in outcome) return <Problem text={outcome.problem} />
   const callbacks = state.entries.filter(
     (entry) => entry.kind === 'callback' && entry.notificationId === outcome.sentId,

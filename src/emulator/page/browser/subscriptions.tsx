@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { clock, endReasons } from '../../words.js'
 import type { NoteView, SubscriptionView } from '../views.js'
-import type { FeedState } from './connection.js'
+import type { PageState } from './connection.js'
 import { FilterField, Segmented } from './controls.js'
 import { Pips } from './entry.js'
 import { count, nameList, shortUrl } from './format.js'
@@ -19,7 +19,7 @@ type Listed = SubscriptionView & { readonly end?: Extract<NoteView, { kind: 'end
 /** More rows would be slow; the filter finds the others. */
 const shownRows = 1_000
 
-export function Subscriptions({ state, place }: { state: FeedState; place: Place }): JSX.Element {
+export function Subscriptions({ state, place }: { state: PageState; place: Place }): JSX.Element {
   const [shown, setShown] = useState<Shown>('active')
   const [text, setText] = useState('')
   const { subscriptions, entries } = state
@@ -105,7 +105,7 @@ function Line({ subscription }: { subscription: Listed }): JSX.Element {
   )
 }
 
-function Nothing(props: { state: FeedState; shown: Shown; text: string; hasAny: boolean }): JSX.Element {
+function Nothing(props: { state: PageState; shown: Shown; text: string; hasAny: boolean }): JSX.Element {
   const { state, shown, text, hasAny } = props
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   if (hasAny) return <p class="empty">No subscription matches “{text.trim()}”.</p>

@@ -4,9 +4,9 @@ import { useMemo, useState } from 'preact/hooks'
 import { clock, endReasons } from '../../words.js'
 import type { CallbackView, EntryView, RequestView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
-import type { FeedState } from './connection.js'
+import type { PageState } from './connection.js'
 import { FilterField, Icon, Segmented } from './controls.js'
-import { Outcome, reasonOf, titleOf } from './entry.js'
+import { EntryOutcome, reasonOf, titleOf } from './entry.js'
 import { count, isFailure, nameList, shortUrl } from './format.js'
 import { List, Row } from './list.js'
 import type { Place } from './place.js'
@@ -16,7 +16,7 @@ import { type EntryFilter, filterEntries } from './search.js'
 const shownEntries = 1_000
 
 export interface TimeLineProps {
-  readonly state: FeedState
+  readonly state: PageState
   readonly place: Place
   readonly filter: EntryFilter
   readonly onFilter: (filter: EntryFilter) => void
@@ -186,7 +186,7 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
     <span class="row-line">
       <span class="id">#{entry.subscriptionId}</span>
       <span class="muted ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
-      <Outcome entry={entry} />
+      <EntryOutcome entry={entry} />
     </span>
   )
 }
@@ -202,7 +202,7 @@ function Line({ entry }: { entry: EntryView }): JSX.Element {
           glyph={entry.kind === 'request' ? 'in' : 'out'}
           title={title}
           id={entry.subscriptionId}
-          outcome={<Outcome entry={entry} />}
+          outcome={<EntryOutcome entry={entry} />}
           at={at}
         >
           {entry.kind === 'callback' && `for ${entry.username} · `}

@@ -6,7 +6,6 @@ import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import {
-  type Answer,
   formType,
   invalid,
   isReservedHeader,
@@ -15,6 +14,7 @@ import {
   parseForm,
   parseJsonObject,
   Refusal,
+  type ServiceAnswer,
 } from './requests.js'
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
@@ -25,7 +25,7 @@ type Rules = Pick<
   'username' | 'password' | 'permittedHeaders' | 'allowInsecureLoopback'
 >
 
-export class SubscriptionEndpoints {
+export class SubscriptionOperations {
   readonly #rules: Rules
   readonly #tokens: TokenIssuer
   readonly #store: SubscriptionStore
@@ -36,7 +36,7 @@ export class SubscriptionEndpoints {
     this.#store = store
   }
 
-  async create(headers: Headers, body: string): Promise<Answer> {
+  async create(headers: Headers, body: string): Promise<ServiceAnswer> {
     await this.#authorize(headers)
     requireFormat(headers, 'form')
     const result = this.#store.create(readCreateForm(body, headers, this.#rules))
@@ -54,7 +54,12 @@ export class SubscriptionEndpoints {
    * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
    * status of success was not readable there, so 200 with an empty body is the emulator's choice.
    */
-  async update(headers: Headers, body: string, route: ResolvedRoute, idInPath?: string): Promise<Answer> {
+  async update(
+    headers: Headers,
+    body: string,
+    route: ResolvedRoute,
+    idInPath?: string,
+  ): Promise<ServiceAnswer> {
     await this.#authorize(headers)
     requireFormat(headers, route.format)
     const subscriptionId = idOf(route, idInPath, body)
@@ -70,7 +75,7 @@ export class SubscriptionEndpoints {
     body: string,
     route: ResolvedRoute,
     idInPath?: string,
-  ): Promise<Answer> {
+  ): Promise<ServiceAnswer> {
     await this.#authorize(headers)
     if (idInPath === undefined) requireFormat(headers, route.format)
     const subscriptionId = idOf(route, idInPath, body)
