@@ -57,6 +57,10 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     [...url, '--secret', 'abc'],
     [...url, '--secret', 'token=@/nowhere/x'],
     [...url, '--secret', 'token=@package.json'],
+    [...url, '--secret', 'token=env:UNSET'],
+    [...url, '--secret', 'token=env:EMPTY'],
+    [...url, '--secret', 'token=env:SECRET', '--secret', 'Token=env:SECRET'],
+    ['stray'],
     [...url, '--lifecycle', '--username', 'alice', '--callback-timeout-ms', '0'],
     ['--username', 'alice'],
     ['--report', 'x.json'],
@@ -76,7 +80,7 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
     const calls = [...(mistakes[name] ?? [])]
     if (name === 'notify') calls.push([...type, ...user, '--state', folder])
     for (const args of calls) {
-      const { code, stdout, stderr } = await call(command, args)
+      const { code, stdout, stderr } = await call(command, args, { EMPTY: '', SECRET: 'hush' })
       expect([code, stdout]).toEqual([2, ''])
       expect(stderr).toMatch(/^\S.*$/)
       sentences.push(`${name} ${args.join(' ')}\n  ${stderr}\n`)

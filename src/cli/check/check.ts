@@ -1,13 +1,19 @@
 /** `notification-subscriber check`: tests step by step what a subscriber needs. */
 import { readFile } from 'node:fs/promises'
-import { parseEnv } from 'node:util'
 import { type Environment, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import { callbackUrlProblem } from '../../shared/addresses.js'
-import { headerName, headerValue } from '../../shared/headers.js'
 import { partsOfRoute, routeSchema, routeSpelling } from '../../shared/routes.js'
 import { formatIssues, issuesOf, ownMessages } from '../../shared/validation.js'
-import { type Command, type CommandContext, contentOf, readFlags, UsageError } from '../command.js'
+import {
+  type Command,
+  type CommandContext,
+  contentOf,
+  namedValuesOf,
+  readFlags,
+  UsageError,
+  variablesOf,
+} from '../command.js'
 import { readPrivateFile, writePrivateFile } from '../private-file.js'
 import { type Interruption, onInterruption } from '../signals.js'
 import type { Terminal } from '../terminal.js'
@@ -29,8 +35,8 @@ refuses a delivery without its secret and accepts one with it. Exit code 1 if a 
                              "POST /api/subscriptions/unsubscribe subscription_id"
   --update-route ROUTE       in place of NOTIFICATION_UPDATE_ROUTE
   --callback-url URL         your receiver; https:, or http: on loopback
-  --secret NAME=@FILE        a header that proves a callback: its name, and the file that holds its value.
-                             May be given several times
+  --secret NAME=SOURCE       a header that proves a callback: its name, and where its value is, @FILE or
+                             env:VARIABLE. May be given several times
   --callback-ca FILE         certificates in PEM to trust at the callback URL
   --callback-timeout-ms N    how long the receiver may take to answer; default ${defaultCallbackTimeoutMs}
   --json                     one JSON object a line, with the event "step"; the last has the event "result"
@@ -48,8 +54,7 @@ export const checkCommand: Command = { help, run }
 
 async function run(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
   const flags = readFlags('check', args, flagTypes)
-  const inFile = parseEnv((await contentOf('--dotenv', flags.dotenv)) ?? '')
-  const env: Record<string, string | undefined> = { ...inFile, ...environment }
+  const env: Record<string, string | undefined> = { ...(await variablesOf(flags.dotenv, environment)) }
   for (const operation of ['unsubscribe', 'update'] as const) {
     const route = flags[`${operation}-route`]
     if (route === undefined) continue
@@ -62,7 +67,7 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   }
   // A file that cannot be read is reported by the first step.
   const ca = await readFile(env.NOTIFICATION_CA_FILE ?? '', 'utf8').catch(() => undefined)
-  const callback = await callbackOf(flags, ca)
+  const callback = await callbackOf(flags, ca, env)
   const plan = lifecycleOf(flags, callback)
   const steps: Step[] = []
   const show = (step: Step) => {
@@ -117,7 +122,11 @@ const flagTypes = {
 
 type Flags = ReturnType<typeof readFlags<typeof flagTypes>>
 
-async function callbackOf(flags: Flags, ca: string | undefined): Promise<CallbackCheck | undefined> {
+async function callbackOf(
+  flags: Flags,
+  ca: string | undefined,
+  env: Environment,
+): Promise<CallbackCheck | undefined> {
   const { 'callback-url': callbackUrl, secret = [], lifecycle } = flags
   const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
   if (callbackUrl === undefined) {
@@ -128,30 +137,15 @@ async function callbackOf(flags: Flags, ca: string | undefined): Promise<Callbac
   if (problem !== undefined) throw new UsageError(`--callback-url ${problem}`)
   if (secret.length === 0 && !lifecycle) {
     throw new UsageError(
-      '--secret is missing: name the header that proves a callback, and the file with its value: NAME=@FILE',
+      '--secret is missing: name the header that proves a callback, and where its value is: NAME=@FILE or NAME=env:VARIABLE',
     )
   }
   return {
     callbackUrl: new URL(callbackUrl),
-    secrets: Object.fromEntries(await Promise.all(secret.map(secretOf))),
+    secrets: await namedValuesOf('--secret', secret, env),
     timeoutMs: timeoutOf(flags['callback-timeout-ms']),
     ca: [ca, callbackCa].filter(Boolean).join('\n') || undefined,
   }
-}
-
-async function secretOf(text: string): Promise<[name: string, value: string]> {
-  const [, name = '', file] = /^([^=]*)=@(.*)$/s.exec(text) ?? []
-  if (!headerName.test(name)) {
-    throw new UsageError(
-      '--secret must be NAME=@FILE, the name of a header and the file that holds its value: other users of this ' +
-        'machine can see a command line',
-    )
-  }
-  const content = await contentOf('--secret', file)
-  // Editors end a file with a line break.
-  const value = content?.replace(/\r?\n$/, '') ?? ''
-  if (value !== '' && headerValue.test(value)) return [name, value]
-  throw new UsageError(`--secret ${name}: its file must hold one line that can be sent in a header`)
 }
 
 function timeoutOf(text: string | undefined): number {
