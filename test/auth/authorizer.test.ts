@@ -111,7 +111,7 @@ describe('a token that the service rejects (401)', () => {
   )
 })
 
-describe('the other kinds of credentials (interface 4.2, 5.4)', () => {
+describe('the other kinds of credentials (docs/service.md, Authentication)', () => {
   test('user name and password are sent as Basic on the subscription call, without a token request', async () => {
     const client = service.client({ auth: { username: 'agent-desk', password: 'pä:ss' } })
     await client.createSubscription(subscription)

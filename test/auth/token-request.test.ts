@@ -10,7 +10,7 @@ beforeEach(() => {
   service = fakeService()
 })
 
-describe('the request (interface 4.1)', () => {
+describe('the request (docs/service.md, Endpoints)', () => {
   test('is a form POST with Basic credentials, raw by default', async () => {
     const auth = { ...credentials, clientId: 'id', clientSecret: 's3cr:et/+%ü' }
     await service.client({ auth }).getAccessToken()
@@ -60,7 +60,7 @@ describe('the request (interface 4.1)', () => {
   })
 })
 
-describe('the answer (interface 2.1)', () => {
+describe('the answer (docs/service.md, Resources)', () => {
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
     'token_type is accepted in any case: %s',
     async (token_type) => {

@@ -1,4 +1,4 @@
-/** The delivery body of docs/service.md, Resources in the words of each validator, as fast as each can have it. */
+/** The delivery body of docs/service.md, Resources: in the words of each validator, as fast as each can have it. */
 import { Ajv, type ValidateFunction } from 'ajv'
 import { type } from 'arktype'
 import * as v from 'valibot'

@@ -105,12 +105,12 @@ describe.each(allPages)('%s', (page) => {
   })
 })
 
-test('docstrings and comments cite sections that exist', () => {
+test.each(['src', 'test'])('docstrings, comments and titles in %s cite sections that exist', (folder) => {
   const dead: string[] = []
-  for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
-    if (!/\.tsx?$/.test(file)) continue
+  for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
+    if (!/\.tsx?$/.test(file) || file.includes('node_modules')) continue
     // As one line, because a comment may break inside of a citation.
-    const text = textOf(join('src', file)).replace(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ')
+    const text = textOf(join(folder, file)).replace(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ')
     for (const [, page = '', cited = ''] of text.matchAll(/\b(docs\/[a-z]+\.md), ([A-Z][^);:.]*)/g)) {
       const headings = headingsOf(page)
       const isHeading = (section: string) => headings.includes(section)

@@ -15,7 +15,7 @@ afterEach(async () => {
   await emulator.close()
 })
 
-describe('section 4.2 and 2.3: the callback', () => {
+describe('the callback (docs/service.md, Delivery)', () => {
   test('is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
     const id = await created(emulator, {
       url: `${receiver.url}?a=1`,
@@ -62,7 +62,7 @@ describe('section 4.2 and 2.3: the callback', () => {
   })
 })
 
-describe('section 6: who is notified', () => {
+describe('who is notified (docs/service.md, Delivery)', () => {
   test('every subscription with the category and the user, whatever the URL, and no other', async () => {
     const url = (name: string) => `${receiver.url}/${name}`
     const both = await created(emulator, {
@@ -97,7 +97,7 @@ describe('section 6: who is notified', () => {
   })
 })
 
-describe('section 3: failed callbacks', () => {
+describe('failed callbacks (docs/service.md, States)', () => {
   const failures: [string, Reaction, string | RegExp][] = [
     ['an answer of 500', 500, 'The callback was answered with status 500'],
     ['an answer of 404', 404, 'The callback was answered with status 404'],

@@ -102,7 +102,7 @@ describe('starting', () => {
   })
 })
 
-describe('section 5.5: HTTPS', () => {
+describe('HTTPS (docs/service.md, Authentication)', () => {
   test('a client that does not trust the authority gets no connection', async () => {
     await using emulator = await startEmulator()
     await expect(undiciFetch(emulator.baseUrl)).rejects.toMatchObject({

@@ -22,7 +22,7 @@ const isFailedRefresh = ([fields]: LogLine) => 'event' in fields && fields.event
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-describe('one token request for all calls (interface 4.1)', () => {
+describe('one token request for all calls (docs/service.md, Endpoints)', () => {
   test('1,000 concurrent creates on a cold client make one token request', async () => {
     const created = await Promise.all(
       Array.from({ length: 1_000 }, () => client.createSubscription(subscription)),
@@ -55,7 +55,7 @@ describe('one token request for all calls (interface 4.1)', () => {
   })
 })
 
-describe('lifetime (interface 2.1, expires_in)', () => {
+describe('lifetime, expires_in (docs/service.md, Resources)', () => {
   test('ten minutes of calls with tokens of 2 seconds: no call gets an expired token, and refreshes stay few', async () => {
     const issuedAt = new Map<string, number>()
     service.onToken = async (_call, count) => {

@@ -1,4 +1,4 @@
-/** The routes of unsubscribe and update, which the interface document leaves open (interface 4.3). */
+/** The routes of unsubscribe and update, which the interface document leaves open (docs/service.md, Assumed). */
 import {
   ConfigurationError,
   InvalidRequestError,

@@ -24,7 +24,7 @@ function answer(response: () => Response) {
   service.onCall = response
 }
 
-describe('409 Conflict (interface 3 and 7)', () => {
+describe('409 Conflict (docs/service.md, Errors)', () => {
   beforeEach(() => answer(() => new Response('conflict', { status: 409 })))
 
   test('without recreateIfExists it is a duplicate or an overlap', async () => {

@@ -71,7 +71,7 @@ const friendlyInput: fc.Arbitrary<CreateSubscriptionInput> = fc.record(
   { requiredKeys: ['notificationTypes', 'usernames', 'callbackUrl'] },
 )
 
-describe('the wire encoding (interface 2.2 and 4.2)', () => {
+describe('the wire encoding (docs/service.md, Resources)', () => {
   test('accepted values decode back to the same values; all others are refused before they are sent', async () => {
     let accepted = 0
     await fc.assert(

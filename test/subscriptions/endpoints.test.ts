@@ -9,7 +9,7 @@ beforeEach(() => {
   service = fakeService()
 })
 
-describe('the request (interface 4.2)', () => {
+describe('the request (docs/service.md, Endpoints)', () => {
   test('is a form POST with a Bearer token, lists joined by commas, parameters in the form and headers as headers', async () => {
     service.onCall = () => Response.json({ subscription_id: 123 }, { status: 201 })
     const created = await service.client().createSubscription({
@@ -42,7 +42,7 @@ describe('the request (interface 4.2)', () => {
   })
 })
 
-describe('unsubscribe (interface 4.3; method and path from the public developer pages)', () => {
+describe('unsubscribe (docs/service.md, Assumed)', () => {
   test('is a DELETE without a body', async () => {
     service.onCall = () => new Response(null, { status: 204 })
     expect(await service.client().unsubscribe(42)).toBeUndefined()
@@ -107,7 +107,7 @@ describe('unsubscribe (interface 4.3; method and path from the public developer 
   })
 })
 
-describe('updateSubscriptionParameters (interface 3, rule 3, and 4.3)', () => {
+describe('updateSubscriptionParameters (docs/service.md, Rules)', () => {
   test('is a PUT with the parameters as a form and the headers as headers; any 2xx is a success', async () => {
     for (const status of [200, 202, 204]) {
       service = fakeService()

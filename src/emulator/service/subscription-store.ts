@@ -81,7 +81,7 @@ export class SubscriptionStore {
     return true
   }
 
-  /** Sets the given parameters and keeps the others (rule 3). A subscription that is no longer active is left alone. */
+  /** Sets the given parameters and keeps the others (docs/service.md, Rules). A subscription that is no longer active is left alone. */
   updateParameters(subscriptionId: number, changes: Readonly<Record<string, string>>): void {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return
@@ -165,7 +165,7 @@ export class SubscriptionStore {
   }
 }
 
-/** Rule 2, for two with the same callback URL: the whole set of types and the whole set of users are equal. */
+/** Of two with the same callback URL: the whole set of types and the whole set of users are equal. */
 function isDuplicate(existing: Covered, request: Covered): boolean {
   return (
     areEqual(existing.notificationTypes, request.notificationTypes) &&

@@ -12,7 +12,7 @@ afterAll(() => emulator.close())
 const url = 'https://app.example.com/'
 const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
 
-describe('section 4: paths and methods', () => {
+describe('paths and methods (docs/service.md, Endpoints)', () => {
   test.each([
     ['GET', '/api/subscriptions', 'POST'],
     ['DELETE', '/api/subscriptions', 'POST'],

@@ -33,7 +33,7 @@ const ids = () =>
 /** The answer that says what was wrong, in two parts: a code, and a sentence for a person. */
 const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
 
-describe('section 3: states and transitions', () => {
+describe('states and transitions (docs/service.md, States)', () => {
   const both: Subscription = { types: 'behavioral,call-score', users: 'alice,bob' }
 
   test('a subscription that overlaps none is created', async () => {
@@ -98,7 +98,7 @@ describe('section 3: states and transitions', () => {
   })
 })
 
-describe('section 4.2: the create request', () => {
+describe('the create request (docs/service.md, Endpoints)', () => {
   test('a bearer token will do as well as Basic credentials', async () => {
     const authorization = `Bearer ${await accessToken(emulator)}`
     expect((await create(emulator, { url, headers: { authorization } })).status).toBe(201)
@@ -246,7 +246,7 @@ describe('section 4.2: the create request', () => {
   })
 })
 
-describe('section 4.3: the update request', () => {
+describe('the update request (docs/service.md, Endpoints)', () => {
   test('answers 200 with an empty body, changes what is given and keeps the rest', async () => {
     const id = await created(emulator, { url, fields: { token: 'old', other: 'kept' } })
     const answer = await update(emulator, id, 'Token=new', { userdata: 'added' })

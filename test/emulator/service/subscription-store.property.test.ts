@@ -134,7 +134,7 @@ const command = fc.oneof(
   },
 )
 
-test('section 3: every sequence of requests and callbacks leads where a naive reading of the table leads', {
+test('every sequence of requests and callbacks ends as a naive reading of the table says (docs/service.md, States)', {
   timeout: 3_600_000,
 }, () => {
   const reached = new Set<string>()

@@ -17,7 +17,7 @@ async function statusWith(emulator: Emulator, authorization?: string): Promise<n
   return (await send(emulator, 'DELETE', '/api/subscriptions/999', { headers })).status
 }
 
-describe('section 2.1 and 4.1: the token endpoint', () => {
+describe('the token endpoint (docs/service.md, Endpoints)', () => {
   test('issues a signed JWT of type Bearer with its lifetime, not to be stored by caches', async () => {
     await using emulator = await startEmulator({ tokenLifetimeSeconds: 120 })
     const { status, headers, body } = await requestToken(emulator)
@@ -155,7 +155,7 @@ describe('section 2.1 and 4.1: the token endpoint', () => {
   )
 })
 
-describe('section 5: authorization of subscription calls', () => {
+describe('authorization of subscription calls (docs/service.md, Authentication)', () => {
   test('accepts a token and Basic credentials, with the scheme in any case', async () => {
     const token = await accessToken(emulator)
     const credentials = basic(emulator.username, emulator.password).replace('Basic ', '')
