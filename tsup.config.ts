@@ -1,14 +1,8 @@
 import { defineConfig, type Options } from 'tsup'
+import { entryPoints } from './scripts/entry-points.js'
 
 const shared = {
-  entry: {
-    index: 'src/index.ts',
-    'keeper/index': 'src/keeper/index.ts',
-    'webhooks/index': 'src/webhooks/index.ts',
-    'stores/redis': 'src/stores/redis.ts',
-    'spool/index': 'src/spool/index.ts',
-    'emulator/index': 'src/emulator/index.ts',
-  },
+  entry: Object.fromEntries(entryPoints.map(({ output, source }) => [output, source])),
   platform: 'node',
   target: 'node20.19',
   // What the entry points share stands in chunks of its own, so that an error of one is an instance of the other's class.

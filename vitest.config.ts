@@ -1,8 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-
-const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
+import { entryPoints } from './scripts/entry-points.js'
 
 /** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, the built package. */
 const integration = [
@@ -59,14 +58,10 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   resolve: {
     // Tests import the package by its public names and run on the sources.
-    alias: [
-      { find: /^notification-subscriber$/, replacement: source('index.ts') },
-      { find: /^notification-subscriber\/keeper$/, replacement: source('keeper/index.ts') },
-      { find: /^notification-subscriber\/webhooks$/, replacement: source('webhooks/index.ts') },
-      { find: /^notification-subscriber\/spool$/, replacement: source('spool/index.ts') },
-      { find: /^notification-subscriber\/redis$/, replacement: source('stores/redis.ts') },
-      { find: /^notification-subscriber\/emulator$/, replacement: source('emulator/index.ts') },
-    ],
+    alias: entryPoints.map(({ name, source }) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: fileURLToPath(new URL(source, import.meta.url)),
+    })),
   },
   test: {
     globalSetup: 'test/support/write-page.ts',

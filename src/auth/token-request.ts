@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
-import { type Address, type Answer, addressBelow } from '../http/messages.js'
+import { type Address, type Answer, addressBelow } from '../http/exchange.js'
 import { gatewayKeys, redactTokens } from '../http/redact.js'
 import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
 import { endpoints } from '../shared/routes.js'
@@ -73,7 +73,7 @@ export class TokenEndpoint {
     const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
     const authorization = { header: `Basic ${basic}`, secrets: [clientSecret, basic] }
     const authorizer = { authorize: () => authorization }
-    this.#settings = { ...options, what: 'The token request', authorizer }
+    this.#settings = { ...options, method: 'The token request', authorizer }
     const form = new URLSearchParams({ grant_type: 'client_credentials' })
     if (scope !== undefined) form.append('scope', scope)
     const headers = gateway?.origin === this.address.origin ? gateway.headers : undefined
@@ -84,7 +84,7 @@ export class TokenEndpoint {
       body: form.toString(),
       secrets: gatewayKeys(headers),
       isRepeatable: true,
-      purpose: 'get an access token',
+      action: 'get an access token',
       secretsIn: issuedTokens,
     }
   }

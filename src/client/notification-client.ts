@@ -1,8 +1,8 @@
 /** The client: every call to the notification service. */
 import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError } from '../errors.js'
+import type { Transport } from '../http/exchange.js'
 import { fetchTransport } from '../http/fetch.js'
-import type { Transport } from '../http/messages.js'
 import {
   type Call,
   type CallSettings,
@@ -211,16 +211,16 @@ export class NotificationClient implements AsyncDisposable {
    * stack of an error includes the caller's line.
    */
   async #call<Result>(
-    what: string,
+    method: string,
     options: CallOptions | undefined,
     run: (call: Call) => Promise<Result>,
   ): Promise<Result> {
     const contextOf = (): { method: string; attempts: number; status?: number } => ({
-      method: what,
+      method,
       attempts: 0,
     })
     const work = traced(callChannel, contextOf, (context) =>
-      withCall(this.#settings(what, options), run, ({ attempts, status }) => {
+      withCall(this.#settings(method, options), run, ({ attempts, status }) => {
         if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
       }),
     )
@@ -233,14 +233,16 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /** @throws `ClosedError`, or `InvalidRequestError` for unusable options */
-  #settings(what: string, options: CallOptions | undefined): CallSettings {
-    const valid = options === undefined ? {} : validInput(what, callOptionsSchema, options)
+  #settings(method: string, options: CallOptions | undefined): CallSettings {
+    const valid = options === undefined ? {} : validInput(method, callOptionsSchema, options)
     if (this.#isClosed) {
-      throw new ClosedError(`${what} sent nothing: the client is closed. Make a new one, or close it later.`)
+      throw new ClosedError(
+        `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
+      )
     }
     const { onResponse, retry, signal, timeoutMs = this.#timeoutMs } = valid
     return {
-      what,
+      method,
       timeoutMs,
       signal,
       onResponse,

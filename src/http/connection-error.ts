@@ -109,7 +109,7 @@ function otherReason(failure: unknown): string {
  * Whether an error of an unknown dispatcher proves that nothing was sent: the connection was refused, the name
  * was not found, no connection was made in time, or TLS ended at the certificate.
  */
-export function provesNoConnection(error: unknown): boolean {
+export function provesUnsentByDispatcher(error: unknown): boolean {
   const code = codeOf(innermost(error))
   return (
     ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code) ||
@@ -118,7 +118,7 @@ export function provesNoConnection(error: unknown): boolean {
 }
 
 /** Whether an error of `fetch`, which does not report this, proves that the request was not sent. */
-export function provesNothingSent(error: unknown): boolean {
+export function provesUnsentByFetch(error: unknown): boolean {
   const failure = innermost(error)
   const syscall = textOf(failure, 'syscall')
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true

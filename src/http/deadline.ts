@@ -74,7 +74,7 @@ export class Deadline {
   }
 
   /** Sets what the call waits for now. */
-  await(awaited: Awaited | undefined): void {
+  setAwaited(awaited: Awaited | undefined): void {
     if (this.#aborted) awaited?.abandon()
     else this.#awaited = awaited
   }
@@ -95,8 +95,8 @@ export class Deadline {
         reject(this.#reason)
         abandon?.()
       }
-      this.await({ phase, missing, abandon: leave })
-      promise.finally(() => this.await(undefined)).then(resolve, reject)
+      this.setAwaited({ phase, missing, abandon: leave })
+      promise.finally(() => this.setAwaited(undefined)).then(resolve, reject)
     })
   }
 

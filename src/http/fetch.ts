@@ -2,8 +2,8 @@
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
-import { provesNoConnection, provesNothingSent } from './connection-error.js'
-import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './messages.js'
+import { provesUnsentByDispatcher, provesUnsentByFetch } from './connection-error.js'
+import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './exchange.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -70,7 +70,7 @@ export function fetchTransport(fetch: FetchLike): Transport {
       header: (name) => answer.headers?.get(name) ?? undefined,
       pieces: piecesOf(answer),
     }
-  }, provesNothingSent)
+  }, provesUnsentByFetch)
 }
 
 /** By the dispatcher's own `request`, because undici's function refuses dispatchers of other versions. */
@@ -83,7 +83,7 @@ export function dispatcherTransport(dispatcher: DispatcherLike): Transport {
       header: (name) => [answer.headers[name]].flat()[0],
       pieces: answer.body,
     }
-  }, provesNoConnection)
+  }, provesUnsentByDispatcher)
 }
 
 /** The head of an answer, and its body as it arrives. */
@@ -118,7 +118,7 @@ function transportOn(
         const answer = exchange(request, controller)
         return await deadline.waitFor(answer, 'answer', { abandon: () => controller.abort(deadline.reason) })
       } catch (error) {
-        return { error, mayHaveLeft: !isProof(error) }
+        return { error, requestSent: !isProof(error) }
       }
     },
   }

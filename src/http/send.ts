@@ -7,7 +7,7 @@ import { parseJson, validate } from '../shared/validation.js'
 import { backoffMs } from '../shared/waits.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'
-import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './messages.js'
+import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './exchange.js'
 import { redact, redactTokens } from './redact.js'
 
 /** A request without its Authorization header. */
@@ -23,7 +23,7 @@ export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'addre
   /** Whether the request may be repeated after an unknown outcome. */
   readonly isRepeatable: boolean
   /** As in {@link Answer}. */
-  readonly purpose: string
+  readonly action: string
 }
 
 export interface Authorization {
@@ -77,7 +77,7 @@ export interface ResponseSummary {
 
 export interface CallSettings {
   /** What is called, e.g. a method's name: the first words of a `TimeoutError`. */
-  readonly what: string
+  readonly method: string
   readonly timeoutMs: number
   /** Aborting it ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined
@@ -126,7 +126,7 @@ export async function withCall<Result>(
 }
 
 class RunningCall {
-  readonly what: string
+  readonly method: string
   readonly deadline: Deadline
   /** Number of requests, repeats included, token requests not. */
   attempts = 0
@@ -144,8 +144,8 @@ class RunningCall {
 
   constructor(settings: CallSettings) {
     this.#settings = settings
-    const { signal, timeoutMs, what } = settings
-    this.what = what
+    const { method, signal, timeoutMs } = settings
+    this.method = method
     this.deadline = new Deadline(timeoutMs, signal, (awaited) => this.#timeoutError(awaited))
   }
 
@@ -225,10 +225,10 @@ class RunningCall {
       log('debug', { event: 'request.answered', ...fields }, 'Request answered')
       return answer
     }
-    const { error, mayHaveLeft } = outcome
-    if (mayHaveLeft) this.lostAttempts += 1
+    const { error, requestSent } = outcome
+    if (requestSent) this.lostAttempts += 1
     if (this.deadline.aborted) throw this.deadline.reason
-    const failure = toConnectionError(error, { host: address.host, secrets: secrets() }, mayHaveLeft)
+    const failure = toConnectionError(error, { host: address.host, secrets: secrets() }, requestSent)
     // A stack has ten lines: without the topmost ones the caller's line is always among them.
     Error.captureStackTrace(failure, this.#attempt)
     log('warn', { event: 'request.failed', ...shown(), err: failure }, 'Request got no answer')
@@ -237,7 +237,7 @@ class RunningCall {
 
   /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
   #report({ requestId, status }: Answer): void {
-    const { log, onResponse, what: method } = this.#settings
+    const { log, onResponse, method } = this.#settings
     if (onResponse === undefined) return
     const durationMs = Math.round(performance.now() - this.#beganSince)
     void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
@@ -247,12 +247,12 @@ class RunningCall {
 
   /** @param awaited - `undefined` if our own work kept the process busy: the next request was not sent */
   #timeoutError(awaited: Awaited | undefined): TimeoutError {
-    const { timeoutMs, what } = this.#settings
+    const { method, timeoutMs } = this.#settings
     const phase = awaited?.phase ?? 'connection'
     const missing = awaited?.missing?.() ?? { words: this.#missing(phase), lastFailure: this.lastFailure }
     const cause = missing.lastFailure
     const message =
-      `${what} took longer than ${Math.round(timeoutMs)} ms: ${missing.words}` +
+      `${method} took longer than ${Math.round(timeoutMs)} ms: ${missing.words}` +
       (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
     return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
   }
@@ -308,7 +308,7 @@ function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): b
 
 /** @param secrets - those of the request */
 function answerOf(
-  { address, purpose, secretsIn }: UnauthorizedRequest,
+  { address, action, secretsIn }: UnauthorizedRequest,
   { body, bodyComplete, header, status }: HttpResponse,
   secrets: () => readonly string[],
 ): Answer {
@@ -319,7 +319,7 @@ function answerOf(
     bodyComplete,
     retryAfterMs: parseRetryAfterMs(header('retry-after')),
     requestId: requestIdOf(header, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
-    purpose,
+    action,
     redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
     json(schema, refuse) {
       const json = bodyComplete ? parseJson(body) : undefined

@@ -8,8 +8,8 @@ import { messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
 import { isMockedReset } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
+import { errorBodyMs, type HttpResponse, maxBodyBytes, type NoResponse, type Transport } from './exchange.js'
 import { type DispatcherLike, dispatcherTransport } from './fetch.js'
-import { errorBodyMs, type HttpResponse, maxBodyBytes, type NoResponse, type Transport } from './messages.js'
 import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
 
 type Undici = typeof import('undici')
@@ -146,11 +146,11 @@ function handlerTransport(dispatcher: Dispatcher): Transport {
     send: ({ address, body = null, headers, method }, deadline) =>
       new Promise((resolve) => {
         const { origin, path } = address
-        const exchange = new Exchange(deadline, resolve)
+        const handler = new ResponseHandler(deadline, resolve)
         try {
-          dispatcher.dispatch({ origin, path, method, headers, body }, exchange)
+          dispatcher.dispatch({ origin, path, method, headers, body }, handler)
         } catch (error) {
-          exchange.onResponseError(undefined, error)
+          handler.onResponseError(undefined, error)
         }
       }),
   }
@@ -158,7 +158,7 @@ function handlerTransport(dispatcher: Dispatcher): Transport {
 
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
-/** What an exchange holds until it ends. */
+/** What a handler holds until the exchange ends. */
 class Pending {
   readonly body = new BoundedBytes(maxBodyBytes)
   controller: Dispatcher.DispatchController | undefined
@@ -174,19 +174,19 @@ class Pending {
 }
 
 /**
- * One exchange, as a handler of undici. Undici calls `onRequestStart` when the request has a free connection: before
+ * The handler of one exchange. Undici calls `onRequestStart` when the request has a free connection: before
  * that call the server cannot have seen the request.
  *
  * Not `dispatcher.request`, which makes a stream of every body: that costs a fifth of the throughput.
  */
-class Exchange implements Dispatcher.DispatchHandler, Awaited {
+class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
   phase: 'connection' | 'answer' = 'connection'
   /** Released at the end, because undici keeps finished requests and with them their handlers. */
   #pending: Pending | undefined
 
   constructor(deadline: Deadline, resolve: (became: HttpResponse | NoResponse) => void) {
     this.#pending = new Pending(deadline, resolve)
-    deadline.await(this)
+    deadline.setAwaited(this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -220,12 +220,12 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     const status = this.#pending?.status ?? 0
     if (status !== 0 && !isSuccess(status)) this.#answer(false)
     // A mock resets without a connection: the request counts as sent.
-    else this.#end()?.resolve({ error, mayHaveLeft: this.phase === 'answer' || isMockedReset(error) })
+    else this.#end()?.resolve({ error, requestSent: this.phase === 'answer' || isMockedReset(error) })
   }
 
   abandon(): void {
     const pending = this.#end()
-    pending?.resolve({ error: pending.deadline.reason, mayHaveLeft: this.phase === 'answer' })
+    pending?.resolve({ error: pending.deadline.reason, requestSent: this.phase === 'answer' })
     pending?.controller?.abort(abandoned())
   }
 
@@ -244,12 +244,12 @@ class Exchange implements Dispatcher.DispatchHandler, Awaited {
     pending.resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
   }
 
-  /** Releases the exchange; a second call returns nothing. */
+  /** Releases what the handler holds; a second call returns nothing. */
   #end(): Pending | undefined {
     const pending = this.#pending
     this.#pending = undefined
     clearTimeout(pending?.bodyTimer)
-    pending?.deadline.await(undefined)
+    pending?.deadline.setAwaited(undefined)
     return pending
   }
 }

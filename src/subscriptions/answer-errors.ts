@@ -10,7 +10,7 @@ import {
   SubscriptionNotFoundError,
   type SubscriptionRequestSummary,
 } from '../errors.js'
-import type { Answer } from '../http/messages.js'
+import type { Answer } from '../http/exchange.js'
 import type { Operation } from '../shared/routes.js'
 import {
   isAbsent,
@@ -61,7 +61,7 @@ export function refusedChange(
     readonly isLost: boolean
   },
 ): ApiError {
-  const { purpose, status, url } = answer
+  const { action, status, url } = answer
   const { isLost, operation, provesEnded, subscriptionId } = change
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const setting = `the option \`routes.${operation}\``
@@ -74,7 +74,7 @@ export function refusedChange(
     ? `T${ended.slice(1)}.`
     : `Either ${ended}, or the service has another route for this: see ${setting}.`
   return new SubscriptionNotFoundError(
-    `Could not ${purpose}: ${url} answered ${status}. ${readings}${mayHave}`,
+    `Could not ${action}: ${url} answered ${status}. ${readings}${mayHave}`,
     { ...detailsOf(answer), subscriptionId, provesEnded },
   )
 }
@@ -87,12 +87,12 @@ function routeAdvice(status: number, setting: string): string | undefined {
 
 /** @param next - the rest of the message, which says what to do */
 export function apiError(answer: Answer, next = advice(answer)): ApiError {
-  const { purpose, status, url } = answer
+  const { action, status, url } = answer
   const details = detailsOf(answer)
   // The service's reason, on one line.
   const words = isPage(details.body) ? '' : excerpt(details.body.trim(), 300)
   return new ApiError(
-    `Could not ${purpose}: ${url} answered ${status}${words && ` (${words})`}. ${next}`,
+    `Could not ${action}: ${url} answered ${status}${words && ` (${words})`}. ${next}`,
     details,
   )
 }
@@ -118,11 +118,11 @@ function isPage(body: string): boolean {
 
 /** The error for a success with a page of HTML or XML, which cannot come from the service. */
 export function pageError(answer: Answer): ResponseValidationError | undefined {
-  const { body, purpose, status, url } = answer
+  const { body, action, status, url } = answer
   if (!isPage(body)) return undefined
   return unusable(
     answer,
-    `Could not ${purpose}: ${url} answered ${status} with a page of HTML or XML, which is not from the service, ` +
+    `Could not ${action}: ${url} answered ${status} with a page of HTML or XML, which is not from the service, ` +
       'but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
     [{ path: [], message: 'is a page of HTML or XML' }],
   )

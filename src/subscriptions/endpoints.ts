@@ -1,7 +1,7 @@
 /** The calls about subscriptions: input, request, answer, result (docs/service.md, Endpoints and States). */
 import * as z from 'zod'
 import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../errors.js'
-import { type Address, addressBelow } from '../http/messages.js'
+import { type Address, addressBelow } from '../http/exchange.js'
 import { gatewayKeys } from '../http/redact.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
 import { withoutQuery } from '../shared/addresses.js'
@@ -94,7 +94,7 @@ export class SubscriptionEndpoints {
   }
 
   async create(call: Call, input: CreateSubscriptionInput): Promise<CreateSubscriptionResult> {
-    const valid = validInput(call.what, this.#inputSchema, input)
+    const valid = validInput(call.method, this.#inputSchema, input)
     const { notificationTypes, parameters = {}, recreateIfExists, usernames } = valid
     // As text at once, because the caller may change a URL object.
     const callbackUrl = String(valid.callbackUrl)
@@ -112,7 +112,7 @@ export class SubscriptionEndpoints {
       ...this.#headersAndSecrets(valid, query),
       // Without `recreateIfExists`, a repeated create is answered 409 if the first answer was lost.
       isRepeatable: recreateIfExists === true,
-      purpose: 'create the subscription',
+      action: 'create the subscription',
     }
     // For errors: without parameters, headers and the callback URL's query, which may be secrets.
     const summary = (): SubscriptionRequestSummary => ({
@@ -136,8 +136,8 @@ export class SubscriptionEndpoints {
   }
 
   async update(call: Call, subscriptionId: number, input: UpdateSubscriptionParametersInput): Promise<void> {
-    const id = validInput(call.what, subscriptionIdSchema, subscriptionId)
-    const valid = validInput(call.what, updateSubscriptionParametersInputSchema, input)
+    const id = validInput(call.method, subscriptionIdSchema, subscriptionId)
+    const valid = validInput(call.method, updateSubscriptionParametersInputSchema, input)
     const { parameters = {}, headers } = valid
     const { idField } = this.#routes.update
     if (idField !== undefined && Object.hasOwn(parameters, idField)) {
@@ -147,7 +147,7 @@ export class SubscriptionEndpoints {
   }
 
   async unsubscribe(call: Call, subscriptionId: number): Promise<void> {
-    const id = validInput(call.what, subscriptionIdSchema, subscriptionId)
+    const id = validInput(call.method, subscriptionIdSchema, subscriptionId)
     await this.#change(call, 'unsubscribe', id, {})
   }
 
@@ -161,7 +161,7 @@ export class SubscriptionEndpoints {
       ...this.#onRoute(this.#routes[operation], subscriptionId, values.parameters),
       ...this.#headersAndSecrets(values),
       isRepeatable: true,
-      purpose: operation === 'update' ? 'update the subscription' : operation,
+      action: operation === 'update' ? 'update the subscription' : operation,
     }
     const answer = await call.send(request, apiError)
     const isLost = call.lostAttempts > 0

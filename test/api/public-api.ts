@@ -2,18 +2,9 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { entryPoints } from '../../scripts/entry-points.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-
-const entryPoints = new Map([
-  ['notification-subscriber', 'src/index'],
-  ['notification-subscriber/keeper', 'src/keeper/index'],
-  ['notification-subscriber/webhooks', 'src/webhooks/index'],
-  ['notification-subscriber/redis', 'src/stores/redis'],
-  ['notification-subscriber/spool', 'src/spool/index'],
-  ['notification-subscriber/emulator', 'src/emulator/index'],
-])
-
 /** Markdown: what each entry point exports, then the declarations, without comments and sorted by name. */
 export function describePublicApi(): string {
   const program = declarationsOf(sources())
@@ -22,8 +13,8 @@ export function describePublicApi(): string {
     symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
 
   const exported = new Set<ts.Symbol>()
-  const lists = Array.from(entryPoints, ([entryPoint, file]) => {
-    const symbols = exportsOf(program, `${file}.d.ts`)
+  const lists = entryPoints.map(({ name: entryPoint, output }) => {
+    const symbols = exportsOf(program, `src/${output}.d.ts`)
     for (const symbol of symbols) exported.add(resolved(symbol))
     const [values, types] = [true, false].map((isValue) =>
       symbols
@@ -65,7 +56,7 @@ export function describePublicApi(): string {
 
 function sources(): ts.Program {
   return ts.createProgram(
-    Array.from(entryPoints.values(), (file) => join(root, `${file}.ts`)),
+    entryPoints.map(({ source }) => join(root, source)),
     {
       ...compilerOptions(),
       noEmit: false,

@@ -1,9 +1,5 @@
 /** From a code block to a module: what it imports by itself, and nothing else but what is listed for it. */
-import * as client from 'notification-subscriber'
-import * as emulator from 'notification-subscriber/emulator'
-import * as keeper from 'notification-subscriber/keeper'
-import * as redis from 'notification-subscriber/redis'
-import { DeliverySpool } from 'notification-subscriber/spool'
+import { entryPoints } from '../../scripts/entry-points.js'
 import type { CodeBlock } from './code-blocks.js'
 import { context } from './context.js'
 
@@ -35,17 +31,16 @@ export function uses(block: CodeBlock, name: string): boolean {
   return new RegExp(`\\b${name}\\b`).test(block.code)
 }
 
-function exportsUsedBy(block: CodeBlock): string[] {
-  const entryPoints = {
-    'notification-subscriber': client,
-    'notification-subscriber/keeper': { SubscriptionKeeper: keeper.SubscriptionKeeper },
-    'notification-subscriber/redis': redis,
-    // Its errors are those of the first entry point.
-    'notification-subscriber/spool': { DeliverySpool },
-    'notification-subscriber/emulator': emulator,
+/** What is exported twice is taken from the first entry point. */
+const exported = new Map<string, string>()
+for (const { name: entryPoint } of entryPoints) {
+  for (const name of Object.keys(await import(entryPoint))) {
+    if (!exported.has(name)) exported.set(name, entryPoint)
   }
-  return Object.entries(entryPoints).flatMap(([entryPoint, exported]) => {
-    const names = Object.keys(exported).filter((name) => uses(block, name))
-    return names.length === 0 ? [] : [`import { ${names.join(', ')} } from '${entryPoint}'`]
-  })
+}
+
+function exportsUsedBy(block: CodeBlock): string[] {
+  return [...exported]
+    .filter(([name]) => uses(block, name))
+    .map(([name, entryPoint]) => `import { ${name} } from '${entryPoint}'`)
 }

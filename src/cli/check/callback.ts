@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { finished } from 'node:stream/promises'
 import { Agent, request } from 'undici'
 import { durationInWords } from '../../emulator/words.js'
-import { provesNothingSent, toConnectionError } from '../../http/connection-error.js'
+import { provesUnsentByFetch, toConnectionError } from '../../http/connection-error.js'
 import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
 import { parsedUrl } from '../../shared/addresses.js'
@@ -16,7 +16,7 @@ import {
   isWrongMethod,
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
-import { failed, nextAfterConnection, passed, type Step, skipped } from './step.js'
+import { type CheckStep, failed, nextAfterConnection, passed, skipped } from './step.js'
 
 export interface CallbackCheck {
   readonly callbackUrl: URL
@@ -28,13 +28,13 @@ export interface CallbackCheck {
 }
 
 /** The answer without its body, which is never printed; `location` is the target of a redirect, or empty. */
-type Answer =
+type ReceiverReply =
   | { readonly status: number; readonly location: string; readonly durationMs: number }
   | { readonly problem: string; readonly next: string }
 
 const lookIntoLog = "Look into your app's log"
 
-export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Step> {
+export async function* checkCallback(check: CallbackCheck): AsyncGenerator<CheckStep> {
   const names = ['Callback without the secret', 'Callback with the secret'] as const
   const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: await trustedWith(check.ca) } })
   try {
@@ -64,7 +64,7 @@ async function post(
   agent: Agent,
   { callbackUrl, secrets, timeoutMs }: CallbackCheck,
   headers: Readonly<Record<string, string>>,
-): Promise<Answer> {
+): Promise<ReceiverReply> {
   const startedMs = performance.now()
   try {
     // Redirects are not followed: the secret is for this address only.
@@ -88,7 +88,7 @@ async function post(
       }
     }
     const { host } = callbackUrl
-    const requestSent = !provesNothingSent(error)
+    const requestSent = !provesUnsentByFetch(error)
     const failure = toConnectionError(error, { host, secrets: Object.values(secrets) }, requestSent)
     const question = `Is your app running, and does it listen at ${host}?`
     const next = requestSent ? lookIntoLog : nextAfterConnection(failure, '--callback-ca', question)
@@ -98,10 +98,10 @@ async function post(
 
 function stepOf(
   name: string,
-  answer: Answer,
+  answer: ReceiverReply,
   expected: 'refused' | 'accepted',
   { secrets }: CallbackCheck,
-): Step {
+): CheckStep {
   if ('problem' in answer) return failed(name, answer.problem, answer.next)
   const { status, location, durationMs } = answer
   const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined

@@ -20,7 +20,7 @@ import type { Terminal } from '../terminal.js'
 import { type CallbackCheck, checkCallback } from './callback.js'
 import { Lifecycle, type LifecycleOptions } from './lifecycle.js'
 import { callOptions, checkService, routesStep } from './service.js'
-import { type Step, skipped } from './step.js'
+import { type CheckStep, skipped } from './step.js'
 
 const defaultCallbackTimeoutMs = 5_000
 
@@ -69,8 +69,8 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   const ca = await readFile(env.NOTIFICATION_CA_FILE ?? '', 'utf8').catch(() => undefined)
   const callback = await callbackOf(flags, ca, env)
   const plan = lifecycleOf(flags, callback)
-  const steps: Step[] = []
-  const show = (step: Step) => {
+  const steps: CheckStep[] = []
+  const show = (step: CheckStep) => {
     steps.push(step)
     print(terminal, step)
   }
@@ -99,7 +99,7 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   if (isServiceReached) {
     terminal.line("† documented on the service's public developer pages, not in its interface document")
   }
-  const unshown = unknowns === 0 ? '' : `; ${unknowns} not shown by this check`
+  const unshown = unknowns === 0 ? '' : `; ${unknowns} cannot be proven here`
   const outcome = failures > 0 ? `${failures} of ${steps.length} steps failed.` : `No step failed${unshown}.`
   terminal.line()
   terminal.line(interruption === undefined ? outcome : `Interrupted by ${interruption.by}.`)
@@ -177,12 +177,12 @@ async function runLifecycle(
   { report, ...plan }: LifecyclePlan,
   env: Environment,
   terminal: Terminal,
-  show: (step: Step) => void,
+  show: (step: CheckStep) => void,
 ): Promise<Interruption | undefined> {
   let interruption: Interruption | undefined
   await using client = NotificationClient.fromEnv({ ...callOptions, allowInsecureLoopback: true }, env)
   const lifecycle = new Lifecycle({ ...plan, client, isInterrupted: () => interruption !== undefined })
-  const steps: Step[] = []
+  const steps: CheckStep[] = []
   // The report names the service, but no user, callback URL, client or text of an answer.
   const writeReport = async () => {
     if (report === undefined) return
@@ -197,7 +197,7 @@ async function runLifecycle(
     await readPrivateFile(report)
     await writePrivateFile(report, `${JSON.stringify(content, null, 2)}\n`)
   }
-  const record = async (step: Step) => {
+  const record = async (step: CheckStep) => {
     show(step)
     steps.push(step)
     await writeReport()
@@ -225,7 +225,7 @@ const marks = {
   unknown: ['yellow', '?'],
 } as const
 
-function print(terminal: Terminal, { name, outcome, message, next, details }: Step): void {
+function print(terminal: Terminal, { name, outcome, message, next, details }: CheckStep): void {
   terminal.event('step', { name, outcome, message, next, ...details })
   const [colour, mark] = marks[outcome]
   terminal.line(`${terminal.paint(colour, mark)} ${terminal.paint('bold', name)}: ${message}`)

@@ -6,7 +6,7 @@ import type { Environment } from '../../client/environment.js'
 import { durationInWords } from '../../emulator/words.js'
 import { toConnectionError } from '../../http/connection-error.js'
 import { trustedWith } from '../../http/undici.js'
-import { failed, nextAfterConnection, passed, type Step, skipped } from './step.js'
+import { type CheckStep, failed, nextAfterConnection, passed, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 
@@ -16,7 +16,7 @@ export async function checkConnection(
   url: URL,
   env: Environment,
   ca: string | undefined,
-): Promise<Step> {
+): Promise<CheckStep> {
   const name = `DNS and TLS of ${url.host}`
   try {
     const addresses = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true })

@@ -24,8 +24,8 @@ import {
   isSuccess,
 } from '../../shared/statuses.js'
 import { wholeMessageOf } from '../../shared/text.js'
-import { type Outcome, outcomeOf } from './service.js'
-import { failed, passed, type Step, skipped } from './step.js'
+import { type TriedCall, tryCall } from './service.js'
+import { type CheckStep, failed, passed, skipped } from './step.js'
 
 export interface LifecycleOptions {
   /** Makes one attempt for each call, so that each step shows the first answer. */
@@ -39,9 +39,9 @@ export interface LifecycleOptions {
 }
 
 /** The answer to one call, or why it proves nothing about the service's rules. */
-type Observation = Answer | { readonly problem: string }
+type Observation = ServiceAnswer | { readonly problem: string }
 
-interface Answer {
+interface ServiceAnswer {
   readonly status: number
   readonly subscriptionId?: number
   /** What another call showed, if it contradicts the answer. */
@@ -57,7 +57,7 @@ interface Behaviour {
   readonly operation?: Operation
   /** `undefined` if an earlier result makes the call useless. */
   readonly call: () => Promise<Observation> | undefined
-  readonly holds: (answer: Answer) => boolean
+  readonly holds: (answer: ServiceAnswer) => boolean
   /** Whether the next calls make sense after this answer. Default: they do. */
   readonly canGoOn?: () => boolean
 }
@@ -87,7 +87,7 @@ export class Lifecycle {
   }
 
   /** Makes the calls one after the other. The calls after an unclear answer are skipped. */
-  async *run(): AsyncGenerator<Step> {
+  async *run(): AsyncGenerator<CheckStep> {
     let obstacle: string | undefined
     for (const behaviour of this.#behaviours()) {
       if (this.#options.isInterrupted()) return
@@ -107,8 +107,8 @@ export class Lifecycle {
   }
 
   #behaviours(): readonly Behaviour[] {
-    const isDuplicate = ({ status }: Answer) => isConflict(status)
-    const isDone = ({ status }: Answer) => isSuccess(status)
+    const isDuplicate = ({ status }: ServiceAnswer) => isConflict(status)
+    const isDone = ({ status }: ServiceAnswer) => isSuccess(status)
     return [
       {
         name: 'Create',
@@ -188,7 +188,7 @@ export class Lifecycle {
    * Ends every subscription of this check. If a call was not answered, creates its subscription again with
    * `recreateIfExists`, which returns the ID. The random callback URL protects other subscriptions.
    */
-  async cleanUp(): Promise<Step> {
+  async cleanUp(): Promise<CheckStep> {
     const name = 'Clean-up'
     if (!this.#isAnythingLeft) return passed(name, 'nothing was left to be unsubscribed')
     this.#patience = { timeoutMs: 30_000, retry: { maxAttempts: 5 } }
@@ -257,13 +257,16 @@ export class Lifecycle {
     call: (options: CallOptions) => Promise<void>,
     types?: readonly NotificationType[],
   ): Promise<Observation> {
-    const outcome = await outcomeOf((options) => call({ ...options, ...this.#patience }))
+    const outcome = await tryCall((options) => call({ ...options, ...this.#patience }))
     if (types !== undefined && mayHaveTakenEffect(outcome)) this.#unanswered.add(types)
     return observationOf(outcome)
   }
 }
 
-function stepOf({ name, holds, operation, ...documentation }: Behaviour, observation: Observation): Step {
+function stepOf(
+  { name, holds, operation, ...documentation }: Behaviour,
+  observation: Observation,
+): CheckStep {
   const { documented, source = 'interface document' } = documentation
   const note = source === developerPages ? ' †' : ''
   if ('problem' in observation) {
@@ -289,7 +292,7 @@ function settingOf(operation: Operation): string {
   return `set ${routeVariable(operation)}, --${operation}-route or the option \`routes.${operation}\``
 }
 
-function observationOf({ status, error }: Outcome): Observation {
+function observationOf({ status, error }: TriedCall): Observation {
   if (error instanceof ResponseValidationError) {
     return { problem: `the body of the answer with status ${error.status} cannot be used` }
   }
@@ -303,7 +306,7 @@ function observationOf({ status, error }: Outcome): Observation {
 }
 
 /** Whether the outcome of a call is unknown, or the ID that it gave. */
-function mayHaveTakenEffect({ status, error }: Outcome): boolean {
+function mayHaveTakenEffect({ status, error }: TriedCall): boolean {
   if (status !== undefined) return error instanceof ResponseValidationError || isOutcomeOpen(status)
   if (error instanceof ConnectionError) return error.requestSent
   return error instanceof OutcomeUnknownError || error instanceof TimeoutError

@@ -25,7 +25,7 @@ import {
 import { excerpt } from '../../shared/text.js'
 import { formatIssues, parseJson } from '../../shared/validation.js'
 import { checkConnection } from './connection.js'
-import { failed, passed, type Step, skipped, unknown } from './step.js'
+import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
 /** Each step shows the first answer. */
 export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const
@@ -33,7 +33,7 @@ export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as
 const stepNames = { configuration: 'Configuration', token: 'Token', authorization: 'Authorization' } as const
 
 /** @param ca - what `NOTIFICATION_CA_FILE` names, if it can be read */
-export async function* checkService(env: Environment, ca: string | undefined): AsyncGenerator<Step> {
+export async function* checkService(env: Environment, ca: string | undefined): AsyncGenerator<CheckStep> {
   const made = clientOrProblem(env)
   if (!(made instanceof NotificationClient)) {
     yield made
@@ -63,7 +63,7 @@ export async function* checkService(env: Environment, ca: string | undefined): A
 }
 
 /** The calls that only `--lifecycle` sends. */
-export function routesStep(env: Environment): Step {
+export function routesStep(env: Environment): CheckStep {
   const shown = (operation: Operation) => {
     const { method, path } = resolvedRoute(operation)
     return `${operation} is ${env[routeVariable(operation)] || `${method} ${path} †`}`
@@ -72,7 +72,7 @@ export function routesStep(env: Environment): Step {
   return unknown('Routes', message, tryLifecycle)
 }
 
-function clientOrProblem(env: Environment): NotificationClient | Step {
+function clientOrProblem(env: Environment): NotificationClient | CheckStep {
   try {
     return NotificationClient.fromEnv(callOptions, env)
   } catch (error) {
@@ -95,7 +95,7 @@ function serversOf(addresses: Environment): [variable: string, address: URL][] {
   return [...servers.values()]
 }
 
-async function checkToken(client: NotificationClient): Promise<Step> {
+async function checkToken(client: NotificationClient): Promise<CheckStep> {
   let token: string
   try {
     token = await client.getAccessToken()
@@ -119,7 +119,7 @@ async function checkToken(client: NotificationClient): Promise<Step> {
 /** The error codes of RFC 6749 section 5.2. Another one is not printed: it could be any text. */
 const oauthError = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/
 
-function tokenProblem(error: unknown): Step {
+function tokenProblem(error: unknown): CheckStep {
   if (error instanceof TokenRequestError) {
     const code = error.error !== undefined && oauthError.test(error.error) ? error.error : undefined
     const message = `the token endpoint answered ${error.status}${code === undefined ? '' : ` (${code})`}`
@@ -146,14 +146,14 @@ function nextAfter(status: number, code: string | undefined): string {
 }
 
 /** How a call to the service ended. */
-export interface Outcome {
+export interface TriedCall {
   /** Of the service's answer, if there was one. */
   readonly status: number | undefined
   /** Of a call that failed: may show the body of an answer. */
   readonly error: NotificationError | undefined
 }
 
-export async function outcomeOf(call: (options: CallOptions) => Promise<unknown>): Promise<Outcome> {
+export async function tryCall(call: (options: CallOptions) => Promise<unknown>): Promise<TriedCall> {
   let status: number | undefined
   const onResponse = (response: ResponseSummary) => {
     status = response.status
@@ -174,9 +174,9 @@ const tryLifecycle = 'Try it for real, with a user of your own for tests: --life
  * a made-up token. Only a service that checks the token answers them differently.
  */
 async function authorizationStep(
-  createWith: (auth: Auth) => Promise<Outcome>,
+  createWith: (auth: Auth) => Promise<TriedCall>,
   credentials: Auth,
-): Promise<Step> {
+): Promise<CheckStep> {
   const name = stepNames.authorization
   const { status, error } = await createWith(credentials)
   if (status === undefined) return failed(name, `${error?.message}`)
@@ -209,10 +209,10 @@ async function authorizationStep(
 }
 
 /** The client refuses such a create, so it is sent as an unsubscribe on the route of create. */
-async function emptyCreate(options: NotificationClientOptions): Promise<Outcome> {
+async function emptyCreate(options: NotificationClientOptions): Promise<TriedCall> {
   const unsubscribe = { method: 'POST', path: '/api/subscriptions', idField: 'check' } as const
   await using client = new NotificationClient({ ...options, routes: { unsubscribe } })
-  return await outcomeOf((options) => client.unsubscribe(0, options))
+  return await tryCall((options) => client.unsubscribe(0, options))
 }
 
 /** The claims of a token (RFC 7519) with texts cut, or nothing if it is not a JWT. Only the service verifies it. */

@@ -3,11 +3,11 @@
 /**
  * `skipped`: not tried, because an earlier step failed or the step does not apply. `unknown`: this check cannot prove it.
  */
-export type StepOutcome = 'passed' | 'failed' | 'skipped' | 'unknown'
+export type CheckOutcome = 'passed' | 'failed' | 'skipped' | 'unknown'
 
-export interface Step {
+export interface CheckStep {
   readonly name: string
-  readonly outcome: StepOutcome
+  readonly outcome: CheckOutcome
   /** What happened; never the body of an answer, nor a secret. */
   readonly message: string
   readonly next?: string | undefined
@@ -15,20 +15,20 @@ export interface Step {
   readonly details?: object | undefined
 }
 
-export function passed(name: string, message: string, details?: object): Step {
+export function passed(name: string, message: string, details?: object): CheckStep {
   return { name, outcome: 'passed', message, details }
 }
 
-export function failed(name: string, message: string, next?: string, details?: object): Step {
+export function failed(name: string, message: string, next?: string, details?: object): CheckStep {
   return { name, outcome: 'failed', message, next, details }
 }
 
-export function skipped(name: string, message: string): Step {
+export function skipped(name: string, message: string): CheckStep {
   return { name, outcome: 'skipped', message }
 }
 
-export function unknown(name: string, message: string, next?: string): Step {
-  return { name, outcome: 'unknown', message: `not shown by this check: ${message}`, next }
+export function unknown(name: string, message: string, next?: string): CheckStep {
+  return { name, outcome: 'unknown', message: `cannot be proven here: ${message}`, next }
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Fault, type RecordedRequest, startEmulator } from 'notification-su
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
 import { Lifecycle } from '../../../src/cli/check/lifecycle.js'
-import type { Step } from '../../../src/cli/check/step.js'
+import type { CheckStep } from '../../../src/cli/check/step.js'
 import { clientVariables } from '../../../src/emulator/words.js'
 import { created } from '../../emulator/support.js'
 import { expectPage } from '../../support/message-page.js'
@@ -41,7 +41,7 @@ async function lifecycle(options: Partial<NotificationClientOptions> = {}): Prom
     parameters: { token: 'hush' },
     isInterrupted: () => false,
   })
-  const steps: Step[] = []
+  const steps: CheckStep[] = []
   for await (const step of played.run()) steps.push(step)
   steps.push(await played.cleanUp())
   expect(JSON.stringify(steps)).not.toMatch(new RegExp(`hush|${bodyMark}`))

@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import * as main from 'notification-subscriber'
 import * as emulated from 'notification-subscriber/emulator'
-import * as redis from 'notification-subscriber/redis'
-import * as spool from 'notification-subscriber/spool'
 import * as webhooks from 'notification-subscriber/webhooks'
 
 const require = createRequire(import.meta.url)
@@ -12,26 +10,28 @@ const required = {
   main: require('notification-subscriber'),
   webhooks: require('notification-subscriber/webhooks'),
   emulated: require('notification-subscriber/emulator'),
-  redis: require('notification-subscriber/redis'),
-  spool: require('notification-subscriber/spool'),
 }
 
 // Else nothing of the below would be proved.
 assert.notEqual(main.NotificationError, required.main.NotificationError)
 
 // What logs and stack traces show.
-for (const door of [main, webhooks, emulated, redis, spool, ...Object.values(required)]) {
-  for (const [name, exported] of Object.entries(door)) {
-    if (typeof exported === 'function') assert.equal(exported.name, name)
+const { name: packageName, exports } = require('notification-subscriber/package.json')
+for (const path of Object.keys(exports).filter((path) => !path.endsWith('.json'))) {
+  const entryPoint = packageName + path.slice(1)
+  for (const loaded of [await import(entryPoint), require(entryPoint)]) {
+    for (const [name, exported] of Object.entries(loaded)) {
+      if (typeof exported === 'function') assert.equal(exported.name, name)
+    }
   }
 }
 
 const invalid = { imported: thrownBy(webhooks), required: thrownBy(required.webhooks) }
 for (const error of Object.values(invalid)) {
-  for (const doors of [main, webhooks, required.main, required.webhooks]) {
-    assert(error instanceof doors.InvalidDeliveryError)
-    assert(error instanceof doors.NotificationError)
-    assert(!(error instanceof doors.ConfigurationError))
+  for (const loaded of [main, webhooks, required.main, required.webhooks]) {
+    assert(error instanceof loaded.InvalidDeliveryError)
+    assert(error instanceof loaded.NotificationError)
+    assert(!(error instanceof loaded.ConfigurationError))
   }
 }
 assert(!(new TypeError() instanceof required.main.NotificationError))
@@ -69,8 +69,8 @@ for (const [{ DeliveryReceiver }, { toWebHandler }] of [
 
 console.log('The story is over')
 
-function classesOf(door) {
-  return Object.fromEntries(Object.entries(door).filter(([name]) => name.endsWith('Error')))
+function classesOf(entryPoint) {
+  return Object.fromEntries(Object.entries(entryPoint).filter(([name]) => name.endsWith('Error')))
 }
 
 function thrownBy({ parseDelivery }) {

@@ -47,7 +47,7 @@ export interface NoResponse {
   /** The network's error, or the reason of the deadline. */
   readonly error: unknown
   /** Whether the request may have been sent. `false` proves that the server cannot have seen it. */
-  readonly mayHaveLeft: boolean
+  readonly requestSent: boolean
 }
 
 export interface Transport {
@@ -75,7 +75,7 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly retryAfterMs: number | undefined
   readonly requestId: string | undefined
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
-  readonly purpose: string
+  readonly action: string
   /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
   redact(text: string): string
   /** The body, which is JSON. Throws what `refuse` makes if the body cannot be used. */

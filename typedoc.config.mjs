@@ -1,0 +1,42 @@
+import { entryPoints } from './scripts/entry-points.ts'
+
+/** @type {Partial<import('typedoc').TypeDocOptions>} */
+export default {
+  name: 'notification-subscriber',
+  entryPoints: entryPoints.map(({ source }) => source),
+  readme: 'README.md',
+  out: 'site',
+  excludeInternal: true,
+  excludePrivate: true,
+  excludeExternals: true,
+  validation: {
+    notExported: true,
+    invalidLink: true,
+    invalidPath: true,
+    rewrittenLink: true,
+    notDocumented: true,
+  },
+  intentionallyNotExported: [
+    'DocumentedPayload',
+    'Fields',
+    'NoPayloadSchemas',
+    'NotificationOfAnyType',
+    'NotificationOfEach',
+    'NotificationSchema',
+    'OptionalOptions',
+    'StandardResult',
+  ],
+  treatWarningsAsErrors: true,
+  disableSources: true,
+  includeVersion: true,
+  projectDocuments: ['docs/*.md', 'examples/README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  plugin: ['./scripts/site/pages.mjs'],
+  customCss: 'scripts/site/style.css',
+  searchInDocuments: true,
+  searchInComments: false,
+  headings: { readme: false },
+  navigation: { includeGroups: true, includeFolders: false, excludeReferences: true },
+  groupOrder: ['Guide', 'Modules', 'Project', '*'],
+  sort: ['documents-first', 'source-order'],
+  navigationLeaves: entryPoints.map(({ name }) => name),
+}
