@@ -2,13 +2,12 @@
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Deadline, Missing } from '../http/deadline.js'
-import type { Authorization, Authorizer } from '../http/send.js'
+import { type Authorization, type Authorizer, type RetryOptions, retryPolicy } from '../http/send.js'
 import { configurationError } from '../shared/validation.js'
+import { basicAuthorization, type ClientCredentialsAuth } from './client-authentication.js'
 import { SharedToken, type StoredToken } from './shared-token.js'
 import {
   accessTokenPattern,
-  basicCredentials,
-  type ClientCredentialsAuth,
   type IssuedToken,
   TokenEndpoint,
   type TokenRequestOptions,
@@ -48,8 +47,7 @@ export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAu
 }
 
 function basicAuthorizer({ password, username }: BasicAuth): TokenAuthorizer {
-  const credentials = basicCredentials(username, password, 'raw')
-  const authorization = { header: `Basic ${credentials}`, secrets: [credentials, password] }
+  const authorization = basicAuthorization(username, password)
   return {
     authorize: () => authorization,
     async accessToken() {
@@ -131,22 +129,24 @@ const refreshDue = [0.8, 0.9] as const
 /** The wait after a failed refresh, as a share of the lifetime: random, for the same reason. */
 const refreshWait = [1 / 64, 1 / 32] as const
 
-/** What to request: a token within so many milliseconds, or a refresh, for which no call waits. */
-type Asked = number | 'refresh'
-
 /** Client credentials: tokens are requested, held and refreshed. */
 class RequestedTokens implements TokenAuthorizer {
   readonly #endpoint: TokenEndpoint
   readonly #options: TokenRequestOptions
   readonly #shared: SharedToken | undefined
-  /** Equal calls share the promise of the request in flight. */
-  readonly #obtainOnce = pMemoize((asked: Asked) => this.#obtain(asked), { cache: false })
+  /** Calls at the same time share one token request. */
+  readonly #obtainOnce = pMemoize(() => this.#obtain(), { cache: false })
+  /** One attempt, for which no call waits: a failed refresh is repeated by the next one. */
+  readonly #refreshOnce = pMemoize(() => this.#obtain({ maxAttempts: 1 }), { cache: false })
+  /** The time limit of the shared token request: the longest of the calls that wait for it. */
+  #limitMs: number
   #current: HeldToken | undefined
   #rejected: string | undefined
 
   constructor(auth: ClientCredentialsAuth, options: TokenRequestOptions) {
     this.#endpoint = new TokenEndpoint(auth, options)
     this.#options = options
+    this.#limitMs = options.timeoutMs
     const { clientId, scope = '', tokenCache } = auth
     // Two clients share a token only if they would request the same one.
     const key = `notification-subscriber ${JSON.stringify([this.#endpoint.address.url, clientId, scope])}`
@@ -191,12 +191,16 @@ class RequestedTokens implements TokenAuthorizer {
     return token
   }
 
-  /** Waits for a token, together with all other calls that allow as much time. */
+  /** Waits for a token, together with all other calls. */
   #next(deadline: Deadline): Promise<HeldToken> {
-    const limitMs = Math.max(deadline.timeoutMs, this.#options.timeoutMs)
-    const token = this.#obtainOnce(limitMs).catch((error: unknown) => {
+    const obtain = () => {
+      this.#limitMs = Math.max(this.#limitMs, deadline.timeoutMs)
+      this.#endpoint.extend(this.#limitMs)
+      return this.#obtainOnce()
+    }
+    const token = obtain().catch((error: unknown) => {
       // The time limit of an earlier call has ended; this call has time left.
-      if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(limitMs)
+      if (error instanceof TimeoutError && !deadline.aborted) return obtain()
       throw error
     })
     return deadline.waitFor(token, 'token', { missing: () => this.#endpoint.missing() })
@@ -205,7 +209,7 @@ class RequestedTokens implements TokenAuthorizer {
   async #refresh(token: HeldToken): Promise<void> {
     token.refreshFrom = Number.POSITIVE_INFINITY
     try {
-      await this.#obtainOnce('refresh')
+      await this.#refreshOnce()
     } catch (err) {
       const delayMs = token.lifetimeMs * randomIn(refreshWait)
       token.refreshFrom = performance.now() + delayMs
@@ -216,16 +220,17 @@ class RequestedTokens implements TokenAuthorizer {
   }
 
   /** Obtains a token: from the store, or by a request. */
-  async #obtain(asked: Asked): Promise<HeldToken> {
+  async #obtain(retry?: RetryOptions): Promise<HeldToken> {
     const stored = await this.#shared?.read()
     const adopted = stored && this.#adoptable(stored)
     if (adopted !== undefined) {
       this.#current = adopted
       return adopted
     }
-    // One attempt: a failed refresh is repeated by the next refresh.
-    const once = { retry: { ...this.#options.retry, maxAttempts: 1 } }
-    const issued = await this.#endpoint.requestToken(asked === 'refresh' ? once : { timeoutMs: asked })
+    const limits = { timeoutMs: this.#limitMs, retry: retryPolicy(retry, this.#options.retry) }
+    const issued = await this.#endpoint.requestToken(limits).finally(() => {
+      this.#limitMs = this.#options.timeoutMs
+    })
     const token = heldToken(issued, true)
     const remainingMs = token.endsAt - performance.now()
     // A token that is expired on arrival serves only the calls that waited for it.

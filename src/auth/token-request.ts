@@ -11,37 +11,7 @@ import { isAbsent, isBusy, isOk, isServerError, isTokenRefused } from '../shared
 import { excerpt } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, parseJson } from '../shared/validation.js'
-import type { KeyValueStore } from '../stores/key-value-store.js'
-
-/**
- * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (docs/service.md,
- * Authentication; RFC 6749 section 4.4).
- */
-export interface ClientCredentialsAuth {
-  /** Base address of the tenant's authorization server, `https:`. */
-  readonly authUrl: string | URL
-  /** The tenant's unique name, the realm in the token endpoint's path. */
-  readonly domain: string
-  /** The client ID that was issued at activation. */
-  readonly clientId: string
-  /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
-  readonly clientSecret: string
-  /** OAuth scope to ask for; see the service's public developer pages. Default: none. */
-  readonly scope?: string | undefined
-  /** How ID and secret are encoded before base64. Default: `'raw'`. */
-  readonly credentialsEncoding?: CredentialsEncoding | undefined
-  /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
-  readonly tokenCache?: KeyValueStore | undefined
-}
-
-/**
- * How client ID and secret are encoded before base64.
- *
- * - `raw`: unchanged, joined by a colon, as the service requires (docs/service.md, Authentication).
- * - `form-urlencoded`: each encoded as `application/x-www-form-urlencoded` first, as RFC 6749 section 2.3.1
- *   requires. Certified OpenID providers decode them, and refuse a raw secret that contains `%` or `+`.
- */
-export type CredentialsEncoding = 'raw' | 'form-urlencoded'
+import { type ClientCredentialsAuth, clientProof } from './client-authentication.js'
 
 export interface IssuedToken {
   readonly accessToken: string
@@ -51,7 +21,8 @@ export interface IssuedToken {
 }
 
 /** How token requests are sent: with the client's options, not a call's, because they serve many calls. */
-export interface TokenRequestOptions extends Pick<CallSettings, 'transport' | 'log' | 'retry' | 'timeoutMs'> {
+export interface TokenRequestOptions
+  extends Omit<CallSettings, 'method' | 'authorizer' | 'signal' | 'onResponse'> {
   /** A gateway in front of the service. Its headers may be keys, so they go to its own origin only. */
   readonly gateway: { readonly origin: string; readonly headers: Record<string, string> } | undefined
 }
@@ -61,27 +32,23 @@ const tokenChannel = channelFor('token')
 /** Requests tokens with one set of credentials. */
 export class TokenEndpoint {
   readonly address: Address
-  readonly #settings: CallSettings
+  readonly #credentials: ClientCredentialsAuth
+  readonly #settings: Omit<CallSettings, 'authorizer'>
   readonly #request: UnauthorizedRequest
   /** The newest token request in flight. */
   #inFlight: Call | undefined
 
   constructor(credentials: ClientCredentialsAuth, { gateway, ...options }: TokenRequestOptions) {
-    const { clientId, clientSecret, credentialsEncoding = 'raw', domain, authUrl, scope } = credentials
+    const { authUrl, domain } = credentials
+    this.#credentials = credentials
     const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
-    const basic = basicCredentials(clientId, clientSecret, credentialsEncoding)
-    const authorization = { header: `Basic ${basic}`, secrets: [clientSecret, basic] }
-    const authorizer = { authorize: () => authorization }
-    this.#settings = { ...options, method: 'The token request', authorizer }
-    const form = new URLSearchParams({ grant_type: 'client_credentials' })
-    if (scope !== undefined) form.append('scope', scope)
+    this.#settings = { ...options, method: 'The token request' }
     const headers = gateway?.origin === this.address.origin ? gateway.headers : undefined
     this.#request = {
       method: 'POST',
       address: this.address,
       headers,
-      body: form.toString(),
       secrets: gatewayKeys(headers),
       isRepeatable: true,
       action: 'get an access token',
@@ -99,18 +66,31 @@ export class TokenEndpoint {
     return { words, lastFailure: this.#inFlight?.lastFailure }
   }
 
+  /** Gives the request in flight a longer time limit, counted from its beginning. */
+  extend(timeoutMs: number): void {
+    this.#inFlight?.deadline.extend(timeoutMs)
+  }
+
   /**
    * @param limits - each request has its own, because no single caller owns it
    * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError`
    */
-  requestToken(limits: Partial<Pick<CallSettings, 'timeoutMs' | 'retry'>>): Promise<IssuedToken> {
+  requestToken(limits: Pick<CallSettings, 'timeoutMs' | 'retry'>): Promise<IssuedToken> {
     const contextOf = (): { status?: number } => ({})
-    return traced(tokenChannel, contextOf, (context) =>
-      withCall(
-        { ...this.#settings, ...limits },
+    return traced(tokenChannel, contextOf, async (context) => {
+      const { scope } = this.#credentials
+      const proof = await clientProof(this.#credentials)
+      const form = {
+        grant_type: 'client_credentials',
+        ...(scope !== undefined && { scope }),
+        ...proof.fields,
+      }
+      const request = { ...this.#request, body: new URLSearchParams(form).toString() }
+      return withCall(
+        { ...this.#settings, ...limits, authorizer: { authorize: () => proof } },
         async (call) => {
           this.#inFlight = call
-          const answer = await call.send(this.#request, tokenRequestError)
+          const answer = await call.send(request, tokenRequestError)
           const { access_token, expires_in } = readAccessTokenResponse(answer)
           return {
             accessToken: access_token,
@@ -122,8 +102,8 @@ export class TokenEndpoint {
           if (this.#inFlight === call) this.#inFlight = undefined
           if (context !== undefined && call.status !== undefined) context.status = call.status
         },
-      ),
-    )
+      )
+    })
   }
 }
 
@@ -131,16 +111,6 @@ export class TokenEndpoint {
 function issuedTokens(body: string): string[] {
   const { access_token, id_token, refresh_token } = Object(parseJson(body))
   return [access_token, id_token, refresh_token].filter((token) => typeof token === 'string')
-}
-
-/** The base64 part of `Authorization: Basic …` (RFC 7617). */
-export function basicCredentials(user: string, password: string, encoding: CredentialsEncoding): string {
-  const encode = encoding === 'raw' ? (text: string) => text : formUrlEncode
-  return Buffer.from(`${encode(user)}:${encode(password)}`, 'utf8').toString('base64')
-}
-
-function formUrlEncode(text: string): string {
-  return new URLSearchParams([['', text]]).toString().slice(1)
 }
 
 /** Visible ASCII, because a token is sent in a header. */
@@ -203,7 +173,7 @@ function advice({ status }: Answer, error: string | undefined): string {
   if (isTokenRefused(status)) {
     return (
       'Check `clientId`, `clientSecret` and `domain`; if the secret contains + or %, ' +
-      "also try `credentialsEncoding: 'form-urlencoded'`."
+      "also try `credentialsEncoding: 'form-urlencoded'` or `clientAuthentication: 'body'`."
     )
   }
   if (isAbsent(status)) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'

@@ -1,6 +1,6 @@
 /** Reads the options of a client from environment variables; its errors name the variables. */
 import type { Auth } from '../auth/authorizer.js'
-import type { CredentialsEncoding } from '../auth/token-request.js'
+import type { ClientCredentialsAuth } from '../auth/client-authentication.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
@@ -15,6 +15,7 @@ const clientVariables = {
   NOTIFICATION_CLIENT_ID: ['auth.clientId', 'the client ID'],
   NOTIFICATION_CLIENT_SECRET: ['auth.clientSecret', 'the client secret'],
   NOTIFICATION_SCOPE: ['auth.scope'],
+  NOTIFICATION_CLIENT_AUTHENTICATION: ['auth.clientAuthentication'],
   NOTIFICATION_CREDENTIALS_ENCODING: ['auth.credentialsEncoding'],
 } as const
 
@@ -105,16 +106,16 @@ function authOf(env: Environment): Auth {
   if (isBasic(env)) {
     return { username: env.NOTIFICATION_USERNAME ?? '', password: env.NOTIFICATION_PASSWORD ?? '' }
   }
+  // Checked with the other options, whose messages list the values.
+  const { NOTIFICATION_CLIENT_AUTHENTICATION: way, NOTIFICATION_CREDENTIALS_ENCODING: encoding } = env
   return {
     authUrl: env.NOTIFICATION_AUTH_URL ?? '',
     domain: env.NOTIFICATION_DOMAIN ?? '',
     clientId: env.NOTIFICATION_CLIENT_ID ?? '',
     clientSecret: env.NOTIFICATION_CLIENT_SECRET ?? '',
     scope: env.NOTIFICATION_SCOPE || undefined,
-    // Checked with the other options, whose message lists the encodings.
-    credentialsEncoding: (env.NOTIFICATION_CREDENTIALS_ENCODING || undefined) as
-      | CredentialsEncoding
-      | undefined,
+    clientAuthentication: (way || undefined) as ClientCredentialsAuth['clientAuthentication'],
+    credentialsEncoding: (encoding || undefined) as ClientCredentialsAuth['credentialsEncoding'],
   }
 }
 

@@ -1,7 +1,7 @@
 /** The options of a client and of a call: their types, and the schemas that check them. */
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
-import type { CredentialsEncoding } from '../auth/token-request.js'
+import type { CredentialsEncoding } from '../auth/client-authentication.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
@@ -174,18 +174,25 @@ function clientCredentialsSchema(allowsLoopback: boolean) {
       clientId: trimmed().regex(...noControls),
       clientSecret: nonEmpty().regex(...noControls),
       scope: trimmed().optional(),
+      clientAuthentication: z.enum(['header', 'body']).optional(),
       credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
       tokenCache: objectWith<KeyValueStore>(
         ['get', 'set', 'delete'],
         'an object with get, set and delete',
       ).optional(),
     })
-    .refine((auth) => auth.credentialsEncoding === 'form-urlencoded' || !auth.clientId.includes(':'), {
-      path: ['clientId'],
-      error:
-        'must not contain a colon, which ends the ID in raw credentials; ' +
-        "use `credentialsEncoding: 'form-urlencoded'`",
-    })
+    .refine(
+      (auth) =>
+        !auth.clientId.includes(':') ||
+        auth.clientAuthentication === 'body' ||
+        auth.credentialsEncoding === 'form-urlencoded',
+      {
+        path: ['clientId'],
+        error:
+          'must not contain a colon, which ends the ID in raw credentials; ' +
+          "use `credentialsEncoding: 'form-urlencoded'` or `clientAuthentication: 'body'`",
+      },
+    )
 }
 
 function basicSchema() {

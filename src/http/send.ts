@@ -27,8 +27,8 @@ export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'addre
 }
 
 export interface Authorization {
-  /** The value of the header. */
-  readonly header: string
+  /** The value of the header, if there is one. */
+  readonly header: string | undefined
   /** Texts that no error or log line may show. */
   readonly secrets: readonly string[]
 }
@@ -88,20 +88,19 @@ export interface CallSettings {
   readonly log: Log
 }
 
-/** The headers of every request, except `content-type`. Not spread: undici is slower with spread objects. */
-function headersWith(authorization: string): Record<string, string> {
+/** The headers of every request. Not spread: undici is slower with spread objects. */
+function ownHeaders(): Record<string, string> {
   return {
     // Every answer with a body is JSON (docs/service.md, Endpoints), which no transport here decompresses.
     accept: 'application/json',
     'accept-encoding': 'identity',
-    authorization,
     // Some firewalls refuse requests without a user agent. Has the version of package.json.
     'user-agent': 'notification-subscriber/0.4.0',
   }
 }
 
 /** The headers that the client sets: a caller cannot set them. */
-export const requestHeaderNames = [...Object.keys(headersWith('')), 'content-type']
+export const requestHeaderNames = [...Object.keys(ownHeaders()), 'authorization', 'content-type']
 
 /** A call in flight; only {@link withCall} makes one. */
 export type Call = Readonly<RunningCall>
@@ -247,7 +246,8 @@ class RunningCall {
 
   /** @param awaited - `undefined` if our own work kept the process busy: the next request was not sent */
   #timeoutError(awaited: Awaited | undefined): TimeoutError {
-    const { method, timeoutMs } = this.#settings
+    const { method } = this.#settings
+    const { timeoutMs } = this.deadline
     const phase = awaited?.phase ?? 'connection'
     const missing = awaited?.missing?.() ?? { words: this.#missing(phase), lastFailure: this.lastFailure }
     const cause = missing.lastFailure
@@ -278,7 +278,8 @@ function headersOf(
   { body, contentType = 'application/x-www-form-urlencoded', headers }: UnauthorizedRequest,
   { header: authorization }: Authorization,
 ): Record<string, string> {
-  const own = headersWith(authorization)
+  const own = ownHeaders()
+  if (authorization !== undefined) own.authorization = authorization
   if (body !== undefined) own['content-type'] = contentType
   return headers === undefined ? own : { ...headers, ...own }
 }

@@ -37,6 +37,33 @@ describe('the request (docs/service.md, Endpoints)', () => {
     expect(service.tokenRequests[0]?.headers.get('authorization')).toBe(`Basic ${basic}`)
   })
 
+  test('ID and secret are sent in the body instead (RFC 6749 section 2.3.1)', async () => {
+    const auth = {
+      ...credentials,
+      clientId: 'i:d',
+      clientSecret: 's3cr:et/+% ü',
+      scope: 'read',
+      clientAuthentication: 'body',
+    } as const
+    await service.client({ auth }).getAccessToken()
+    const [request] = service.tokenRequests
+    expect(request?.headers.has('authorization')).toBe(false)
+    expect(request?.body).toBe(
+      'grant_type=client_credentials&scope=read&client_id=i%3Ad&client_secret=s3cr%3Aet%2F%2B%25+%C3%BC',
+    )
+  })
+
+  test.each(['s3cr:et/+% ü', 's3cr%3Aet%2F%2B%25+%C3%BC'])(
+    'no error shows the secret of the body as %s',
+    async (spelling) => {
+      const clientSecret = 's3cr:et/+% ü'
+      service.onToken = () => Response.json({ error: 'x', error_description: spelling }, { status: 400 })
+      const auth = { ...credentials, clientSecret, clientAuthentication: 'body' } as const
+      const error = await failureOf(service.client({ auth }).getAccessToken())
+      expect(inspect(error)).not.toContain(spelling)
+    },
+  )
+
   test('a scope is sent, and the domain is encoded in the path', async () => {
     const urls: string[] = []
     const auth = {

@@ -61,12 +61,22 @@ describe('fromEnv', () => {
     ])
   })
 
+  test('reads how the client proves itself', async () => {
+    const service = fakeService()
+    const way = { NOTIFICATION_CLIENT_AUTHENTICATION: 'body' }
+    await NotificationClient.fromEnv({ fetch: service.fetch }, { ...env, ...way }).getAccessToken()
+    expect(service.tokenRequests[0]?.body).toBe(
+      'grant_type=client_credentials&client_id=subscriber&client_secret=a%2Bb',
+    )
+  })
+
   test('names the variable of a value that cannot work, and an option by its own name', () => {
     const wrong = {
       NOTIFICATION_BASE_URL: 'http://notifications.example.com',
       NOTIFICATION_AUTH_URL: 'auth.example.com',
       NOTIFICATION_DOMAIN: 'acme ',
       NOTIFICATION_CLIENT_SECRET: 'a\n',
+      NOTIFICATION_CLIENT_AUTHENTICATION: 'jwt',
       NOTIFICATION_CREDENTIALS_ENCODING: 'base64',
     }
     expect(problemsOf({}, { ...env, ...wrong })).toEqual(Object.keys(wrong))

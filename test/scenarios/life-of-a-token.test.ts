@@ -156,6 +156,7 @@ describe('refresh ahead of the end', () => {
     expect(await Promise.all(Array.from({ length: 100 }, () => client.getAccessToken()))).toEqual(
       Array.from({ length: 100 }, () => 'token-1'),
     )
+    await vi.advanceTimersByTimeAsync(0)
     expect(service.tokenRequests).toHaveLength(2)
 
     second.resolve(tokenAnswer('token-2'))

@@ -139,7 +139,7 @@ function nextAfter(status: number, code: string | undefined): string {
   if (isTokenRefused(status)) {
     return (
       'Compare NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET with what you were given. If the secret has ' +
-      'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded'
+      'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded or NOTIFICATION_CLIENT_AUTHENTICATION=body'
     )
   }
   return 'Ask the operator of the authorization server'
