@@ -1,10 +1,10 @@
 /** Turns what undici and fetch throw into a `ConnectionError` that says what happened and what to do. */
 
 import { ConnectionError } from '../errors.js'
+import { redact } from '../shared/redact.js'
 import { isProxyRefusal } from '../shared/statuses.js'
 import { excerpt, wholeMessageOf } from '../shared/text.js'
 import { ProxyFailure } from './proxy.js'
-import { redact } from './redact.js'
 
 const trustIt =
   'To trust it, give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS.'

@@ -1,6 +1,7 @@
 /** One call: its requests with token, one new token after a 401, repeats and backoff, all within one deadline. */
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import { callLogged, type Log } from '../logger.js'
+import { redact, redactTokens } from '../shared/redact.js'
 import { isBusy, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
@@ -8,7 +9,6 @@ import { backoffMs } from '../shared/waits.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'
 import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './exchange.js'
-import { redact, redactTokens } from './redact.js'
 
 /** A request without its Authorization header. */
 export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {

@@ -2,9 +2,9 @@
 import * as z from 'zod'
 import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../errors.js'
 import { type Address, addressBelow } from '../http/exchange.js'
-import { gatewayKeys } from '../http/redact.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
 import { withoutQuery } from '../shared/addresses.js'
+import { gatewayKeys } from '../shared/redact.js'
 import {
   endpoints,
   idPlace,

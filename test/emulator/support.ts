@@ -130,7 +130,7 @@ export type Reaction =
   | 'endless'
   | 'large'
   | { redirectTo: string }
-  | { status: number; body: string }
+  | { status: number; body: string; headers?: Record<string, string> }
 
 /** A receiver of callbacks; it answers 204 unless `reactions` has something else for the next ones. */
 export class Receiver {
@@ -171,7 +171,7 @@ export class Receiver {
         response.once('close', () => clearInterval(writing))
       } else if (reaction === 'large') response.writeHead(200).end(Buffer.alloc(2_000_000))
       else if (typeof reaction === 'object') {
-        if ('body' in reaction) response.writeHead(reaction.status).end(reaction.body)
+        if ('body' in reaction) response.writeHead(reaction.status, reaction.headers).end(reaction.body)
         else response.writeHead(307, { location: reaction.redirectTo }).end()
       } else if (reaction !== 'hang') response.writeHead(reaction).end()
     })

@@ -4,9 +4,9 @@ import { finished } from 'node:stream/promises'
 import { Agent, request } from 'undici'
 import { durationInWords } from '../../emulator/words.js'
 import { provesUnsentByFetch, toConnectionError } from '../../http/connection-error.js'
-import { redact } from '../../http/redact.js'
 import { trustedWith } from '../../http/undici.js'
 import { parsedUrl } from '../../shared/addresses.js'
+import { redact } from '../../shared/redact.js'
 import {
   isAboutCredentials,
   isAbsent,

@@ -2,18 +2,22 @@
  * Masks secrets. Known harmless text stays and everything else is masked: an associated parameter can have any name, and
  * carries the receiver's secret (docs/service.md, Resources).
  */
-import { decodeFormComponent } from '../service/requests.js'
+import { encodingsOf, redactTokens } from '../../shared/redact.js'
+import { decodeFormComponent, parseAuthorization } from '../service/requests.js'
 
 const dots = '••••••••'
+
+/** A shorter value is not looked for in answers: many texts contain it by chance. */
+const shortestSecret = 4
 
 /** Hides the secrets in a text; {@link plain} hides nothing. */
 export type Mask = typeof masked
 
 export const masked = {
-  /** A value that is a secret. */
-  value: (_secret: string) => dots,
+  /** A value that is a secret; an empty one is none, and a fault that has to be seen. */
+  value: (secret: string): string => (secret === '' ? '' : dots),
 
-  variable: (name: string, value: string) => (harmlessVariables.has(name) ? value : dots),
+  variable: (name: string, value: string) => (harmlessVariables.has(name) ? value : masked.value(value)),
 
   /** The scheme of `authorization` stays readable. */
   header(name: string, value: string): string {
@@ -21,7 +25,7 @@ export const masked = {
     if (lowerName === 'location') return masked.url(value)
     if (harmlessHeaders.has(lowerName)) return value
     const [, scheme] = /^(basic|bearer) /i.exec(value) ?? []
-    return lowerName === 'authorization' && scheme !== undefined ? `${scheme} ${dots}` : dots
+    return lowerName === 'authorization' && scheme !== undefined ? `${scheme} ${dots}` : masked.value(value)
   },
 
   /** A password, or a possible secret in a query: a receiver may check either. */
@@ -38,19 +42,14 @@ export const masked = {
     if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')) return dots
     return maskPairs(body, (name, value) => {
       if (name === 'callback_url') return encodeURIComponent(masked.url(decodeFormComponent(value) ?? dots))
-      return harmlessFields.has(name) ? value : dots
+      return harmlessFields.has(name) ? value : masked.value(value)
     })
   },
 
-  /** The body of an answer may repeat a secret of the headers that were sent. */
-  answer(body: string, sentHeaders: Readonly<Record<string, string>>): string {
-    const secrets = Object.entries(sentHeaders)
-      .filter(([name, value]) => masked.header(name, value) !== value)
-      .flatMap(([, value]) => [value, value.replace(/^\S+ /, '')])
-    return secrets
-      .filter((secret) => secret.length >= 4)
-      .reduce((text, secret) => text.replaceAll(secret, dots), body)
-      .replace(/("access_token"\s*:\s*")[^"]*/, `$1${dots}`)
+  /** Masks what an answer says, in its body or in a header: it may repeat a secret of the headers that were sent. */
+  answerTo(sentHeaders: Readonly<Record<string, string>>): (text: string) => string {
+    const repeated = new Set(secretsIn(sentHeaders).flatMap(spellingsOf))
+    return (text) => [...repeated].reduce((rest, each) => rest.replaceAll(each, dots), redactTokens(text))
   },
 }
 
@@ -60,7 +59,24 @@ export const plain: Mask = {
   header: (_name, value) => value,
   url: (text) => text,
   form: (_contentType, body) => body,
-  answer: (body) => body,
+  answerTo: () => (text) => text,
+}
+
+/** The secret values, also without their scheme; of Basic credentials also the password. */
+function secretsIn(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers)
+    .filter(([name, value]) => masked.header(name, value) !== value)
+    .flatMap(([, value]) => {
+      const parsed = parseAuthorization(value)
+      const password = parsed?.scheme === 'basic' ? parsed.credentials.replace(/^[^:]*:/, '') : ''
+      return [value, value.replace(/^\S+ /, ''), password]
+    })
+    .filter(({ length }) => length >= shortestSecret)
+}
+
+/** A secret as it is, and as JSON, a form or base64 has it. */
+function spellingsOf(secret: string): string[] {
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), ...encodingsOf(secret)]
 }
 
 /** A secret by its name, or because it is as long as a secret and no word. */

@@ -136,9 +136,10 @@ function message(id: number, record: RecordedRequest | RecordedCallback, mask: M
 }
 
 function answerView(answer: RecordedMessage, sent: RecordedRequest['headers'], mask: Mask) {
+  const masked = mask.answerTo(sent)
   return {
-    headers: pairs(answer.headers, (name, value) => mask.header(name, value)),
-    body: mask.answer(answer.body, sent),
+    headers: pairs(answer.headers, (name, value) => masked(mask.header(name, value))),
+    body: masked(answer.body),
     cutFrom: cutFrom(answer),
   }
 }

@@ -153,6 +153,53 @@ test('secrets are masked, also in answers that repeat them; a query keeps what i
   expect(shown.entries[1].answer.body).toBe('wrong token: ••••••••')
 })
 
+test('a secret that an answer repeats is masked in its body and in every header, also in base64, hex and JSON', async () => {
+  await using receiver = await Receiver.start(emulator)
+  const token = 'hush "hush" / hush'
+  const basic = `Basic ${btoa('caller:pass-word')}`
+  await created(emulator, { url: receiver.url, fields: { token, authorization: basic } })
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  const spellings = [
+    token,
+    JSON.stringify(token),
+    encodeURIComponent(token),
+    base64(token),
+    base64(`1${token}`),
+    Buffer.from(`[1,"${token}"]`).toString('base64url'),
+    Buffer.from(token).toString('hex'),
+    basic,
+    'pass-word',
+    base64('pass-word'),
+  ]
+  for (const spelling of spellings) {
+    receiver.reactions.push({
+      status: 200,
+      body: `not ${spelling}.`,
+      headers: {
+        server: spelling,
+        'www-authenticate': `Bearer realm="${spelling}"`,
+        location: `/${spelling}`,
+      },
+    })
+    await emulator.notify(lowEnergy)
+  }
+  const { entries } = await snapshot()
+  const answers = entries.filter(({ kind }: { kind: string }) => kind === 'callback')
+  for (const [index, { answer }] of answers.entries()) {
+    const { server, location, 'www-authenticate': challenge } = Object.fromEntries(answer.headers)
+    for (const shown of [answer.body, server, location, challenge]) {
+      expect([spellings[index], shown]).toEqual([spellings[index], expect.stringContaining('••••••••')])
+    }
+  }
+  expect(answers).toHaveLength(spellings.length)
+  expect(answers[0].answer.body).toBe('not ••••••••.')
+})
+
+test('an empty secret is shown as it is', async () => {
+  await created(emulator, { fields: { token: '' } })
+  expect((await snapshot()).subscriptions).toMatchObject([{ parameters: [['token', '']] }])
+})
+
 test('what is copied has its secrets', async () => {
   await created(emulator, { fields: { token: 'hush-hush' } })
   expect((await post('reveal-entry', { entryId: 1 })).answer).toMatchObject({

@@ -64,12 +64,16 @@ function endsInside(text: string, sought: readonly string[]): boolean {
 /** The spellings of a secret that {@link readings} does not undo. */
 function spellings(secret: string): string[] {
   const asGiven = readings(secret).filter((reading) => reading.trim() !== '')
-  if (secret.length < minEncodedLength) return asGiven
-  const bytes = Buffer.from(secret)
+  return secret.length < minEncodedLength ? asGiven : [...asGiven, ...encodingsOf(secret).flatMap(readings)]
+}
+
+/** A text in base64, base64url and hex; in base64 also as a part of a longer text. */
+export function encodingsOf(text: string): string[] {
+  const bytes = Buffer.from(text)
   const hex = bytes.toString('hex')
   const base64url = [0, 1, 2].map((bytesBefore) => base64urlWithin(bytes, bytesBefore))
-  const base64 = base64url.map((text) => text.replaceAll('-', '+').replaceAll('_', '/'))
-  return [...asGiven, ...base64.flatMap(readings), ...base64url, hex, hex.toUpperCase()]
+  const base64 = base64url.map((encoded) => encoded.replaceAll('-', '+').replaceAll('_', '/'))
+  return [...base64, ...base64url, hex, hex.toUpperCase()]
 }
 
 /** The base64url characters that depend only on these bytes, after `bytesBefore` other bytes. */
