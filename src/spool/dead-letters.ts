@@ -1,9 +1,8 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
-import { type Issue, SpoolError } from '../errors.js'
+import { bodyTextOf, type Issue, SpoolError } from '../errors.js'
 import { isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
-import { contentOf, diskBytesOf, type FileFields, fileOf, nameOf, receivedAtOf } from './format.js'
-import type { SpoolReports } from './spool-options.js'
+import { contentOf, diskBytesOf, type EntryContent, type FileFields, lineOf, nameOf } from './format.js'
 
 /** A body that the spool keeps for inspection; see `DeliverySpool.deadLetters`. */
 export interface DeadLetter {
@@ -13,11 +12,13 @@ export interface DeadLetter {
   readonly receivedAt: number
   /** What was received: text, bytes or a parsed value; of a kept delivery its JSON text. */
   readonly body: unknown
+  /** The body as text: bytes are read as UTF-8, a parsed value is written as JSON. */
+  readonly bodyText: string
   /** `invalid`: the body is no delivery, or no longer valid. `stuck`: `onStuck` returned `'dead-letter'`. */
   readonly reason: 'invalid' | 'stuck'
   /** With `invalid`: why the body is no delivery. */
   readonly issues?: readonly Issue[]
-  /** With `stuck`: the last error of `deliver`. Missing if the disk was full. */
+  /** With `stuck`: the last error of `deliver`. */
   readonly error?: {
     /** The error's name. */
     readonly name: string
@@ -34,13 +35,11 @@ const maxInvalidBytes = 16 * 2 ** 20
 
 export class DeadLetters {
   readonly #folder: SpoolFolder
-  readonly #reports: SpoolReports
   readonly #letters = new Map<number, FileFields>()
   #keptBytes = 0
 
-  constructor(folder: SpoolFolder, reports: SpoolReports) {
+  constructor(folder: SpoolFolder) {
     this.#folder = folder
-    this.#reports = reports
   }
 
   /** The disk space of letters of kept deliveries, in bytes. */
@@ -56,12 +55,12 @@ export class DeadLetters {
   /** Counts a letter that is on the disk. */
   track(fields: FileFields): void {
     this.#letters.set(fields.id, fields)
-    if (fields.kind !== 'invalid') this.#keptBytes += diskBytesOf(fields.bytes)
+    if (fields.kind !== 'invalid') this.#keptBytes += diskBytesOf(fields.size)
   }
 
-  #forget({ id, kind, bytes }: FileFields): boolean {
+  #forget({ id, kind, size }: FileFields): boolean {
     const isKnown = this.#letters.delete(id)
-    if (isKnown && kind !== 'invalid') this.#keptBytes -= diskBytesOf(bytes)
+    if (isKnown && kind !== 'invalid') this.#keptBytes -= diskBytesOf(size)
     return isKnown
   }
 
@@ -70,8 +69,9 @@ export class DeadLetters {
    *
    * @throws `SpoolError` if the disk fails or is full
    */
-  async add({ name, fields, content }: ReturnType<typeof fileOf>): Promise<void> {
-    await this.#folder.write(name, content)
+  async add(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails): Promise<void> {
+    const { fields, content } = letterOf(kind, entry, details)
+    await this.#folder.write(nameOf(fields), content)
     this.track(fields)
   }
 
@@ -83,41 +83,43 @@ export class DeadLetters {
    */
   async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
     const text = jsonOf(isBytes(body) ? { base64: bufferOf(body).toString('base64') } : { body }, body)
-    const file = fileOf('invalid', id, [text, JSON.stringify({ issues })])
-    if (diskBytesOf(file.fields.bytes) > maxInvalidBytes) {
+    const entry = { id, receivedAt: Date.now(), traceparent: undefined, text }
+    if (diskBytesOf(letterOf('invalid', entry, { issues }).fields.size) > maxInvalidBytes) {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
-    await this.add(file)
+    await this.add('invalid', entry, { issues })
     const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
-    let bytes = invalid.reduce((sum, letter) => sum + diskBytesOf(letter.bytes), 0)
+    let bytes = invalid.reduce((sum, letter) => sum + diskBytesOf(letter.size), 0)
     for (const letter of invalid) {
       if (bytes <= maxInvalidBytes) return
-      bytes -= diskBytesOf(letter.bytes)
+      bytes -= diskBytesOf(letter.size)
       await this.remove(letter.id)
     }
   }
 
   /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws `SpoolError` */
-  async read(id: number): Promise<DeadLetter | undefined> {
+  async read(id: number): Promise<(DeadLetter & Pick<EntryContent, 'traceparent'>) | undefined> {
     const fields = this.#letters.get(id)
     if (fields === undefined) return undefined
     const name = nameOf(fields)
-    const { lines, damagedAt } = contentOf(await this.#folder.read(name), fields)
-    const [first, second] = lines
-    if (first === undefined || damagedAt.length > 0) {
+    const { entries, damagedAt } = contentOf(await this.#folder.read(name), id, fields.size)
+    const [letter, details] = entries
+    if (letter === undefined || details === undefined || damagedAt.length > 0) {
       await this.#folder.keepDamaged(name)
       // Not if it was discarded meanwhile, or another reader found it damaged.
-      if (this.#forget(fields)) this.#reports.damaged(name, damagedAt[0])
+      if (this.#forget(fields)) this.#folder.reports.damaged(name, damagedAt[0])
       return undefined
     }
-    const { kind } = fields
-    const { body, base64 } = kind === 'invalid' ? JSON.parse(first.text) : { body: first.text }
+    const { receivedAt, traceparent } = letter
+    const body = fields.kind === 'invalid' ? bodyIn(letter.text) : letter.text
     return {
       id,
-      receivedAt: receivedAtOf(id),
-      body: base64 === undefined ? body : Buffer.from(base64, 'base64'),
-      reason: kind === 'stuck' ? 'stuck' : 'invalid',
-      ...(second === undefined ? {} : JSON.parse(second.text)),
+      receivedAt,
+      body,
+      bodyText: bodyTextOf(body),
+      reason: fields.kind === 'stuck' ? 'stuck' : 'invalid',
+      ...JSON.parse(details.text),
+      traceparent,
     }
   }
 
@@ -135,6 +137,20 @@ export class DeadLetters {
       throw error
     }
   }
+}
+
+/** The file of a letter: the body, then why it is a dead letter. */
+function letterOf(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails) {
+  const { id, receivedAt } = entry
+  const second = { id: id + 1, receivedAt, traceparent: undefined, text: JSON.stringify(details) }
+  const content = lineOf(id, entry) + lineOf(id, second)
+  const size = Buffer.byteLength(content)
+  return { content, fields: { kind, id, lastId: id, count: 1, size, oldestAt: receivedAt } }
+}
+
+function bodyIn(text: string): unknown {
+  const { body, base64 } = JSON.parse(text)
+  return base64 === undefined ? body : Buffer.from(base64, 'base64')
 }
 
 function bufferOf(bytes: ArrayBuffer | ArrayBufferView): Buffer {

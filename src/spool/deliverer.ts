@@ -7,8 +7,14 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { type Backoff, backoffMs } from '../shared/waits.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
-import type { DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
-import type { Entry, SpoolStore } from './spool-store.js'
+import {
+  type DeliveryAttempt,
+  type DeliverySpoolOptions,
+  defaultConcurrency,
+  type SpoolReports,
+  type StuckDelivery,
+} from './spool-options.js'
+import type { Entry, Queue, SpoolStore } from './spool-store.js'
 
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
@@ -17,11 +23,16 @@ export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
+/** A delivery during which so many processes have ended becomes a dead letter. */
+const maxCrashes = 3
+
 interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
   /** Aborted when `close` waits no longer. */
   readonly ending: AbortController
+  /** How many deliveries may have been in flight when an earlier process ended unexpectedly; 0 if none did. */
+  readonly inFlightBefore: number
 }
 
 const channel = channelFor('deliver')
@@ -35,7 +46,17 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #parts: DelivererParts<Payloads>
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
+  readonly #calls = new Set<LimitedCall>()
   #repetitions = 0
+  /**
+   * How many deliveries of each queue may have ended an earlier process. While there are some, one is delivered at a time.
+   * Later attempts of such a suspect run beside other deliveries, but not beside another suspect.
+   */
+  readonly #unproven: Record<Queue, number>
+  #suspectInFlight: Entry | undefined
+  readonly #waitingSuspects: Entry[] = []
+  /** Whether the disk says during which delivery the earlier process ended. */
+  #isCrashCounted = false
   readonly #startedAt: number
   /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
@@ -47,13 +68,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   constructor(store: SpoolStore, options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
     this.#store = store
     // Not a spread, which would leave out the methods of a class.
-    const { deliver, onStuck, concurrency = 16, deliverTimeoutMs = 60_000 } = options
+    const { deliver, onStuck, concurrency = defaultConcurrency, deliverTimeoutMs = 60_000 } = options
     this.#options = { deliver, onStuck, concurrency, deliverTimeoutMs }
     this.#parts = parts
-    // The deliverer's clock only goes forward, also across processes. If the time of day was set back, no entry waits
-    // longer than the longest backoff.
-    const latest = Math.max(Date.now(), store.lastDueAt - backoff.maxMs)
-    this.#startedAt = latest - performance.now()
+    this.#unproven = { tried: mostRepetitions(parts.inFlightBefore), fresh: parts.inFlightBefore }
+    // The deliverer's clock only goes forward.
+    this.#startedAt = Date.now() - performance.now()
   }
 
   #now(): number {
@@ -67,10 +87,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   async #startAll(): Promise<void> {
+    // In the order in which they were due, so that the first ones were in flight.
+    if (this.#isCareful) await this.#store.readTried(this.#now())
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
-      while (this.#running.size < this.#options.concurrency) {
+      while (this.#running.size < (this.#isCareful ? 1 : this.#options.concurrency)) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
@@ -80,12 +102,17 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#starting = undefined
   }
 
+  get #isCareful(): boolean {
+    return this.#unproven.tried + this.#unproven.fresh > 0
+  }
+
   /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     const now = this.#now()
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    if (this.#repetitions < Math.max(1, Math.floor(this.#options.concurrency / 2))) {
-      const entry = await this.#store.take('tried', now)
+    if (this.#repetitions < mostRepetitions(this.#options.concurrency)) {
+      const suspect = this.#suspectInFlight ? undefined : this.#waitingSuspects.shift()
+      const entry = suspect ?? (await this.#take('tried', now))
       if (entry !== undefined) return entry
       const { nextDueAt } = this.#store
       clearTimeout(this.#timer)
@@ -93,14 +120,32 @@ export class Deliverer<Payloads extends PayloadSchemas> {
         this.#timer = setTimeout(() => this.wakeUp(), nextDueAt - now)
       }
     }
-    return this.#store.take('fresh', now)
+    return this.#take('fresh', now)
+  }
+
+  async #take(queue: Queue, now: number): Promise<Entry | undefined> {
+    for (;;) {
+      const entry = await this.#store.take(queue, now)
+      if (entry === undefined) {
+        this.#unproven[queue] = 0
+        return undefined
+      }
+      this.#isCrashCounted ||= entry.crashes > 0
+      if (entry.crashes > 0) entry.suspicion = 1
+      else if (this.#unproven[queue] > 0) entry.suspicion = this.#isCrashCounted ? 1 : 2
+      if (this.#unproven[queue] > 0) this.#unproven[queue] -= 1
+      if (entry.suspicion === 0 || this.#suspectInFlight === undefined) return entry
+      this.#waitingSuspects.push(entry)
+    }
   }
 
   #run(entry: Entry): void {
     const isRepetition = entry.attempts > 0
     if (isRepetition) this.#repetitions += 1
+    if (entry.suspicion > 0) this.#suspectInFlight = entry
     const attempt = this.#attempt(entry).finally(() => {
       if (isRepetition) this.#repetitions -= 1
+      if (this.#suspectInFlight === entry) this.#suspectInFlight = undefined
       this.#running.delete(attempt)
       this.wakeUp()
     })
@@ -112,15 +157,19 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { parser, reports, ending } = this.#parts
     const { data, error } = parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
+    if (entry.crashes >= maxCrashes) return this.#rejectFatal(entry, data)
     const attempt = entry.attempts + 1
+    if (entry.suspicion > 0) await this.#store.countAttempt(entry, 1)
     const startedAt = performance.now()
     try {
       await traced(
         channel,
         () => ({ ...namesOf(data), attempt }),
-        () => this.#limited((signal) => this.#options.deliver(data, { signal })),
+        () => this.#withTimeLimit((call) => this.#options.deliver(data, call), entry.traceparent),
       )
     } catch (reason) {
+      // The process goes on: it was not this delivery.
+      if (entry.suspicion > 0) await this.#store.countAttempt(entry, -1)
       // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (ending.signal.aborted) return
       return this.#fail(entry, data, reason)
@@ -140,27 +189,62 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     )
   }
 
+  /** Makes a dead letter of a delivery that ends the process. It is never delivered again, also if that must wait. */
+  async #rejectFatal(entry: Entry, delivery: Delivery<Payloads>): Promise<void> {
+    const error = new Error(`The process ended ${maxCrashes} times during this delivery.`)
+    const fields = {
+      ...namesOf(delivery),
+      attempts: entry.attempts,
+      receivedAt: entry.receivedAt,
+      err: error,
+    }
+    if (!(await this.#endStuck(entry, delivery, 'dead-letter', fields))) await this.#postpone(entry)
+  }
+
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const { plain, sparse } = this.#parts.reports
-    const { receivedAt } = entry
     const attempts = entry.attempts + 1
-    const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
-    sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
+    const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
+    this.#parts.reports.sparse(
+      'warn',
+      { event: 'spool.failed', ...fields },
+      'Delivering failed, will be repeated',
+    )
+    if (attempts >= firstReportedFailure && (await this.#endStuck(entry, delivery, undefined, fields))) return
+    await this.#postpone(entry)
+  }
+
+  /**
+   * Reports a stuck delivery once in an interval.
+   *
+   * @param otherwise - what to do if `onStuck` does not say it
+   * @returns whether the delivery is discarded or a dead letter now
+   */
+  async #endStuck(
+    entry: Entry,
+    delivery: Delivery<Payloads>,
+    otherwise: 'dead-letter' | undefined,
+    fields: { readonly attempts: number; readonly err: unknown },
+  ): Promise<boolean> {
     const now = this.#now()
+    let answer: unknown = otherwise
     // An entry that was never reported counts as reported long ago.
-    const isReportDue = attempts >= firstReportedFailure && now - entry.reportedAt >= reportIntervalMs
-    if (!isReportDue) return this.#postpone(entry)
-    const answer = await this.#report({ delivery, attempts, sinceAt: receivedAt, error }, fields)
+    if (now - entry.reportedAt >= reportIntervalMs) {
+      const { attempts, err } = fields
+      const said = await this.#report({ delivery, attempts, sinceAt: entry.receivedAt, error: err }, fields)
+      if (said === 'discard' || said === 'dead-letter') answer = said
+      entry.reportedAt = now
+    }
+    const { plain } = this.#parts.reports
     if (answer === 'discard') {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
-      return this.#store.remove(entry)
+      await this.#store.remove(entry)
+      return true
     }
-    const isLetter =
-      answer === 'dead-letter' &&
-      (await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))
-    if (!isLetter) return this.#postpone(entry, now)
+    if (answer !== 'dead-letter') return false
+    if (!(await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(fields.err) }))) return false
     const letter = { ...fields, letterId: entry.id }
     plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
+    return true
   }
 
   /** Calls `onStuck`, and resolves with its result. */
@@ -170,7 +254,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const log = onStuck ? plain : loss
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
     try {
-      return await this.#limited(() => onStuck?.(stuck))
+      return await this.#withTimeLimit(() => onStuck?.(stuck))
     } catch (err) {
       loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
       return undefined
@@ -178,36 +262,30 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   /** Delays a failed entry by the backoff. */
-  async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
+  async #postpone(entry: Entry): Promise<void> {
     const attempts = entry.attempts + 1
     const dueAt = this.#now() + backoffMs(attempts, backoff)
-    await this.#store.postpone(entry, { dueAt, attempts, reportedAt })
+    await this.#store.postpone(entry, { dueAt, attempts })
   }
 
   /**
-   * Calls a function with a signal, and settles as the function does, also if that ignores its signal.
+   * Calls a function, and settles as the function does, also if that ignores its signal.
    *
    * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
    */
-  async #limited<T>(call: (signal: AbortSignal) => T): Promise<Awaited<T>> {
-    const { ending } = this.#parts
+  async #withTimeLimit<T>(work: (call: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
     const { deliverTimeoutMs } = this.#options
-    const controller = new AbortController()
-    const { signal } = controller
+    const call = new LimitedCall(traceparent)
+    this.#calls.add(call)
     const timer = setTimeout(() => {
       const message = `The call took longer than ${deliverTimeoutMs} ms.`
-      controller.abort(new DOMException(message, 'TimeoutError'))
+      call.abort(new DOMException(message, 'TimeoutError'))
     }, deliverTimeoutMs)
-    const end = () => controller.abort(ending.signal.reason)
-    ending.signal.addEventListener('abort', end)
-    const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason))
-    })
     try {
-      return await Promise.race([call(signal), aborted])
+      return await Promise.race([work(call.attempt), call.aborted])
     } finally {
       clearTimeout(timer)
-      ending.signal.removeEventListener('abort', end)
+      this.#calls.delete(call)
     }
   }
 
@@ -221,11 +299,51 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async stop(timeoutMs: number): Promise<void> {
     this.pause()
     const reason = new DOMException('The spool is closed.', 'AbortError')
-    const timer = setTimeout(() => this.#parts.ending.abort(reason), timeoutMs)
+    const timer = setTimeout(() => {
+      this.#parts.ending.abort(reason)
+      for (const call of this.#calls) call.abort(reason)
+    }, timeoutMs)
     await this.#starting
     await Promise.all(this.#running)
     clearTimeout(timer)
   }
+}
+
+/** A call that can be aborted. Makes no controller before the signal is read: a fifth of the time of a delivery. */
+class LimitedCall {
+  readonly attempt: DeliveryAttempt
+  /** Rejects when the call is aborted. */
+  readonly aborted: Promise<never>
+  readonly abort: (reason: unknown) => void
+
+  constructor(traceparent: string | undefined) {
+    let controller: AbortController | undefined
+    let abort = (_reason: unknown) => {}
+    this.aborted = new Promise((_, reject) => {
+      abort = reject
+    })
+    let isAborted = false
+    let abortReason: unknown
+    this.abort = (reason) => {
+      isAborted = true
+      abortReason = reason
+      controller?.abort(reason)
+      abort(reason)
+    }
+    this.attempt = {
+      traceparent,
+      get signal() {
+        controller ??= new AbortController()
+        if (isAborted) controller.abort(abortReason)
+        return controller.signal
+      },
+    }
+  }
+}
+
+/** Of so many deliveries at a time, how many may be repetitions. */
+function mostRepetitions(concurrency: number): number {
+  return concurrency === 0 ? 0 : Math.max(1, Math.floor(concurrency / 2))
 }
 
 /** The part of a thrown value that a dead letter keeps. The value may be anything, even an object whose getters throw. */

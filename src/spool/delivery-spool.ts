@@ -1,5 +1,6 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
 import { setMaxListeners } from 'node:events'
+import * as fs from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { InFlight } from '../shared/calls.js'
@@ -7,11 +8,12 @@ import { jsonOf, valueOfBody } from '../webhooks/body.js'
 import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
-import { Deliverer } from './deliverer.js'
-import { prepareFolder, type SpoolFiles, systemFiles } from './folder.js'
+import { backoff, Deliverer } from './deliverer.js'
+import { prepareFolder, type SpoolFiles } from './folder.js'
 import { type FolderLock, lockFolder } from './lock.js'
 import {
   type DeliverySpoolOptions,
+  defaultConcurrency,
   refuse,
   refusePath,
   reportsOf,
@@ -20,6 +22,12 @@ import {
   validateSpoolOptions,
 } from './spool-options.js'
 import { SpoolStore } from './spool-store.js'
+
+/** What `keep` needs of a handler's second argument. */
+interface KeptContext {
+  readonly delivery: object
+  readonly header?: (name: string) => string | undefined
+}
 
 /** The parts of an open spool. */
 interface Parts<Payloads extends PayloadSchemas> {
@@ -68,7 +76,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   static async open<Payloads extends PayloadSchemas = NoPayloadSchemas>(
     options: DeliverySpoolOptions<Payloads>,
   ): Promise<DeliverySpool<Payloads>> {
-    return new this(await openParts(options, systemFiles))
+    return new this(await openParts(options, fs))
   }
 
   /**
@@ -94,8 +102,9 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
    * `ClosedError` after `close`: the receiver hands them to its `onError`
    */
-  readonly keep = async (_notification: unknown, context: { readonly delivery: object }): Promise<void> => {
-    await this.#beforeClose(() => this.#parts.store.add(jsonOf(Object(context).delivery)))
+  readonly keep = async (_notification: unknown, context: KeptContext): Promise<void> => {
+    const { delivery, header }: Partial<KeptContext> = Object(context)
+    await this.#beforeClose(() => this.#parts.store.add(jsonOf(delivery), traceparentOf(header)))
     this.#parts.deliverer.wakeUp()
   }
 
@@ -148,7 +157,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       const letter = await store.letters.read(id)
       if (letter === undefined) return false
       parser.parse(letter.body)
-      const isBack = await store.retry(id, jsonOf(valueOfBody(letter.body)))
+      const text = jsonOf(valueOfBody(letter.body))
+      const isBack = await store.retry({ ...letter, text })
       deliverer.wakeUp()
       return isBack
     })
@@ -180,9 +190,10 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   async #close(timeoutMs: number): Promise<number> {
-    const { deliverer, lock, reports } = this.#parts
+    const { store, deliverer, lock, reports } = this.#parts
     await deliverer.stop(timeoutMs)
     await this.#writes.whenIdle()
+    await store.close()
     await lock.release()
     reports.plain('info', { event: 'spool.closed', size: this.size }, 'The spool is closed')
     return this.size
@@ -222,6 +233,14 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
 const lostAdvice = 'Let no other program remove files from the folder, and restart this process.'
 
+/** A `traceparent` as the W3C defines it (Trace Context, 3.2); anything else is not kept. */
+const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+
+function traceparentOf(header: KeptContext['header']): string | undefined {
+  const value = header?.('traceparent')
+  return value !== undefined && traceparentPattern.test(value) ? value : undefined
+}
+
 /** {@link DeliverySpool.open}, with files that tests can replace. */
 export async function openParts<Payloads extends PayloadSchemas>(
   options: DeliverySpoolOptions<Payloads>,
@@ -235,17 +254,22 @@ export async function openParts<Payloads extends PayloadSchemas>(
   const path = resolve(options.path)
   const reports = reportsOf(path, options)
   await prepareFolder(path, files)
-  const lock = await lockFolder(path)
+  const lock = await lockFolder(path, options.concurrency ?? defaultConcurrency)
   try {
     const ending = new AbortController()
     // One listener for each delivery in flight, which Node.js would report as a leak.
     setMaxListeners(0, ending.signal)
-    const storeOptions = { path, maxBytes, reports, ending: ending.signal }
+    const storeOptions = { path, maxBytes, maxWaitMs: backoff.maxMs, reports, ending: ending.signal }
     const store = new SpoolStore(storeOptions, files)
     await store.open().catch((cause) => refusePath(path, 'cannot be written or read', cause))
     const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-    const deliverer = new Deliverer(store, options, { parser, reports, ending })
+    const deliverer = new Deliverer(store, options, {
+      parser,
+      reports,
+      ending,
+      inFlightBefore: lock.inFlightBefore,
+    })
     // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
     deliverer.wakeUp()
     return { path, store, deliverer, parser, lock, reports }

@@ -1,12 +1,9 @@
-/** The private folder of a spool: writes, reads, marks and removes its files. */
-import { readFile } from 'node:fs'
+/** The private folder of a spool, and its files by name. */
 import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { SpoolError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
-import { doneMark, type Line } from './format.js'
-import { refusePath } from './spool-options.js'
+import { refusePath, type SpoolReports } from './spool-options.js'
 
 /**
  * Creates the folder if it is not there.
@@ -47,21 +44,22 @@ async function createFolder(folder: string, files: SpoolFiles): Promise<void> {
 }
 
 /** The functions of the file system that the spool needs. Tests pass ones that fail, wait or record calls. */
-export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'rename' | 'unlink'> & {
-  readFile(path: string): Promise<Buffer>
-}
-
-/** The real one. The older `readFile` reads a small file in 20 µs, that of `node:fs/promises` in 50. */
-export const systemFiles: SpoolFiles = { ...fs, readFile: promisify(readFile) }
+export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'rename' | 'unlink'>
 
 /** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
 export class SpoolFolder {
+  readonly reports: Pick<SpoolReports, 'damaged'>
   readonly #path: string
   readonly #files: SpoolFiles
 
-  constructor(path: string, files: SpoolFiles) {
+  constructor(path: string, files: SpoolFiles, reports: Pick<SpoolReports, 'damaged'>) {
     this.#path = path
     this.#files = files
+    this.reports = reports
+  }
+
+  pathOf(name: string): string {
+    return join(this.#path, name)
   }
 
   /** The content of the folder, sorted by name. */
@@ -71,11 +69,16 @@ export class SpoolFolder {
     return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
+  /** Opens a file, or creates it for this user alone. @throws the system's error */
+  open(name: string, flags: 'r' | 'r+' | 'wx' | 'wx+'): Promise<fs.FileHandle> {
+    return this.#files.open(this.pathOf(name), flags, 0o600)
+  }
+
   /** Writes a file; resolves when its content and name are on the disk. If that fails, no file remains. */
-  async write(name: string, content: Uint8Array): Promise<void> {
+  async write(name: string, content: string): Promise<void> {
     const unfinished = `${name}.new`
     try {
-      const handle = await this.#files.open(join(this.#path, unfinished), 'wx', 0o600)
+      const handle = await this.open(unfinished, 'wx')
       try {
         await handle.writeFile(content)
         await handle.sync()
@@ -83,8 +86,8 @@ export class SpoolFolder {
         await handle.close()
       }
       // A renamed file is always complete, so a file that is too short was damaged.
-      await this.#files.rename(join(this.#path, unfinished), join(this.#path, name))
-      await syncFolder(this.#path, this.#files)
+      await this.#files.rename(this.pathOf(unfinished), this.pathOf(name))
+      await this.sync()
     } catch (cause) {
       for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
       failWrite(cause)
@@ -93,48 +96,57 @@ export class SpoolFolder {
 
   /** The content of a file; empty if the file is gone, which is read as damage. */
   async read(name: string): Promise<Buffer> {
-    const content = await this.#files.readFile(join(this.#path, name)).catch(unlessGone(failRead))
-    return content ?? Buffer.alloc(0)
-  }
-
-  /**
-   * Marks entries of a file as done, all with one write: 44 instead of 52 µs of CPU for keeping and delivering 1 KB. Not
-   * synced: a power failure may restore the entries. Does nothing if the file is gone.
-   */
-  async markDone(name: string, lines: readonly Line[]): Promise<void> {
-    const handle = await this.#files.open(join(this.#path, name), 'r+').catch(unlessGone(failWrite))
-    if (handle === undefined) return
+    const handle = await this.open(name, 'r').catch((cause) => this.emptyIfGone(cause))
+    if (Buffer.isBuffer(handle)) return handle
     try {
-      const offsets = lines.map(({ offset }) => offset)
-      const from = Math.min(...offsets)
-      const bytes = Buffer.alloc(Math.max(...offsets) + doneMark.length - from)
-      await handle.read(bytes, 0, bytes.length, from)
-      for (const offset of offsets) doneMark.copy(bytes, offset - from)
-      await handle.write(bytes, 0, bytes.length, from)
+      return await handle.readFile().catch(failRead)
     } finally {
       await handle.close()
     }
   }
 
+  /** For `catch`: a file that another program removed is read as an empty one. */
+  emptyIfGone(cause: unknown): Buffer {
+    return Object(cause).code === 'ENOENT' ? Buffer.alloc(0) : failRead(cause)
+  }
+
+  /** Cuts a file to a size. */
+  async cut(name: string, size: number): Promise<void> {
+    const handle = await this.open(name, 'r+')
+    await handle.truncate(size).finally(() => handle.close())
+  }
+
+  /** Syncs the names in the folder. */
+  sync(): Promise<void> {
+    return syncFolder(this.#path, this.#files)
+  }
+
   /** Not synced: a power failure may restore the old name. */
   rename(from: string, to: string): Promise<void> {
-    return this.#files.rename(join(this.#path, from), join(this.#path, to)).catch(failWrite)
+    return this.#files.rename(this.pathOf(from), this.pathOf(to)).catch(failWrite)
   }
 
   /** Not synced: a power failure may restore the file. Does nothing if the file is gone. */
-  remove(name: string): Promise<void> {
-    return this.#files.unlink(join(this.#path, name)).catch(unlessGone(failWrite))
+  async remove(name: string): Promise<void> {
+    try {
+      await this.#files.unlink(this.pathOf(name))
+    } catch (cause) {
+      // A system may report a failure although it has removed the file.
+      const handle = await this.open(name, 'r').catch(unlessGone)
+      await handle?.close()
+      if (handle) failWrite(cause)
+    }
   }
 
   /** Renames a damaged file, so that a person can inspect it. Needs no disk space. */
   keepDamaged(name: string): Promise<void> {
-    const path = join(this.#path, name)
-    return this.#files.rename(path, `${path}.damaged`).catch(unlessGone(failWrite))
+    return this.#files.rename(this.pathOf(name), `${this.pathOf(name)}.damaged`).catch(unlessGone)
   }
 }
 
 const failRead = failWith('Reading the disk failed')
-const failWrite = failWith('Writing to the disk failed')
+/** For `catch`. @throws `SpoolError` */
+export const failWrite = failWith('Writing to the disk failed')
 
 /** For `catch`: throws the system's error as an error of this package. @param what - the beginning of a sentence */
 function failWith(what: string): (cause: unknown) => never {
@@ -144,8 +156,8 @@ function failWith(what: string): (cause: unknown) => never {
 }
 
 /** For `catch`: a missing file is no error. */
-function unlessGone(fail: (cause: unknown) => never): (cause: unknown) => undefined {
-  return (cause) => (Object(cause).code === 'ENOENT' ? undefined : fail(cause))
+export function unlessGone(cause: unknown): void {
+  if (Object(cause).code !== 'ENOENT') failWrite(cause)
 }
 
 /** Syncs the names in a folder to the disk. */

@@ -1,5 +1,5 @@
 /**
- * The names and lines of a spool's files. A name says when its deliveries are due; a line has a checksum.
+ * The names of a spool's files, and the lines in them.
  *
  * Each entry is between two line breaks of its own, which JSON text never contains. So a damaged byte costs only one
  * entry: its neighbours keep their line breaks.
@@ -7,49 +7,63 @@
 import { crc32 } from 'node:zlib'
 
 /**
- * The content of a file: waiting deliveries, or a dead letter. A dead letter is an invalid body, a kept delivery that
- * fails, or a kept delivery that can no longer be read.
+ * What a file holds: deliveries, in a segment that gets new ones (`open`) or gets none any more (`log`), or a dead letter.
+ * A dead letter is an invalid body, a kept delivery that fails, or a kept delivery that can no longer be read.
  */
-const kinds = ['batch', 'invalid', 'stuck', 'unreadable'] as const
+const kinds = ['open', 'log', 'invalid', 'stuck', 'unreadable'] as const
 
 /** The fields of a file name. */
-export interface FileFields extends NextAttempt {
+export interface FileFields {
   readonly kind: (typeof kinds)[number]
-  /** The id of the first entry; the others follow. See {@link receivedAtOf}. */
+  /** The id of a segment or a dead letter. */
   readonly id: number
-  /** The number of lines when the file was written. */
+  /** The highest id in it. */
+  readonly lastId: number
+  /** The number of entries that waited when it got its name. */
   readonly count: number
-  /** Size of the file. */
-  readonly bytes: number
+  /** Its size then, in bytes. */
+  readonly size: number
+  /** When the oldest entry that waited was received, in milliseconds since 1970. */
+  readonly oldestAt: number
 }
 
-/** When the entries of a file are due. */
-export interface NextAttempt {
-  /** On the clock of the deliverer; 0 if they were never tried. */
-  readonly dueAt: number
-  /** How often they have failed. */
+/** What becomes of a waiting delivery. Written over itself, so it has a fixed length. */
+export interface EntryState {
+  /** How many attempts have failed. */
   readonly attempts: number
-  /** When `onStuck` was called last, on the clock of the deliverer; 0 if never. */
+  /** When it is due, in milliseconds since 1970; 0 if it was never tried. */
+  readonly dueAt: number
+  /** When `onStuck` was called last, in milliseconds since 1970; 0 if never. */
   readonly reportedAt: number
+  /** How many processes ended during an attempt. */
+  readonly crashes: number
 }
 
-export const untried: NextAttempt = { dueAt: 0, attempts: 0, reportedAt: 0 }
+export const untried: EntryState = { attempts: 0, dueAt: 0, reportedAt: 0, crashes: 0 }
 
-/** An entry of a file. */
-export interface Line {
+/** What an entry is, wherever it stands. */
+export interface EntryContent {
   readonly id: number
-  /** The position of its mark. */
-  readonly offset: number
+  /** When it was received, in milliseconds since 1970. */
+  readonly receivedAt: number
+  /** The header `traceparent` of its callback. */
+  readonly traceparent: string | undefined
+  /** JSON on one line. */
   readonly text: string
 }
 
-/** Replaces the mark and the sum of a finished entry. A single damaged byte cannot produce it. */
-export const doneMark = Buffer.from('---------')
+/** An entry in a file: the position of its line, and how long the line is, in bytes. */
+export interface EntryInFile extends EntryContent, EntryState {
+  readonly offset: number
+  readonly length: number
+}
 
-/** Mark, sum and a space. */
-const headerBytes = doneMark.length + 1
-const waitsMark = 0x2b
 const lineBreak = 0x0a
+const untriedState = stateOf(untried)
+const doneState = '-'.repeat(untriedState.length)
+
+/** State, sum, and a space after each. */
+const headerBytes = doneState.length + ' 12345678 '.length
 
 const blockBytes = 4_096
 
@@ -58,56 +72,71 @@ export function diskBytesOf(bytes: number): number {
   return Math.ceil(bytes / blockBytes) * blockBytes
 }
 
-/** When a delivery was received, in milliseconds since 1970: its id is that time in microseconds. */
-export function receivedAtOf(id: number): number {
-  return Math.floor(id / 1_000)
-}
+/** A lock or an unfinished lock, but not `yarn.lock`. The number says how many calls of `deliver` may run. */
+export const lockPattern = /^[0-9a-f]{12}-(\d{1,4})\.lock(\.new)?$/
 
-/** A lock or an unfinished lock, but not `yarn.lock`. */
-export const lockPattern = /^[0-9a-f]{16}\.lock(\.new)?$/
-
-/** The name of a file. Names sort by due time, then by id. */
-export function nameOf({ kind, dueAt, id, attempts, reportedAt, count, bytes }: FileFields): string {
-  const head = [digits(dueAt, 13), digits(id, 16), attempts, reportedAt, count, bytes].join('-')
+/** The name of a file. Names sort by id. */
+export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields): string {
+  const head = [digits(id, 16), digits(lastId, 16), count, size, oldestAt].join('-')
   return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
 }
 
+const namePatternOf04 = /^\d{13}-\d{16}(-\d+){4}-[0-9a-f]{8}\.(batch|invalid|stuck|unreadable)$/
+
 /**
  * What a name in the folder says: the fields of a file; `unfinished` for a file that was being written when its process
- * ended, of which nothing was acknowledged; `other` for a lock or a damaged file. A name that is not exactly as
- * {@link nameOf} makes it is `unknown`: a wrong time or id would delay entries or lose them.
+ * ended, of which nothing was acknowledged; `of 0.4`; `other` for a lock or a damaged file. A name that is not exactly as
+ * {@link nameOf} makes it is `unknown`: a wrong id or size would hide entries.
  */
-export function parseName(name: string): FileFields | 'unfinished' | 'other' | 'unknown' {
+export function parseName(name: string): FileFields | 'unfinished' | 'of 0.4' | 'other' | 'unknown' {
   const kind = kinds.find((each) => name.endsWith(`.${each}`))
   if (kind !== undefined) {
-    const numbers = name.split('-').map(Number)
-    const [dueAt = 0, id = 0, attempts = 0, reportedAt = 0, count = 0, bytes = 0] = numbers
-    const fields = { kind, dueAt, id, attempts, reportedAt, count, bytes }
+    const [id = 0, lastId = 0, count = 0, size = 0, oldestAt = 0] = name.split('-').map(Number)
+    const fields = { kind, id, lastId, count, size, oldestAt }
     if (nameOf(fields) === name) return fields
   }
   if (name.endsWith('.new') && typeof parseName(name.slice(0, -4)) === 'object') return 'unfinished'
+  if (namePatternOf04.test(name)) return 'of 0.4'
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
 }
 
-/** An entry in a file. @param text - JSON on one line */
-export function lineOf(id: number, text: string): Buffer {
-  const content = `${id} ${text}`
-  return Buffer.from(`\n+${sumOf(content)} ${content}\n`)
+/** `+`, the numbers, and their sum. */
+export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState): string {
+  const numbers = [digits(Math.min(attempts, 99_999), 5), digits(dueAt, 13), digits(reportedAt, 13), crashes]
+  const head = `+${numbers.join(' ')}`
+  return `${head} ${sumOf(head)}`
 }
 
-/** A new file of these lines, with consecutive ids. */
-export function fileOf(kind: FileFields['kind'], id: number, texts: readonly string[], next = untried) {
-  const content = Buffer.concat(texts.map((text, index) => lineOf(id + index, text)))
-  const fields: FileFields = { kind, ...next, id, count: texts.length, bytes: content.length }
-  return { name: nameOf(fields), fields, content }
+/** `undefined` for one that is not exactly as {@link stateOf} makes it. */
+function parseState(state: string): EntryState | undefined {
+  if (state === untriedState) return untried
+  const [attempts = 0, dueAt = 0, reportedAt = 0, crashes = 0] = state.split(' ').map(Number)
+  const parsed = { attempts, dueAt, reportedAt, crashes }
+  return stateOf(parsed) === state ? parsed : undefined
 }
 
-/** The waiting entries of a file, and where the file is damaged. Never throws: damaged entries are left out. */
+/** The state of an entry as it stands on the disk. */
+export function shownState(entry: EntryState & { readonly isDone: boolean }): string {
+  return entry.isDone ? doneState : stateOf(entry)
+}
+
+/** The line of an entry. The sum also covers the file's id: a line of another file is damage. */
+export function lineOf(fileId: number, entry: EntryContent, state = untried): string {
+  const content = `${entry.id} ${entry.receivedAt} ${entry.traceparent ?? '-'} ${entry.text}`
+  return `\n${stateOf(state)} ${sumOf(content, fileId)} ${content}\n`
+}
+
+/**
+ * The entries of a file that are not done, and where the file is damaged. Never throws: damaged entries are left out.
+ *
+ * @param size - of the undamaged content
+ */
 export function contentOf(
   bytes: Buffer,
-  expected: Pick<FileFields, 'id' | 'count' | 'bytes'>,
-): { readonly lines: readonly Line[]; readonly damagedAt: readonly number[] } {
-  const lines: Line[] = []
+  fileId: number,
+  size = bytes.length,
+): { readonly entries: readonly EntryInFile[]; readonly damagedAt: readonly number[] } {
+  const entries: EntryInFile[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
   // Each entry begins and ends with its own line break.
@@ -118,36 +147,53 @@ export function contentOf(
     if (end === start) continue
     const isInPlace = start === nextStart
     nextStart = end + 2
-    const segment = bytes.subarray(start, end)
-    if (segment.subarray(0, doneMark.length).equals(doneMark)) continue
-    const line = lineIn(segment, start)
-    // A foreign or repeated line comes from a disk that confused its blocks.
-    const isOwn =
-      line !== undefined &&
-      line.id >= expected.id &&
-      line.id < expected.id + expected.count &&
-      !seen.has(line.id)
-    if (isOwn) {
-      seen.add(line.id)
-      lines.push(line)
-    }
-    if (!isOwn || !isInPlace || segment[0] !== waitsMark) damagedAt.push(start)
+    const line = bytes.subarray(start, end)
+    const state = line.toString('latin1', 0, doneState.length)
+    const isDone = state === doneState
+    const content = contentIn(line, fileId)
+    const whole = isDone ? undefined : parseState(state)
+    // A repeated line comes from a disk that confused its blocks.
+    const isNew = content !== undefined && (isDone || !seen.has(content.id))
+    // The sum of a finished entry counts, too: a damaged line break would hide the next entry behind it.
+    if (!isNew || !isInPlace || !(isDone || whole)) damagedAt.push(start)
+    if (!isNew || isDone) continue
+    seen.add(content.id)
+    // A delivery whose state is damaged counts as never tried.
+    entries.push({ ...content, ...(whole ?? untried), offset: start, length: line.length })
   }
-  const isWhole = bytes.length === expected.bytes && nextStart === bytes.length + 1
-  if (!isWhole && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, expected.bytes))
-  return { lines, damagedAt }
+  const isWhole = bytes.length === size && (size === 0 || nextStart === size + 1)
+  if (!isWhole && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, size))
+  return { entries, damagedAt }
 }
 
-function lineIn(segment: Buffer, offset: number): Line | undefined {
-  const content = segment.subarray(headerBytes)
-  if (segment.toString('latin1', 1, headerBytes) !== `${sumOf(content)} `) return undefined
+/** What a line without its line breaks says; `undefined` if it is damaged. */
+export function contentIn(line: Buffer, fileId: number): EntryContent | undefined {
+  const content = line.subarray(headerBytes)
+  if (line.toString('latin1', doneState.length, headerBytes) !== ` ${sumOf(content, fileId)} `)
+    return undefined
   const text = content.toString()
-  const space = text.indexOf(' ')
-  return { id: Number(text.slice(0, space)), offset, text: text.slice(space + 1) }
+  const [head, id, receivedAt, traceparent] = /^(\d+) (\d+) (\S+) /.exec(text) ?? []
+  if (head === undefined) return undefined
+  return {
+    id: Number(id),
+    receivedAt: Number(receivedAt),
+    traceparent: traceparent === '-' ? undefined : traceparent,
+    text: text.slice(head.length),
+  }
 }
 
-function sumOf(content: string | Uint8Array): string {
-  return crc32(content).toString(16).padStart(8, '0')
+/** Where a torn write begins at the end of a segment that nobody has closed: after the last whole pair of line breaks. */
+export function wholeBytesOf(bytes: Buffer): number {
+  let size = bytes.lastIndexOf(lineBreak) + 1
+  // The first line break of the torn entry.
+  while (size > 1 && bytes[size - 2] === lineBreak) size -= 1
+  return size === 1 ? 0 : size
+}
+
+function sumOf(content: string | Uint8Array, seed = 0): string {
+  return crc32(content, seed % 2 ** 32)
+    .toString(16)
+    .padStart(8, '0')
 }
 
 function digits(value: number, count: number): string {

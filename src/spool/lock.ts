@@ -5,7 +5,6 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { unwatchFile, watchFile } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join, relative } from 'node:path'
@@ -21,27 +20,41 @@ const maxSocketNameBytes = 103
 
 /** The lock of the process that owns the folder. */
 export interface FolderLock {
+  /** How many deliveries may have been in flight when a process ended without releasing the folder; 0 if none did. */
+  readonly inFlightBefore: number
   /** Calls a function when the lock is removed, so that another process may own the folder. */
   whenLost(onLost: () => void): void
   /** Releases the folder. */
   release(): Promise<void>
 }
 
-/** @throws `ConfigurationError` if the folder is open already, in this process or in another one */
-export async function lockFolder(folder: string): Promise<FolderLock> {
-  const lock = await (process.platform === 'win32' ? lockByPipe(folder) : lockBySocket(folder))
+/**
+ * @param concurrency - how many deliveries may be in flight: the next process learns it if this one ends without release
+ * @throws `ConfigurationError` if the folder is open already, in this process or in another one
+ */
+export async function lockFolder(folder: string, concurrency: number): Promise<FolderLock> {
+  const lock = await (process.platform === 'win32' ? lockByPipe(folder) : lockBySocket(folder, concurrency))
   const advice = 'give each spool a folder of its own, or close the other one'
   return lock ?? refusePath(folder, `is open already, in this process or in another one: ${advice}`)
 }
 
-async function lockBySocket(folder: string): Promise<FolderLock | undefined> {
+async function lockBySocket(folder: string, concurrency: number): Promise<FolderLock | undefined> {
+  let inFlightBefore = 0
   for (let attempt = 1; attempt <= 5; attempt += 1) {
-    const name = `${randomBytes(8).toString('hex')}.lock`
+    const name = `${randomBytes(6).toString('hex')}-${concurrency}.lock`
     const lock = await announce(folder, name)
     // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
-    const living = await Promise.all(others.map((file) => isAlive(folder, file)))
-    if (lock && !living.includes(true)) return lock
+    try {
+      const dead = await Promise.all(others.map((file) => removeIfDead(folder, file)))
+      for (const [index, file] of others.entries()) {
+        if (dead[index]) inFlightBefore = Math.max(inFlightBefore, Number(lockPattern.exec(file)?.[1]))
+      }
+      if (lock && !dead.includes(false)) return { ...lock, inFlightBefore }
+    } catch (error) {
+      await lock?.release()
+      throw error
+    }
     await lock?.release()
     // If both saw each other, a random wait lets one come first. A process that is ending gets time to end.
     await sleep(50 + Math.random() * 200)
@@ -50,7 +63,10 @@ async function lockBySocket(folder: string): Promise<FolderLock | undefined> {
 }
 
 /** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
-async function announce(folder: string, name: string): Promise<FolderLock | undefined> {
+async function announce(
+  folder: string,
+  name: string,
+): Promise<Omit<FolderLock, 'inFlightBefore'> | undefined> {
   const path = join(folder, name)
   // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
@@ -64,31 +80,56 @@ async function announce(folder: string, name: string): Promise<FolderLock | unde
     const problem = 'cannot hold a Unix socket, by which processes see each other'
     refusePath(folder, `${problem}: use a local disk`, cause)
   }
+  const inode = await inodeOf(path)
+  let watch: NodeJS.Timeout | undefined
   return {
-    whenLost: (onLost) =>
-      watchFile(path, { interval: watchIntervalMs }, ({ nlink }) => {
-        if (nlink === 0) onLost()
-      }),
-    release: async () => {
-      unwatchFile(path)
+    whenLost(onLost) {
+      watch = setInterval(async () => {
+        // A folder that cannot be looked at for a moment (EACCES, EIO, ESTALE) is no lost lock.
+        const found = await inodeOf(path).catch(({ code }) => (code === 'ENOENT' ? undefined : inode))
+        if (found === inode || watch === undefined) return
+        clearInterval(watch)
+        onLost()
+      }, watchIntervalMs).unref()
+    },
+    async release() {
+      clearInterval(watch)
+      watch = undefined
       await fs.rm(path, { force: true })
       await server[Symbol.asyncDispose]()
     },
   }
 }
 
-/** Whether a process listens on a socket. Removes the socket of an ended process. */
-async function isAlive(folder: string, name: string): Promise<boolean> {
+async function inodeOf(path: string): Promise<bigint> {
+  return (await fs.lstat(path, { bigint: true })).ino
+}
+
+/**
+ * Removes the socket of an ended process. Resolves with false if a process listens on it.
+ *
+ * @throws `ConfigurationError` if this user may not try it
+ */
+async function removeIfDead(folder: string, name: string): Promise<boolean> {
   const path = join(folder, name)
   const socket = connect(socketAddress(folder, path))
   try {
     await once(socket, 'connect')
-    return true
-  } catch (error) {
-    // A full connection queue (EAGAIN) or missing rights (EACCES) prove nothing: refuse rather than share.
-    if (!['ECONNREFUSED', 'ENOENT'].includes(Object(error).code)) return true
-    await fs.rm(path, { force: true })
     return false
+  } catch (error) {
+    const { code } = Object(error)
+    if (code === 'EACCES') {
+      const { uid } = await fs.lstat(path)
+      const advice = 'close the spool of that user; if none is open, remove the file'
+      refusePath(
+        folder,
+        `has the lock ${name} of another user (${uid}), which this process may not try: ${advice}`,
+      )
+    }
+    // A full connection queue (EAGAIN) proves nothing: refuse rather than share.
+    if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return false
+    await fs.rm(path, { force: true })
+    return true
   } finally {
     socket.destroy()
   }
@@ -115,6 +156,7 @@ async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
     refusePath(folder, 'cannot be locked', cause)
   }
   return {
+    inFlightBefore: 0,
     whenLost: () => {}, // There is no file to remove.
     release: () => server[Symbol.asyncDispose](),
   }

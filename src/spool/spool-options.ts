@@ -7,6 +7,8 @@ import { configurationError, loggerSchema, validate } from '../shared/validation
 import { maxDelayMs } from '../shared/waits.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 
+export const defaultConcurrency = 16
+
 /** The options of a `DeliverySpool`: `path` and `deliver` are required. */
 export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /**
@@ -56,6 +58,8 @@ export interface DeliveryAttempt {
    * as failed in any case.
    */
   readonly signal: AbortSignal
+  /** The header `traceparent` of the callback, to continue its trace (docs/observability.md, Traces). */
+  readonly traceparent?: string | undefined
 }
 
 /** A delivery that keeps failing. */

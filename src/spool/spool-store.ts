@@ -1,96 +1,80 @@
 /**
- * The waiting deliveries. Deliveries that are kept together share a file; a failed delivery gets a file of its own, whose
- * name says when it is due. Memory holds the names, and the text of the deliveries that are next or in flight.
+ * The waiting deliveries. A delivery stays in the segment in which it was written until it is done. Memory holds the places
+ * of what has failed, and the texts of what is next or in flight.
  */
-import { join } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
-import { DueQueue } from './due-queue.js'
+import { DueHeap } from './due-heap.js'
 import { type SpoolFiles, SpoolFolder } from './folder.js'
-import {
-  contentOf,
-  diskBytesOf,
-  type FileFields,
-  fileOf,
-  type Line,
-  type NextAttempt,
-  nameOf,
-  parseName,
-  receivedAtOf,
-  untried,
-} from './format.js'
-import { GroupedWrites } from './grouped-writes.js'
+import { diskBytesOf, type EntryContent, type EntryState, parseName } from './format.js'
+import { GroupedWrites, maxGroupBytes } from './grouped-writes.js'
+import { type Entry, newEntry, Segment } from './segment.js'
+import { SegmentLog } from './segment-log.js'
 import type { SpoolReports } from './spool-options.js'
+
+export type { Entry } from './segment.js'
+
+/** What was never tried, and what has failed. */
+export type Queue = 'fresh' | 'tried'
 
 /** The bytes that may wait in memory for a slow disk. */
 const maxUnwrittenBytes = 64 * 2 ** 20
+
+/** How many texts of failed deliveries are read at a time. */
+const maxReads = 64
 
 /** The waits after a failed read and a failed removal, in milliseconds. */
 const rereadMs = 10_000
 const diskRetryMs = 1_000
 
-/** A delivery that was taken from the store. */
-export interface Entry extends Line, Pick<NextAttempt, 'attempts' | 'reportedAt'> {
-  /** When it was received, in milliseconds since 1970. */
-  readonly receivedAt: number
-  /** For the store alone. */
-  readonly file: WaitingFile
-}
-
-/** A file of deliveries. */
-interface WaitingFile {
-  /** Its name on the disk; older than `fields` if a rename failed. */
-  name: string
-  fields: FileFields
-  /** The number of waiting entries. Until the file is read, finished entries count, too. */
-  waiting: number
-  /** The number of its entries in memory. */
-  inMemory: number
-  isDamaged: boolean
-  /** Removes finished entries. */
-  removals?: GroupedWrites<Entry>
-}
-
 interface StoreOptions {
   readonly path: string
   readonly maxBytes: number
+  /** The longest wait for the next attempt, in milliseconds. If the time of day was set back, a longer one is not believed. */
+  readonly maxWaitMs: number
   readonly reports: SpoolReports
   /** Aborted when `close` stops waiting. */
   readonly ending: AbortSignal
 }
 
+/** An entry to be written. `isMoved`: it comes from another place, and its caller needs it in memory. */
+interface Addition {
+  readonly entry: Entry
+  readonly isMoved: boolean
+}
+
 export class SpoolStore {
   readonly letters: DeadLetters
-  readonly #folder: SpoolFolder
   readonly #options: StoreOptions
-  readonly #files = new Set<WaitingFile>()
-  /** Never tried and failed deliveries: the files to read, and the entries of read files. */
-  readonly #queues = {
-    fresh: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
-    tried: { files: new DueQueue<WaitingFile>(), entries: [] as Entry[] },
-  }
-  /** The ids of entries that had their own file, or were dead letters, when the folder was opened. */
-  #movedBefore = new Set<number>()
-  readonly #additions = new GroupedWrites<string>((texts) => this.#write(texts, this.#newId(texts.length)))
+  readonly #folder: SpoolFolder
+  readonly #log: SegmentLog
+  readonly #additions = new GroupedWrites<Addition>((additions) => this.#append(additions))
+  /** The segments with entries that memory does not know, the oldest first. */
+  readonly #unread: Segment[] = []
+  /** What was never tried and is next, and the size of its lines. */
+  #fresh: Entry[] = []
+  #freshBytes = 0
+  /** What has failed and is due, with its text, and what has failed and waits; a file that could not be read waits, too. */
+  #due: Entry[] = []
+  readonly #tried = new DueHeap<Entry | Segment>()
+  /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
+  #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
-  #lastId = 0
-  #count = 0
-  #bytes = 0
 
   constructor(options: StoreOptions, files: SpoolFiles) {
     this.#options = options
-    this.#folder = new SpoolFolder(options.path, files)
-    this.letters = new DeadLetters(this.#folder, options.reports)
+    this.#folder = new SpoolFolder(options.path, files, options.reports)
+    this.#log = new SegmentLog(this.#folder)
+    this.letters = new DeadLetters(this.#folder)
   }
 
   /**
-   * Reads the names in the folder, reports damaged ones, and removes unfinished files of an earlier process.
+   * Reads the names in the folder, reports damaged ones, and reads the segment that a killed process left open.
    *
    * @throws the system's error
    */
   async open(): Promise<void> {
-    const batches: { readonly name: string; readonly fields: FileFields }[] = []
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // Lets other work run while it opens a folder of 100,000 files.
       if (index % 1_000 === 0) await setImmediate()
@@ -100,62 +84,48 @@ export class SpoolStore {
       if (isFile ? fields === 'unknown' : isOurs) this.#options.reports.damaged(name)
       if (!isFile) continue
       if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})
-      if (isOurs && fields.kind === 'batch') batches.push({ name, fields })
-      if (isOurs && fields.kind !== 'batch') this.letters.track(fields)
+      if (!isOurs) continue
+      if (fields.kind === 'log') this.#unread.push(this.#log.add(name, fields))
+      else if (fields.kind === 'open') this.#unread.push(...(await this.#log.recover(name, fields)))
+      else this.letters.track(fields)
     }
-    const { ids } = this.letters
-    this.#lastId = ids.at(-1) ?? 0
-    const letterIds = new Set(ids)
-    this.#movedBefore = new Set(ids)
-    // In reverse: each file is then added at the end of its queue, which is cheap.
-    for (const { name, fields } of batches.reverse()) {
-      const isLetter = fields.count === 1 && letterIds.has(fields.id)
-      // The earlier process ended between writing a letter and removing its delivery, or the reverse.
-      if (isLetter) await this.#folder.remove(name).catch(() => {})
-      else this.#add(name, fields)
-      if (fields.count === 1) this.#movedBefore.add(fields.id)
-    }
+    this.#lettersBefore = new Set(this.letters.ids)
+    for (const id of this.letters.ids) this.#log.noteId(id)
   }
 
   /** The number of waiting entries; until all files are read, it includes finished entries of an earlier process. */
   get count(): number {
-    return this.#count
+    return this.#log.count
   }
 
   /** When the oldest waiting entry was received. */
   get oldestReceivedAt(): number | undefined {
-    let oldest = Number.POSITIVE_INFINITY
-    for (const { fields } of this.#files) oldest = Math.min(oldest, fields.id)
-    return this.#files.size === 0 ? undefined : receivedAtOf(oldest)
+    return this.#log.oldestReceivedAt
   }
 
   /** When the first failed entry is due; `undefined` without one. */
   get nextDueAt(): number | undefined {
-    return this.#queues.tried.files.first?.fields.dueAt
-  }
-
-  /** When the last failed entry is due; 0 without one. */
-  get lastDueAt(): number {
-    return this.#queues.tried.files.last?.fields.dueAt ?? 0
+    return this.#tried.first?.dueAt
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
-  add(text: string): Promise<void> {
+  add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
-      const used = this.#bytes + this.letters.keptBytes
+      const used = this.#log.bytes + this.letters.keptBytes
       const { maxBytes } = this.#options
       if (used + diskBytesOf(this.#unwrittenBytes) > maxBytes) {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
-      return this.#additions.add(text, bytes)
+      const content = { id: this.#log.newId(), receivedAt: Date.now(), traceparent, text }
+      return this.#additions.add({ entry: newEntry(content), isMoved: false }, bytes)
     })
   }
 
   /** Keeps a body that is no delivery. @throws `SpoolError` */
   addInvalid(body: unknown, bytes: number, issues: readonly Issue[]): Promise<void> {
-    return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#newId(), body, issues))
+    return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#log.newId(), body, issues))
   }
 
   async #whileUnwritten(bytes: number, write: () => Promise<void>): Promise<void> {
@@ -172,85 +142,123 @@ export class SpoolStore {
     }
   }
 
-  /** The first of so many ids. An id is the time in microseconds, and always higher than earlier ids. */
-  #newId(count = 1): number {
-    const id = Math.max(this.#lastId + 1, Date.now() * 1_000)
-    this.#lastId = id + count - 1
-    return id
+  async #append(additions: readonly Addition[]): Promise<void> {
+    const bytes = additions.reduce((sum, { entry }) => sum + entry.text.length, 0)
+    let areNext: boolean | undefined
+    await this.#log.append(
+      additions.map(({ entry }) => entry),
+      (entry, index) => {
+        // Memory keeps the texts if no older entry has to be read first, and there is room.
+        areNext ??= this.#unread.length === 0 && this.#freshBytes + bytes <= maxGroupBytes
+        if (additions[index]?.isMoved) return true
+        if (areNext) this.#makeNext(entry)
+        else if (entry.segment && !this.#unread.includes(entry.segment)) this.#unread.push(entry.segment)
+        return areNext
+      },
+    )
   }
 
-  /** Writes a file of new entries, or of one failed entry. @throws `SpoolError` */
-  async #write(texts: readonly string[], id: number, next = untried): Promise<void> {
-    const { name, fields, content } = fileOf('batch', id, texts, next)
-    await this.#folder.write(name, content)
-    this.#add(name, fields)
-  }
-
-  /** Counts a file on the disk, and adds it to its queue. */
-  #add(name: string, fields: FileFields): void {
-    const { id, count, bytes } = fields
-    const file = { name, fields, waiting: count, inMemory: 0, isDamaged: false }
-    this.#files.add(file)
-    this.#lastId = Math.max(this.#lastId, id + count - 1)
-    this.#count += count
-    this.#bytes += diskBytesOf(bytes)
-    this.#enqueue(file)
-  }
-
-  #enqueue(file: WaitingFile): void {
-    this.#queues[file.fields.dueAt === 0 ? 'fresh' : 'tried'].files.add(file)
+  #makeNext(entry: Entry): void {
+    entry.segment?.hold()
+    this.#freshBytes += entry.length
+    this.#fresh.push(entry)
   }
 
   /** The next never tried entry, or the next failed entry that is due. Only one call may run at a time. */
-  async take(which: 'fresh' | 'tried', now: number): Promise<Entry | undefined> {
-    const queue = this.#queues[which]
-    while (queue.entries.length === 0) {
-      const files = queue.files.takeDue(now)
-      if (files.length === 0) return undefined
-      queue.entries = (await Promise.all(files.map((file) => this.#read(file, now)))).flat()
+  async take(queue: Queue, now: number): Promise<Entry | undefined> {
+    // This also finds what an earlier process tried.
+    for (let [segment] = this.#unread; segment && this.#fresh.length === 0; [segment] = this.#unread) {
+      await this.#readRest(segment, now)
     }
-    return queue.entries.shift()
+    if (queue === 'tried') return this.#takeTried(now)
+    const entry = this.#fresh.shift()
+    this.#freshBytes -= entry?.length ?? 0
+    return entry
   }
 
-  /** The waiting entries of a file; none if the file is unreadable now. */
-  async #read(file: WaitingFile, now: number): Promise<Entry[]> {
+  async #takeTried(now: number): Promise<Entry | undefined> {
+    while (this.#due.length === 0) {
+      const entries: Entry[] = []
+      for (let item: Entry | Segment | undefined; entries.length < maxReads; ) {
+        item = this.#tried.takeDue(now)
+        if (item instanceof Segment) this.#unread.push(item)
+        else if (item) entries.push(item)
+        else break
+      }
+      if (entries.length === 0) return undefined
+      await Promise.all(entries.map((entry) => this.#readText(entry, now)))
+    }
+    return this.#due.shift()
+  }
+
+  /** Finds all that an earlier process tried, wherever it stands. */
+  async readTried(now: number): Promise<void> {
+    for (const segment of [...this.#unread]) {
+      segment.hold()
+      const found = await segment.readRest(({ attempts }) => attempts > 0).catch(() => [])
+      for (const entry of found) this.#place(entry, now)
+      await segment.release()
+    }
+  }
+
+  /** Reads what memory does not know of a segment. */
+  async #readRest(segment: Segment, now: number): Promise<void> {
+    segment.hold()
     try {
-      const lines = await this.#linesOf(file)
-      this.#setWaiting(file, lines.length)
-      if (lines.length === 0) await this.#drop(file)
-      file.inMemory = lines.length
-      const { attempts, reportedAt } = file.fields
-      return lines.map((line) => ({ ...line, receivedAt: receivedAtOf(line.id), attempts, reportedAt, file }))
+      const found = await segment.readRest()
+      if (segment.unread === 0) this.#unread.shift()
+      for (const entry of found) this.#place(entry, now)
     } catch (error) {
-      const fields = { event: 'spool.read-failed', file: join(this.#options.path, file.name), err: error }
-      this.#options.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
-      file.fields = { ...file.fields, dueAt: now + rereadMs }
-      this.#enqueue(file)
-      return []
+      this.#reportRead(segment, error)
+      this.#unread.shift()
+      segment.dueAt = now + rereadMs
+      this.#tried.add(segment)
+    }
+    await segment.release()
+  }
+
+  /** Puts an entry that was read into its queue. */
+  #place(entry: Entry, now: number): void {
+    entry.dueAt = Math.min(entry.dueAt, now + this.#options.maxWaitMs)
+    entry.reportedAt = Math.min(entry.reportedAt, now)
+    if (this.#lettersBefore.has(entry.id)) void this.#finish(entry)
+    else if (entry.attempts === 0) this.#makeNext(entry)
+    else this.#wait(entry)
+  }
+
+  /** Reads the text of an entry that is due again. */
+  async #readText(entry: Entry, now: number): Promise<void> {
+    const segment = entry.segment as Segment
+    segment.hold()
+    try {
+      if (await segment.readText(entry)) this.#due.push(entry)
+      else await segment.release()
+    } catch (error) {
+      this.#reportRead(segment, error)
+      entry.dueAt = now + rereadMs
+      this.#tried.add(entry)
+      await segment.release()
     }
   }
 
-  /** Reads a file, and reports damage once. */
-  async #linesOf(file: WaitingFile): Promise<readonly Line[]> {
-    const { name, fields } = file
-    const { lines, damagedAt } = contentOf(await this.#folder.read(name), fields)
-    if (!file.isDamaged) for (const offset of damagedAt) this.#options.reports.damaged(name, offset)
-    file.isDamaged ||= damagedAt.length > 0
-    if (fields.count === 1) return lines
-    // The earlier process may have ended between writing an entry elsewhere and marking it here.
-    const moved = lines.filter(({ id }) => this.#movedBefore.has(id))
-    if (moved.length > 0) await this.#folder.markDone(name, moved)
-    return lines.filter(({ id }) => !this.#movedBefore.has(id))
+  /** An entry leaves memory until it is due, but for its place. */
+  #wait(entry: Entry): void {
+    entry.text = ''
+    this.#tried.add(entry)
   }
 
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async remove(entry: Entry): Promise<void> {
-    const { file } = entry
-    file.removals ??= new GroupedWrites((done) => this.#removeAll(file, done))
+    await this.#finish(entry)
+    await entry.segment?.release()
+  }
+
+  async #finish(entry: Entry): Promise<void> {
+    entry.isDone = true
     const { ending } = this.#options
     for (let failures = 0; failures === 0 || !ending.aborted; failures += 1) {
       try {
-        return await file.removals.add(entry)
+        return await entry.segment?.settle(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
         if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
@@ -259,93 +267,81 @@ export class SpoolStore {
     }
   }
 
-  async #removeAll(file: WaitingFile, done: readonly Entry[]): Promise<void> {
-    // With its last entries the whole file is removed, without marks.
-    if (done.length === file.waiting) return this.#drop(file)
-    await this.#folder.markDone(file.name, done)
-    this.#setWaiting(file, file.waiting - done.length)
-    await this.#release(file, done.length)
+  /** Counts an attempt of a suspect on the disk before it begins; with -1 takes that back, because the process goes on. */
+  async countAttempt(entry: Entry, attempts: 1 | -1): Promise<void> {
+    entry.attempts += attempts
+    entry.crashes += attempts * entry.suspicion
+    if (attempts < 0) entry.suspicion = 1
+    await this.#writeState(entry)
   }
 
-  /** Delays an entry: in a file of its own, or, if the disk is full, together with its whole file. */
-  async postpone(entry: Entry, next: NextAttempt): Promise<void> {
-    const { id, file, text } = entry
+  /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
+  async postpone(entry: Entry, next: Pick<EntryState, 'attempts' | 'dueAt'>): Promise<void> {
+    const isMovable = entry.attempts > 0 && entry.suspicion === 0 && entry.segment?.isMostlyDone
+    Object.assign(entry, next)
+    if (isMovable && (await this.#move(entry))) return
+    await this.#writeState(entry)
+    this.#wait(entry)
+    await entry.segment?.release()
+  }
+
+  async #writeState(entry: Entry): Promise<void> {
     try {
-      if (file.fields.count > 1) {
-        await this.#write([text], id, next)
-        return await this.remove(entry)
-      }
-    } catch (err) {
-      this.#reportWrite(err, 'Writing when to repeat a delivery failed: its file is repeated as a whole')
+      await entry.segment?.settle(entry)
+    } catch (error) {
+      this.#reportWrite(error, 'Writing when to repeat a delivery failed: the next start repeats it at once')
     }
-    file.fields = { ...file.fields, ...next }
-    await this.#release(file, 1)
+  }
+
+  /** Resolves with whether the disk had space. */
+  async #move(entry: Entry): Promise<boolean> {
+    const moved = newEntry(entry, entry)
+    try {
+      await this.#additions.add({ entry: moved, isMoved: true }, entry.length)
+    } catch {
+      return false
+    }
+    this.#wait(moved)
+    await this.remove(entry)
+    return true
   }
 
   /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */
   async makeDeadLetter(entry: Entry, kind: 'stuck' | 'unreadable', details: LetterDetails): Promise<boolean> {
-    const { id, text, file } = entry
     try {
-      await this.letters.add(fileOf(kind, id, [text, JSON.stringify(details)]))
-      await this.remove(entry)
-      return true
-    } catch (err) {
-      this.#reportWrite(err, 'Writing a dead letter failed')
-    }
-    if (file.fields.count > 1) return false
-    try {
-      // A letter without details needs no disk space.
-      const fields = { ...file.fields, kind }
-      await this.#folder.rename(file.name, nameOf(fields))
-      this.letters.track(fields)
-      this.#forget(file)
-      return true
-    } catch {
+      await this.letters.add(kind, entry, details)
+    } catch (error) {
+      this.#reportWrite(error, 'Writing a dead letter failed, will be repeated')
       return false
     }
+    await this.remove(entry)
+    return true
   }
 
   /** Returns a dead letter to the waiting deliveries. Resolves with false if it is gone. @throws `SpoolError` */
-  async retry(id: number, text: string): Promise<boolean> {
-    // With its id: if the letter cannot be removed, or the process dies first, the next start finds both files, and keeps
-    // the letter. A second try writes the same file again.
-    const { name, fields, content } = fileOf('batch', id, [text])
-    const isRemoved = await this.letters.remove(id, () => this.#folder.write(name, content))
-    if (isRemoved) this.#add(name, fields)
-    return isRemoved
-  }
-
-  #setWaiting(file: WaitingFile, waiting: number): void {
-    this.#count += waiting - file.waiting
-    file.waiting = waiting
-  }
-
-  /** Removes entries from memory. After the last one, its file is read again if entries still wait in it. */
-  async #release(file: WaitingFile, count: number): Promise<void> {
-    file.inMemory -= count
-    if (file.inMemory > 0) return
-    const name = nameOf(file.fields)
+  async retry(letter: EntryContent): Promise<boolean> {
+    // With its id: if the process dies before the letter is removed, the next start finds both, and keeps the letter.
+    const entry = newEntry(letter)
     try {
-      await this.#folder.rename(file.name, name)
-      file.name = name
+      const isRemoved = await this.letters.remove(letter.id, () =>
+        this.#additions.add({ entry, isMoved: true }, letter.text.length),
+      )
+      if (isRemoved) this.#makeNext(entry)
+      return isRemoved
     } catch (error) {
-      this.#reportWrite(error, 'Renaming a file failed: the next start repeats its deliveries at once')
+      if (entry.segment) await this.#finish(entry)
+      throw error
     }
-    this.#enqueue(file)
   }
 
-  /** Removes a file; a damaged file is kept for inspection. */
-  async #drop(file: WaitingFile): Promise<void> {
-    if (file.isDamaged) await this.#folder.keepDamaged(file.name)
-    else await this.#folder.remove(file.name)
-    this.#forget(file)
+  /** Closes the open segment. */
+  close(): Promise<void> {
+    return this.#log.close()
   }
 
-  /** Forgets a missing file and its waiting entries. */
-  #forget(file: WaitingFile): void {
-    this.#files.delete(file)
-    this.#bytes -= diskBytesOf(file.fields.bytes)
-    this.#setWaiting(file, 0)
+  #reportRead(segment: Segment, err: unknown): void {
+    const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(segment.name), err }
+    this.#options.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
   }
 
   #reportWrite(err: unknown, message: string): void {

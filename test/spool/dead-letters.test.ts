@@ -55,6 +55,7 @@ describe('deliveries that can no longer be read', () => {
       id: expect.any(Number),
       receivedAt: expect.any(Number),
       body: JSON.stringify(numbered(1)),
+      bodyText: JSON.stringify(numbered(1)),
       reason: 'invalid',
       issues: [expect.objectContaining({ path: ['notification', 'payload', 'score'] })],
     })
@@ -97,8 +98,17 @@ describe('bodies that are no deliveries', () => {
     await using spool = await folder.open()
     const letters = await lettersOf(spool)
     expect(letters.map(({ body }) => body)).toEqual(bodies)
+    expect(letters.map(({ bodyText }) => bodyText)).toEqual([
+      ...texts,
+      '\u0000\uFFFD\n',
+      '{"a":[1,null,"x"]}',
+      'null',
+      '5',
+      '[]',
+      'false',
+    ])
     const issues = [{ path: ['x', 0], message: 'm' }]
-    for (const { id: _id, body: _body, receivedAt, ...why } of letters) {
+    for (const { id: _id, body: _body, bodyText: _text, receivedAt, ...why } of letters) {
       expect(why).toEqual({ reason: 'invalid', issues })
       expect(receivedAt).toBeGreaterThanOrEqual(startedAt)
       expect(receivedAt).toBeLessThanOrEqual(Date.now())
@@ -250,6 +260,7 @@ describe('deliveries that are stuck', () => {
           id: expect.any(Number),
           receivedAt,
           body: JSON.stringify(numbered(1)),
+          bodyText: JSON.stringify(numbered(1)),
           reason: 'stuck',
           error: { name: 'TypeError', message: 'no such column' },
         },

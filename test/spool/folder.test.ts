@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { systemFiles } from '../../src/spool/folder.js'
 import { expectPage } from '../support/message-page.js'
-import { keep, mount, never, numbered, openSpool, refusalOf, spoolFolder } from './support.js'
+import { filesWith, keep, mount, never, numbered, openSpool, refusalOf, spoolFolder } from './support.js'
 
 describe('the folder', () => {
   test('is created for this user alone, with the folders above it, and so are the files in it', async () => {
@@ -13,7 +12,7 @@ describe('the folder', () => {
     const spool = await openSpool({ path, deliver: never })
     await keep(spool, numbered(1))
     expect((await stat(path)).mode & 0o777).toBe(0o700)
-    const files = (await readdir(path)).filter((name) => name.endsWith('.batch'))
+    const files = (await readdir(path)).filter((name) => name.endsWith('.open'))
     expect(files).toHaveLength(1)
     for (const file of files) expect((await stat(join(path, file))).mode & 0o777).toBe(0o600)
     await spool.close({ timeoutMs: 0 })
@@ -66,22 +65,21 @@ describe('the folder', () => {
     await using folder = await spoolFolder()
     await mkdir(folder.path, { mode: 0o755 })
     const opened: string[] = []
-    const open: typeof systemFiles.open = (path, ...rest) => {
-      opened.push(String(path))
-      return systemFiles.open(path, ...rest)
-    }
+    const files = filesWith({
+      before: (operation, file) => void (operation === 'open' && opened.push(file)),
+    })
     const { platform, getuid } = process
     Object.defineProperty(process, 'platform', { value: 'win32' })
     Object.defineProperty(process, 'getuid', { value: undefined, configurable: true, writable: true })
     try {
-      const spool = await folder.open({ deliver: never }, { ...systemFiles, open })
+      const spool = await folder.open({ deliver: never }, files)
       await keep(spool, numbered(1))
       await spool.close({ timeoutMs: 0 })
     } finally {
       Object.defineProperty(process, 'platform', { value: platform })
       Object.defineProperty(process, 'getuid', { value: getuid, configurable: true, writable: true })
     }
-    expect(opened).toEqual([expect.stringMatching(/\.batch\.new$/)])
+    expect(opened).toEqual([expect.stringMatching(/\.open$/)])
   })
 
   test('on a disk that cannot be written is refused', async ({ skip }) => {

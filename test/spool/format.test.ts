@@ -1,17 +1,33 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { contentOf, doneMark, lineOf, nameOf, parseName } from '../../src/spool/format.js'
+import {
+  contentOf,
+  type EntryContent,
+  type EntryState,
+  type FileFields,
+  lineOf,
+  nameOf,
+  parseName,
+  shownState,
+  untried,
+  wholeBytesOf,
+} from '../../src/spool/format.js'
 
 const count = (max = 2 ** 40) => fc.nat({ max })
-const fileFields = fc.record({
-  kind: fc.constantFrom('batch' as const, 'invalid' as const, 'stuck' as const, 'unreadable' as const),
-  dueAt: fc.oneof(fc.constant(0), count()),
+const fileFields: fc.Arbitrary<FileFields> = fc.record({
+  kind: fc.constantFrom('open', 'log', 'invalid', 'stuck', 'unreadable'),
   id: count(2 ** 50),
-  attempts: count(10_000),
-  reportedAt: count(),
+  lastId: count(2 ** 50),
   count: count(5_000),
-  bytes: count(),
+  size: count(),
+  oldestAt: count(),
 })
+
+const fileId = 2 ** 50 + 7
+
+function contentFor(id: number, text: string): EntryContent {
+  return { id, receivedAt: 1_700_000_000_000 + id, traceparent: undefined, text }
+}
 
 test('a name is read back as the fields that it was made from', () => {
   fc.assert(
@@ -21,13 +37,11 @@ test('a name is read back as the fields that it was made from', () => {
   )
 })
 
-test('names sort by when they are due, then by id', () => {
+test('names sort by id', () => {
   fc.assert(
     fc.property(fileFields, fileFields, (a, b) => {
-      const isBefore = a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
-      expect(nameOf(a) < nameOf(b)).toBe(
-        isBefore || (a.dueAt === b.dueAt && a.id === b.id && nameOf(a) < nameOf(b)),
-      )
+      fc.pre(a.id !== b.id)
+      expect(nameOf(a) < nameOf(b)).toBe(a.id < b.id)
     }),
   )
 })
@@ -43,55 +57,99 @@ test('a name with one character changed is not believed', () => {
   )
 })
 
-test('an unfinished file is recognized by its exact name, and a foreign file is not', () => {
-  const fields = { dueAt: 0, id: 1, attempts: 0, reportedAt: 0, count: 1, bytes: 9 }
-  const batch = nameOf({ kind: 'batch', ...fields })
+test('an unfinished file is recognized by its exact name, a file of 0.4 by its form, and a foreign file is not', () => {
+  const fields = { id: 1, lastId: 1, count: 1, size: 9, oldestAt: 5 }
   const letter = nameOf({ kind: 'stuck', ...fields })
-  expect([`${batch}.new`, `${letter}.new`].map(parseName)).toEqual(['unfinished', 'unfinished'])
-  const ours = [`${batch}.damaged`, '0123456789abcdef.lock', '0123456789abcdef.lock.new']
+  expect(parseName(`${letter}.new`)).toBe('unfinished')
+  const ours = [`${letter}.damaged`, '0123456789ab-16.lock', '0123456789ab-1000.lock.new']
   expect(ours.map(parseName)).toEqual(['other', 'other', 'other'])
-  const numbers = batch.replace(/^0+/, '0')
+  for (const kind of ['batch', 'invalid', 'stuck', 'unreadable']) {
+    expect(parseName(`0000000000000-1795705279125000-0-0-4-856-64937a1f.${kind}`)).toBe('of 0.4')
+  }
   const others = [
     'readme.txt',
+    '0123.log',
     '0123.batch',
-    '0123.batch.new',
+    '0123.log.new',
     'my.stuck.new',
     'yarn.lock',
-    `${batch}.new.new`,
+    'x0123456789ab-16.lock',
+    '0123456789ab-16.lock.old',
+    `${letter}.new.new`,
+    letter.replace(/^0/, ''),
+    'x0000000000000-1795705279125000-0-0-4-856-64937a1f.batch',
+    '0000000000000-1795705279125000-0-0-4-856-64937a1f.batch.old',
   ]
-  for (const name of [...others, numbers, `${batch}\n`, `\n${batch}`]) {
+  for (const name of [...others, `${letter}\n`, `\n${letter}`]) {
     expect(parseName(name), JSON.stringify(name)).toBe('unknown')
   }
 })
 
-test('lines are read back, but for those that are done', () => {
-  const texts = ['{"a":1}', '{"ü":"\\n---------"}', '[]']
-  const lines = texts.map((text, index) => lineOf(5 + index, text))
-  const bytes = Buffer.concat(lines)
-  const expected = { id: 5, count: 3, bytes: bytes.length }
-  const read = contentOf(bytes, expected)
-  expect(read.damagedAt).toEqual([])
-  expect(read.lines.map(({ id, text }) => ({ id, text }))).toEqual(
-    texts.map((text, index) => ({ id: 5 + index, text })),
+const states: fc.Arbitrary<EntryState> = fc.record({
+  attempts: fc.nat({ max: 99_999 }),
+  dueAt: fc.nat({ max: 2 ** 43 }),
+  reportedAt: fc.nat({ max: 2 ** 43 }),
+  crashes: fc.nat({ max: 9 }),
+})
+const traceparents = fc.option(fc.constant(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`), { nil: undefined })
+
+test('lines are read back with their states, but for those that are done', () => {
+  const entry = fc.tuple(fc.jsonValue(), states, traceparents, fc.boolean())
+  fc.assert(
+    fc.property(fc.array(entry, { minLength: 1, maxLength: 9 }), (given) => {
+      const entries = given.map(([value, state, traceparent, isDone], index) => {
+        const content = { ...contentFor(5 + index, JSON.stringify(value)), traceparent }
+        return { ...content, ...state, isDone, line: lineOf(fileId, content, state) }
+      })
+      let offset = 1
+      const bytes = Buffer.from(entries.map(({ line }) => line).join(''))
+      const expected = []
+      for (const { line, isDone, ...rest } of entries) {
+        const length = Buffer.byteLength(line) - 2
+        if (isDone) bytes.write(shownState({ ...rest, isDone }), offset, 'latin1')
+        else expected.push({ ...rest, offset, length })
+        offset += length + 2
+      }
+      expect(contentOf(bytes, fileId)).toEqual({ entries: expected, damagedAt: [] })
+    }),
   )
-  for (const done of [[1], [2, 0], [0, 1, 2]]) {
-    const copy = Buffer.from(bytes)
-    for (const index of done) doneMark.copy(copy, read.lines[index]?.offset)
-    const lines = read.lines.filter((_line, index) => !done.includes(index))
-    expect(contentOf(copy, expected)).toEqual({ damagedAt: [], lines })
-  }
 })
 
-test.each([4, 7])('a line of another file, with id %i, is damage', (id) => {
-  const read = contentOf(lineOf(id, '[]'), { id: 5, count: 2, bytes: 100 })
-  expect(read).toEqual({ lines: [], damagedAt: [1] })
+test('more attempts than fit are shown as the most that fit', () => {
+  const line = lineOf(fileId, contentFor(1, '[]'), { ...untried, attempts: 100_000 })
+  expect(contentOf(Buffer.from(line), fileId).entries).toMatchObject([{ attempts: 99_999 }])
+})
+
+test('a line of another file is damage, and so is one that is there twice', () => {
+  const line = lineOf(fileId, contentFor(5, '[]'))
+  expect(contentOf(Buffer.from(line), fileId + 1)).toEqual({ entries: [], damagedAt: [1] })
+  const twice = contentOf(Buffer.from(line + line), fileId)
+  expect(twice).toMatchObject({ entries: [{ id: 5 }], damagedAt: [line.length + 1] })
 })
 
 test('an entry that became line breaks is damage, reported where the next entry begins', () => {
-  const [lost, whole] = [lineOf(5, '[]'), lineOf(6, '[]')]
-  const bytes = Buffer.concat([lost.fill('\n'), whole])
-  const read = contentOf(bytes, { id: 5, count: 2, bytes: bytes.length })
-  expect(read).toMatchObject({ lines: [{ id: 6 }], damagedAt: [lost.length + 1] })
+  const [lost = '', whole = ''] = [5, 6].map((id) => lineOf(fileId, contentFor(id, '[]')))
+  const read = contentOf(Buffer.from('\n'.repeat(lost.length) + whole), fileId)
+  expect(read).toMatchObject({ entries: [{ id: 6 }], damagedAt: [lost.length + 1] })
+})
+
+test('a file that is shorter or longer than its name says is damaged at its end', () => {
+  const [first = '', second = ''] = [5, 6].map((id) => lineOf(fileId, contentFor(id, '[]')))
+  const both = Buffer.from(first + second)
+  expect(contentOf(both, fileId, first.length)).toMatchObject({ damagedAt: [first.length] })
+  expect(contentOf(Buffer.from(first), fileId, both.length)).toMatchObject({ damagedAt: [first.length] })
+  expect(contentOf(Buffer.alloc(0), fileId, 0)).toEqual({ entries: [], damagedAt: [] })
+  expect(contentOf(Buffer.alloc(0), fileId, 5)).toEqual({ entries: [], damagedAt: [0] })
+})
+
+test('of a segment that nobody closed, the end that was being written is cut off at any place', () => {
+  const lines = [5, 6].map((id) => lineOf(fileId, contentFor(id, '{"a":1}')))
+  const bytes = Buffer.from(lines.join(''))
+  const [first = ''] = lines
+  for (let length = 0; length <= bytes.length; length += 1) {
+    const whole = length < first.length ? 0 : length < bytes.length ? first.length : bytes.length
+    expect(wholeBytesOf(bytes.subarray(0, length)), String(length)).toBe(whole)
+  }
 })
 
 /** What a disk does: it changes bytes from a place on. */
@@ -105,12 +163,16 @@ const damage = fc.record({
 test('with any damage no text is altered, each whole entry is read, and the damage is reported', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.jsonValue(), { minLength: 1, maxLength: 20 }),
+      fc.array(fc.tuple(fc.jsonValue(), fc.boolean()), { minLength: 1, maxLength: 20 }),
       damage,
       (values, { kind, at, length, noise }) => {
-        const texts = values.map((value) => JSON.stringify(value))
-        const lines = texts.map((text, index) => lineOf(100 + index, text))
-        const whole = Buffer.concat(lines)
+        const texts = values.map(([value]) => JSON.stringify(value))
+        const lines = texts.map((text, index) => lineOf(fileId, contentFor(100 + index, text)))
+        const done = shownState({ ...untried, isDone: true })
+        const finished = lines.map((line, index) =>
+          values[index]?.[1] ? `\n${done}${line.slice(done.length + 1)}` : line,
+        )
+        const whole = Buffer.from(finished.join(''))
         const start = at % whole.length
         const end = Math.min(start + length, whole.length)
         let bytes = Buffer.from(whole)
@@ -120,18 +182,16 @@ test('with any damage no text is altered, each whole entry is read, and the dama
         if (kind === 'noise') bytes.set(noise.subarray(0, end - start), start)
         if (kind === 'cut') bytes = bytes.subarray(0, start)
         if (kind === 'duplicate') whole.copy(bytes, start, 0, end - start)
-        const { lines: read, damagedAt } = contentOf(bytes, {
-          id: 100,
-          count: texts.length,
-          bytes: whole.length,
-        })
-        for (const { id, text } of read) expect(text).toBe(texts[id - 100])
-        expect(new Set(read.map(({ id }) => id)).size).toBe(read.length)
+        const { entries, damagedAt } = contentOf(bytes, fileId, whole.length)
+        const ids = entries.map(({ id }) => id)
+        for (const { id, text } of entries) expect(text).toBe(texts[id - 100])
+        expect(new Set(ids).size).toBe(ids.length)
         let offset = 0
-        for (const [index, line] of lines.entries()) {
-          const isWhole = bytes.subarray(offset, offset + line.length).equals(line)
-          if (isWhole) expect(read.map(({ id }) => id)).toContain(100 + index)
-          offset += line.length
+        for (const [index, line] of finished.entries()) {
+          const expected = Buffer.from(line)
+          const isWhole = bytes.subarray(offset, offset + expected.length).equals(expected)
+          if (isWhole) expect(ids.includes(100 + index)).toBe(!values[index]?.[1])
+          offset += expected.length
         }
         expect(damagedAt.length > 0).toBe(!bytes.equals(whole))
       },

@@ -81,7 +81,7 @@ describe('a folder', () => {
     await using folder = await spoolFolder()
     // The path as it is, or from the working directory if that is shorter; a slash; the name of the lock while it is made.
     const shortest = Math.min(folder.path.length, relative('', folder.path).length)
-    const missing = 103 - shortest - '/0123456789abcdef.lock.new'.length
+    const missing = 103 - shortest - '/0123456789ab-16.lock.new'.length
     const path = folder.path + 'x'.repeat(missing)
     await (await openSpool({ path })).close()
     expect((await refusalOf(`${path}x`)).message).toContain('is 1 bytes too long')
@@ -232,7 +232,7 @@ describe('one process at a time has a spool open', () => {
       await folder.open().catch(() => {})
     }
     await (await folder.open()).close()
-    expect(await folder.names(/(?<!\.batch)$/)).toEqual([])
+    expect(await folder.names(/(?<!\.log)$/)).toEqual([])
   })
 
   test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async () => {
@@ -300,9 +300,9 @@ describe('one process at a time has a spool open', () => {
   ])('%s is not taken for a living process', async (_what, make) => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    await make(join(folder.path, '0123456789abcdef.lock'))
+    await make(join(folder.path, '0123456789ab-16.lock'))
     await using _spool = await folder.open()
-    expect(await folder.names(/^0123456789abcdef/)).toEqual([])
+    expect(await folder.names(/^0123456789ab/)).toEqual([])
   })
 })
 
@@ -338,11 +338,11 @@ test('on Windows one process at a time has the pipe', async () => {
   // Other systems take the name of the pipe for that of a socket in the working directory.
   Object.defineProperty(process, 'platform', { value: 'win32' })
   try {
-    const first = await lockFolder(folder.path)
-    await expect(lockFolder(folder.path)).rejects.toThrow(refusal)
+    const first = await lockFolder(folder.path, 16)
+    await expect(lockFolder(folder.path, 16)).rejects.toThrow(refusal)
     expect(await readdir(folder.path)).toEqual([])
     await first.release()
-    await (await lockFolder(folder.path)).release()
+    await (await lockFolder(folder.path, 16)).release()
   } finally {
     Object.defineProperty(process, 'platform', { value: platform })
   }

@@ -1,12 +1,16 @@
+import * as fs from 'node:fs/promises'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
-import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
+import type { SpoolFiles } from '../../src/spool/folder.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { keep, keepInvalid, lettersOf, never, numbered, openSpool, spoolFolder, until } from './support.js'
 
 const fail = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
+
+const failToRead: SpoolFiles['open'] = (path, flags, mode) =>
+  flags === 'r' ? fail() : fs.open(path, flags, mode)
 
 test('messages of a spool that cannot keep or read a delivery, or aborts `deliver`', async () => {
   await using folder = await spoolFolder()
@@ -16,13 +20,13 @@ test('messages of a spool that cannot keep or read a delivery, or aborts `delive
     messages[cause] = message.replaceAll(folder.path, '<folder>').replace(/\d+ bytes too/, '… bytes too')
   }
   await (await folder.open()).close()
-  const openWith = (files: Partial<SpoolFiles>) => folder.open({}, { ...systemFiles, ...files })
+  const openWith = (files: Partial<SpoolFiles>) => folder.open({}, { ...fs, ...files })
   {
     await using spool = await openWith({ open: fail })
     await note('a disk that cannot be written', keep(spool, numbered(1)))
   }
   {
-    await using spool = await openWith({ readFile: fail })
+    await using spool = await openWith({ open: failToRead })
     await keepInvalid(spool, 'x')
     await note('a disk that cannot be read', lettersOf(spool))
   }

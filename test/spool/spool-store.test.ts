@@ -4,14 +4,17 @@ import * as fs from 'node:fs/promises'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Delivery } from 'notification-subscriber'
 import { type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { type SpoolFiles, systemFiles } from '../../src/spool/folder.js'
-import { type FileFields, fileOf, lineOf, nameOf } from '../../src/spool/format.js'
+import type { SpoolFiles } from '../../src/spool/folder.js'
+import { type FileFields, lineOf, nameOf, untried } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   callBack,
+  diskThatFailsTo,
+  filesWith,
   idsOf,
   keep,
   keepInvalid,
@@ -21,60 +24,14 @@ import {
   openSpool,
   realTime,
   recorder,
+  segmentOf,
   spoolFolder,
   until,
 } from './support.js'
 
-interface Faults {
-  /** Called before each operation, with its name and the file: may throw, or wait. */
-  before?(operation: string, file: string): unknown
-}
-
-/** The real files, with something before each operation. */
-function filesWith(faults: Faults): SpoolFiles {
-  const wrap =
-    <Args extends readonly unknown[], T>(operation: string, run: (...args: Args) => Promise<T>) =>
-    async (...args: Args): Promise<T> => {
-      await faults.before?.(operation, String(args[0]))
-      return run(...args)
-    }
-  const open = async (...args: Parameters<typeof fs.open>) => {
-    const path = String(args[0])
-    const handle = await wrap('open', fs.open)(...args)
-    return new Proxy(handle, {
-      get(target, property) {
-        const value = Reflect.get(target, property, target)
-        if (typeof value !== 'function') return value
-        return async (...given: unknown[]) => {
-          await faults.before?.(String(property), path)
-          return value.apply(target, given)
-        }
-      },
-    })
-  }
-  return {
-    open,
-    readFile: wrap('readFile', systemFiles.readFile),
-    readdir: wrap('readdir', fs.readdir) as typeof fs.readdir,
-    rename: wrap('rename', fs.rename),
-    unlink: wrap('unlink', fs.unlink),
-  }
-}
-
-/** The name of a file of deliveries, unless the fields say otherwise. */
+/** The name of a dead letter, unless the fields say otherwise. */
 function fileName(fields: Partial<FileFields> & { readonly id: number }): string {
-  return nameOf({ kind: 'batch', dueAt: 0, attempts: 0, reportedAt: 0, count: 1, bytes: 9, ...fields })
-}
-
-/** A disk on which an operation fails while the disk is broken, on files whose paths match. */
-function diskThatFailsTo(operation: string, file = /./, code = 'EIO') {
-  const disk = { isBroken: true, failures: 0, files: filesWith({ before: failTo }) }
-  function failTo(name: string, path: string): void {
-    if (!disk.isBroken || name !== operation || !file.test(path)) return
-    disk.failures += 1
-    throw Object.assign(new Error(`${code}: as the test says`), { code })
-  }
-  return disk
+  return nameOf({ kind: 'stuck', lastId: fields.id, count: 1, size: 9, oldestAt: 5, ...fields })
 }
 
 /** A logger, and the fields of its lines about the disk. */
@@ -111,27 +68,6 @@ test('the process does other work while a folder of very many names is opened', 
   expect(turns).toBeGreaterThan(15)
 })
 
-test('many small files are read at a time', async () => {
-  await using folder = await spoolFolder()
-  const deliveries = Array.from({ length: 20 }, (_, id) => numbered(id))
-  await folder.leave(...deliveries)
-  let running = 0
-  let most = 0
-  const files: SpoolFiles = {
-    ...systemFiles,
-    readFile: async (path) => {
-      running += 1
-      most = Math.max(most, running)
-      return systemFiles.readFile(path).finally(() => (running -= 1))
-    },
-  }
-  const { deliver, delivered } = recorder()
-  await using spool = await folder.open({ deliver, concurrency: 1 }, files)
-  await until(() => spool.size === 0)
-  expect(delivered).toEqual(deliveries)
-  expect(most).toBe(20)
-})
-
 test('a new folder, and each new folder above it, is synced into the one above', async () => {
   await using folder = await spoolFolder()
   const synced: string[] = []
@@ -147,41 +83,36 @@ test('a new folder, and each new folder above it, is synced into the one above',
 })
 
 describe.concurrent('keep resolves', () => {
-  test('after the file was written and synced, then its name, and not before', async () => {
+  test('after the line was written and synced, the first time also the name, and not before', async () => {
     await using folder = await spoolFolder()
     const notes: string[] = []
     const files = filesWith({
       before: (operation, file) => {
-        const kind = file === folder.path ? 'folder' : /\.batch(\.new)?$/.test(file) ? 'file' : 'other'
+        const kind = file === folder.path ? 'folder' : file.endsWith('.open') ? 'segment' : 'other'
         notes.push(`${kind} ${operation}`)
       },
     })
     const spool = await folder.open({ deliver: never }, files)
-    notes.length = 0
-    const kept = Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
-    await kept.then(() => notes.push('resolved'))
-    expect(notes.slice(0, notes.indexOf('resolved') + 1)).toEqual([
-      'file open',
-      'file writeFile',
-      'file sync',
-      'file close',
-      'file rename',
-      'folder open',
-      'folder sync',
-      'folder close',
-      'resolved',
-    ])
+    const notesOf = async (...ids: number[]) => {
+      notes.length = 0
+      const kept = Promise.all(ids.map((id) => keep(spool, numbered(id))))
+      await kept.then(() => notes.push('resolved'))
+      return notes.slice(0, notes.indexOf('resolved') + 1)
+    }
+    const written = ['segment write', 'segment datasync']
+    const named = ['folder open', 'folder sync', 'folder close']
+    expect(await notesOf(1, 2, 3)).toEqual(['segment open', ...written, ...named, 'resolved'])
+    expect(await notesOf(4, 5)).toEqual([...written, 'resolved'])
     await spool.close({ timeoutMs: 0 })
   })
 
   test.each([
-    ['open', /\.batch\.new$/],
-    ['writeFile', /\.batch\.new$/],
-    ['sync', /\.batch\.new$/],
-    ['rename', /\.batch\.new$/],
+    ['open', /\.open$/],
+    ['write', /\.open$/],
+    ['datasync', /\.open$/],
     ['sync', /spool$/],
   ])(
-    'not at all if %s of %s fails: all keeps of the file reject, and nothing of it stays',
+    'not at all if %s of %s fails: all keeps of the write reject, and nothing of it stays',
     async (operation, file) => {
       await using folder = await spoolFolder()
       const disk = diskThatFailsTo(operation, file)
@@ -202,6 +133,30 @@ describe.concurrent('keep resolves', () => {
       expect(idsOf(delivered)).toEqual(['n3'])
     },
   )
+
+  test('and a segment whose write failed gets nothing any more, but keeps what was in it before', async () => {
+    await using folder = await spoolFolder()
+    const disk = diskThatFailsTo('datasync')
+    disk.isBroken = false
+    const spool = await folder.open({ deliver: never }, disk.files)
+    await keep(spool, numbered(1))
+    const [open = ''] = await folder.names()
+    disk.isBroken = true
+    await expect(keep(spool, numbered(2))).rejects.toBeInstanceOf(SpoolError)
+    disk.isBroken = false
+    const [closed = ''] = await folder.names()
+    expect([open, closed]).toEqual([expect.stringMatching(/\.open$/), expect.stringMatching(/\.log$/)])
+    const before = await readFile(join(folder.path, closed))
+    await keep(spool, numbered(3))
+    expect(await folder.names()).toHaveLength(2)
+    expect(await readFile(join(folder.path, closed))).toEqual(before)
+    await spool.close({ timeoutMs: 0 })
+    const { deliver, delivered } = recorder()
+    await using next = await folder.open({ deliver })
+    await until(() => next.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n3'])
+    expect(folder.damages).toEqual([])
+  })
 })
 
 describe.concurrent('a disk that is slow', () => {
@@ -210,7 +165,7 @@ describe.concurrent('a disk that is slow', () => {
     let isSlow = false
     const files = filesWith({
       before: async (operation) => {
-        while (isSlow && operation === 'sync') await realTime(5)
+        while (isSlow && operation === 'datasync') await realTime(5)
       },
     })
     const spool = await folder.open({ deliver: never, maxBytes: 2 ** 40 }, files)
@@ -236,7 +191,7 @@ describe.concurrent('a read that is slow', () => {
     let isReading = false
     const files = filesWith({
       before: (operation) => {
-        if (operation !== 'readFile') return
+        if (operation !== 'read') return
         isReading = true
         return hang
       },
@@ -257,7 +212,7 @@ describe.concurrent('a removal that is slow', () => {
     let endHang = () => {}
     const hang = new Promise<void>((resolve) => (endHang = resolve))
     const files = filesWith({
-      before: (operation, file) => (operation === 'unlink' && file.endsWith('.batch') ? hang : undefined),
+      before: (operation) => (operation === 'truncate' ? hang : undefined),
     })
     const { deliver, delivered } = recorder()
     const spool = await folder.open({ deliver }, files)
@@ -273,7 +228,7 @@ describe.concurrent('a removal that is slow', () => {
 describe.concurrent('a disk that fails', () => {
   test('while a delivered entry cannot be removed, the entry still counts, and is not delivered twice', async () => {
     await using folder = await spoolFolder()
-    const disk = diskThatFailsTo('unlink', /\.batch$/)
+    const disk = diskThatFailsTo('truncate')
     const { deliver, delivered } = recorder()
     const { logger, failures } = diskLog()
     await using spool = await folder.open({ deliver, logger }, disk.files)
@@ -290,7 +245,7 @@ describe.concurrent('a disk that fails', () => {
 
   test('while a delivered entry cannot be removed delays a close by `timeoutMs`, not for ever', async () => {
     await using folder = await spoolFolder()
-    const disk = diskThatFailsTo('unlink', /\.batch$/)
+    const disk = diskThatFailsTo('truncate')
     const spool = await folder.open({}, disk.files)
     await keep(spool, numbered(1))
     await until(() => disk.failures === 1)
@@ -299,11 +254,12 @@ describe.concurrent('a disk that fails', () => {
 
   test('while it is read delays no readable delivery', async () => {
     await using folder = await spoolFolder()
-    await folder.leave(numbered(1), numbered(2))
+    await folder.leave(numbered(1))
+    await folder.leave(numbered(2))
     const [bad = ''] = await folder.names()
     const { deliver, delivered } = recorder()
     const { logger, failures } = diskLog()
-    const { files } = diskThatFailsTo('readFile', new RegExp(bad))
+    const { files } = diskThatFailsTo('read', new RegExp(bad))
     const spool = await folder.open({ deliver, logger }, files)
     await until(() => delivered.length === 1)
     expect(idsOf(delivered)).toEqual(['n2'])
@@ -311,15 +267,17 @@ describe.concurrent('a disk that fails', () => {
     expect(failures()).toEqual([{ event: 'spool.read-failed', file: join(folder.path, bad), err }])
   })
 
-  test('while a file is renamed repeats its delivery all the same', async () => {
+  test('while the state of a failed delivery is written repeats the delivery all the same', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(() => {
       if (delivered.length === 1) throw new Error('away')
     })
     const { logger, failures } = diskLog()
-    const { files } = diskThatFailsTo('rename', /\.batch$/)
-    await using spool = await folder.open({ deliver, logger }, files)
+    const disk = diskThatFailsTo('write')
+    disk.isBroken = false
+    await using spool = await folder.open({ deliver, logger }, disk.files)
     await keep(spool, numbered(1))
+    disk.isBroken = true
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1', 'n1'])
     expect(failures()).toEqual([writeFailed])
@@ -372,7 +330,7 @@ describe.concurrent('a disk that fails', () => {
     expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['b', 'c'])
   })
 
-  test('after a dead letter that is put back was removed: the next start delivers it', async () => {
+  test('after it removed a dead letter that is put back has removed it all the same', async () => {
     await using folder = await spoolFolder()
     const files: SpoolFiles = {
       ...filesWith({}),
@@ -381,15 +339,14 @@ describe.concurrent('a disk that fails', () => {
         throw new Error('as the test says')
       },
     }
-    const first = await folder.open({}, files)
-    await keepInvalid(first, numbered(1))
-    const [{ id } = { id: 0 }] = await lettersOf(first)
-    await expect(first.retry(id)).rejects.toBeInstanceOf(SpoolError)
-    await first.close()
     const { deliver, delivered } = recorder()
-    await using _second = await folder.open({ deliver })
-    await until(() => delivered.length === 1)
+    await using spool = await folder.open({ deliver }, files)
+    await keepInvalid(spool, numbered(1))
+    const [{ id } = { id: 0 }] = await lettersOf(spool)
+    expect(await spool.retry(id)).toBe(true)
+    await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
+    expect(await lettersOf(spool)).toEqual([])
   })
 
   test('while a dead letter is put back or discarded makes a SpoolError: the letter stays, and nothing is put back', async () => {
@@ -414,218 +371,229 @@ describe.concurrent('a disk that fails', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
-  test('leaves no file open: not while deliveries run, not after a mark that failed', async () => {
+  test('and a write of states that failed leave no file open', async () => {
     await using folder = await spoolFolder()
     let openFiles = 0
     let failures = 0
     const files = filesWith({
-      before: (operation) => {
+      before: (operation, file) => {
         if (operation === 'open') openFiles += 1
         if (operation === 'close') openFiles -= 1
-        if (operation === 'write' && failures++ < 1) throw new Error('as the test says')
+        if (operation === 'write' && file.endsWith('.log') && failures++ < 1)
+          throw new Error('as the test says')
       },
     })
-    const { deliver, delivered } = recorder(({ notification }) =>
-      notification.id === 'n1' ? undefined : never(),
-    )
+    await folder.leave(numbered(1), numbered(2), numbered(3))
+    const { deliver, delivered } = recorder(({ notification }) => {
+      if (notification.id === 'n1') return
+      throw new Error('away')
+    })
     const spool = await folder.open({ deliver }, files)
-    await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
-    await until(() => delivered.length === 3 && failures === 1)
-    await realTime(20)
-    expect(openFiles).toBe(0)
+    await until(() => delivered.length >= 3 && spool.size === 2)
+    // What only waits needs no file.
+    await until(() => openFiles === 0)
+    await keep(spool, numbered(1))
     await until(() => spool.size === 2)
-    expect(openFiles).toBe(0)
     await spool.close({ timeoutMs: 0 })
     expect(openFiles).toBe(0)
   })
 })
 
 describe.concurrent('a disk that has no room', () => {
-  test('repeats the entries of a file together, and gives them files of their own later', async () => {
+  test('repeats each delivery for itself, keeps nothing new, and keeps again when there is room', async () => {
     await using folder = await spoolFolder()
-    const disk = diskThatFailsTo('writeFile', /./, 'ENOSPC')
-    disk.isBroken = false
+    const appends = filesWith({})
+    let isFull = false
+    const files: SpoolFiles = {
+      ...appends,
+      open: async (path, ...rest) => {
+        const handle = await appends.open(path, ...rest)
+        const { write } = handle
+        // A write over what is there needs no room.
+        const writeIfRoom = async (...args: [Buffer, number, number, number]) => {
+          const [, , length, position] = args
+          if (isFull && position + length > (await handle.stat()).size) {
+            throw Object.assign(new Error('ENOSPC: as the test says'), { code: 'ENOSPC' })
+          }
+          return Reflect.apply(write, handle, args)
+        }
+        return new Proxy(handle, {
+          get: (target, property) => {
+            if (property === 'write') return writeIfRoom
+            const value = Reflect.get(target, property, target)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        })
+      },
+    }
     let isWorking = false
-    const { deliver, delivered } = recorder(() => {
-      if (!isWorking) throw new Error('away')
+    const { deliver, delivered } = recorder(({ notification }) => {
+      if (!isWorking && notification.id !== 'n1') throw new Error('away')
     })
     const { logger, failures } = diskLog()
-    const spool = await folder.open({ deliver, logger }, disk.files)
+    const spool = await folder.open({ deliver, logger }, files)
     await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
-    disk.isBroken = true
+    isFull = true
     await until(() => delivered.length >= 3)
-    await expect(keep(spool, numbered(4))).rejects.toMatchObject({ reason: 'disk' })
+    await expect(keep(spool, numbered(4))).rejects.toMatchObject({
+      reason: 'disk',
+      cause: { code: 'ENOSPC' },
+    })
     // Their second attempts come after a second.
-    await until(() => delivered.length >= 6)
-    disk.isBroken = false
+    await until(() => delivered.length >= 5)
+    expect(failures()).toEqual([])
+    isFull = false
     isWorking = true
     await until(() => spool.size === 0)
-    expect(new Set(idsOf(delivered))).toEqual(new Set(['n1', 'n2', 'n3']))
-    expect(failures()).toContainEqual(writeFailed)
+    expect(idsOf(delivered).filter((id) => id === 'n1')).toHaveLength(1)
+    await keep(spool, numbered(5))
+    await until(() => spool.size === 0)
     await spool.close()
     expect(await readdir(folder.path)).toEqual([])
   })
-})
 
-describe.concurrent('a dead letter for which there is no room', () => {
-  test('is the file of its delivery, without why', async () => {
+  test('for a dead letter repeats its delivery, and makes the letter later', async () => {
     await using folder = await spoolFolder()
-    await folder.leave(numbered(1))
-    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    const { lines, ...logger } = recordingLogger()
-    const full = diskThatFailsTo('writeFile', /./, 'ENOSPC')
-    const broken = diskThatFailsTo('rename')
-    await using spool = await folder.open(
-      { payloads, logger },
-      { ...full.files, rename: broken.files.rename },
-    )
-    // While the file cannot be renamed either, the delivery waits.
-    await until(() => broken.failures > 1)
-    expect([spool.size, await lettersOf(spool)]).toEqual([1, []])
-    const unreadable = expect.objectContaining({ event: 'spool.unreadable' })
-    expect(lines.map(([fields]) => fields)).not.toContainEqual(unreadable)
-    broken.isBroken = false
-    await until(() => spool.size === 0)
-    expect(lines.map(([fields]) => fields)).toContainEqual(writeFailed)
-    expect(lines.map(([fields]) => fields)).toContainEqual(unreadable)
-    const [letter, ...others] = await lettersOf(spool)
-    expect(letter).toMatchObject({ body: JSON.stringify(numbered(1)), reason: 'invalid' })
-    expect([letter?.issues, others]).toEqual([undefined, []])
-  })
-})
-
-describe.concurrent('a dead letter of several deliveries in a file, without room', () => {
-  test('is written when there is room again: until then its delivery waits, and is not reported', async () => {
-    await using folder = await spoolFolder()
-    const first = await folder.open({ deliver: never })
-    await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
-    await first.close({ timeoutMs: 0 })
+    await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
     const { lines, ...logger } = recordingLogger()
     const reported = () => lines.filter(([fields]) => Object(fields).event === 'spool.unreadable').length
     const disk = diskThatFailsTo('writeFile', /./, 'ENOSPC')
     await using spool = await folder.open({ payloads, logger }, disk.files)
-    await until(() => disk.failures >= 4)
-    expect([spool.size, reported(), await lettersOf(spool)]).toEqual([2, 0, []])
+    await until(() => disk.failures >= 2 && spool.size === 1)
+    expect([reported(), await lettersOf(spool)]).toEqual([0, []])
     disk.isBroken = false
     await until(() => spool.size === 0)
-    expect(reported()).toBe(2)
-    expect(await lettersOf(spool)).toHaveLength(2)
+    expect(reported()).toBe(1)
+    expect(lines.map(([fields]) => fields)).toContainEqual(writeFailed)
+    const issues = [expect.objectContaining({ path: ['notification', 'payload', 'score'] })]
+    expect(await lettersOf(spool)).toMatchObject([{ bodyText: JSON.stringify(numbered(1)), issues }])
   })
 })
 
 describe.concurrent('after a process was killed', () => {
-  test('between writing a file of its own for an entry and marking the entry: it is delivered once', async () => {
-    await using folder = await spoolFolder()
-    let endHang = () => {}
-    const hang = new Promise<void>((resolve) => (endHang = resolve))
-    const files = filesWith({ before: (operation) => (operation === 'write' ? hang : undefined) })
-    await using first = await folder.open(
-      {
-        deliver: ({ notification }) => (notification.id === 'n1' ? Promise.reject(new Error('no')) : never()),
-      },
-      files,
-    )
-    await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
-    const batches = () => folder.names(/\.batch$/)
-    while ((await batches()).length < 2) await realTime(5)
-    // What a kill leaves: the files, and a lock that no process listens on.
+  /** What a kill leaves: the files, and a lock that no process listens on. */
+  async function copyOf(
+    folder: { readonly path: string },
+    damage: (bytes: Buffer) => Buffer = (bytes) => bytes,
+  ) {
     const copy = `${folder.path}-copy`
     await fs.mkdir(copy, { mode: 0o700 })
-    for (const name of await batches()) await fs.copyFile(join(folder.path, name), join(copy, name))
-    const { deliver, delivered } = recorder(({ notification }) =>
-      notification.id === 'n1' ? undefined : never(),
-    )
-    const second = await openSpool({ path: copy, deliver })
-    await until(() => second.size === 1 && delivered.length === 2)
-    expect(await second.close({ timeoutMs: 0 })).toBe(1)
-    expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2'])
-    const last = recorder()
-    await using third = await openSpool({ path: copy, deliver: last.deliver })
-    await until(() => third.size === 0)
-    expect(idsOf(last.delivered)).toEqual(['n2'])
-    endHang()
-    await first.close({ timeoutMs: 0 })
-  })
+    for (const name of await readdir(folder.path)) {
+      if (!name.endsWith('.lock'))
+        await writeFile(join(copy, name), damage(await readFile(join(folder.path, name))))
+    }
+    return copy
+  }
 
   test('and the clock was set back: a new body is after the dead letters that were there', async () => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    const line = lineOf(2 ** 52, '{"body":"old"}')
-    const name = fileName({ id: 2 ** 52, kind: 'invalid', bytes: line.length })
-    await writeFile(join(folder.path, name), line)
+    const id = 2 ** 52
+    const lines = ['{"body":"old"}', '{}'].map((text, index) =>
+      lineOf(id, { id: id + index, receivedAt: 5, traceparent: undefined, text }),
+    )
+    const content = lines.join('')
+    await writeFile(join(folder.path, fileName({ id, kind: 'invalid', size: content.length })), content)
     await using spool = await folder.open()
     await keepInvalid(spool, 'new')
-    expect((await lettersOf(spool)).map(({ body }) => body)).toEqual(['old', 'new'])
+    const letters = await lettersOf(spool)
+    expect(letters.map(({ body }) => body)).toEqual(['old', 'new'])
+    // The id only orders: the time is what the clock says.
+    expect(letters[1]?.receivedAt).toBeLessThanOrEqual(Date.now())
   })
 
-  test('while it wrote: what has no name yet was not acknowledged, and is removed', async () => {
+  test('while it wrote a letter: what has no name yet was not acknowledged, and is removed', async () => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    const names = [fileName({ id: 1 }), fileName({ id: 2, kind: 'stuck' })]
-    for (const name of names) await writeFile(join(folder.path, `${name}.new`), 'half')
-    await writeFile(join(folder.path, '0123456789abcdef.lock.new'), '')
+    await writeFile(join(folder.path, `${fileName({ id: 2 })}.new`), 'half')
+    await writeFile(join(folder.path, '0123456789ab-16.lock.new'), '')
     await using spool = await folder.open()
     expect(spool.size).toBe(0)
     expect(await folder.names()).toEqual([])
     expect(folder.damages).toEqual([])
   })
 
-  test.each([
-    ['a letter was written and its delivery not removed', 10, 'unreadable'],
-    ['a letter was put back and not removed', 0, 'stuck'],
-  ] as const)('when %s: the letter is kept, and the delivery not repeated', async (_when, attempts, kind) => {
+  test.each([1, 30, 100])(
+    'while it added a line, %i bytes of it: what is before is delivered, and that is no damage',
+    async (bytes) => {
+      await using folder = await spoolFolder()
+      const first = await folder.open({ deliver: never })
+      await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
+      const torn = lineOf(1, {
+        id: 3,
+        receivedAt: 5,
+        traceparent: undefined,
+        text: JSON.stringify(numbered(3)),
+      })
+      const path = await copyOf(folder, (whole) => Buffer.concat([whole, Buffer.from(torn.slice(0, bytes))]))
+      await first.close({ timeoutMs: 0 })
+      const { deliver, delivered } = recorder()
+      const damages: SpoolDamage[] = []
+      await using spool = await openSpool({ path, deliver, onDamaged: (damage) => damages.push(damage) })
+      expect(spool.size).toBe(2)
+      await until(() => spool.size === 0)
+      expect(idsOf(delivered)).toEqual(['n1', 'n2'])
+      expect(damages).toEqual([])
+    },
+  )
+
+  test('before it added anything: nothing is left of the open segment', async () => {
     await using folder = await spoolFolder()
-    await (await folder.open()).close()
-    const line = lineOf(5, JSON.stringify(numbered(1)))
-    const name = fileName({ id: 5, dueAt: attempts, attempts, bytes: line.length })
-    await writeFile(join(folder.path, name), line)
-    const letter = Buffer.concat([line, lineOf(6, '{}')])
-    await writeFile(join(folder.path, fileName({ id: 5, kind, count: 2, bytes: letter.length })), letter)
-    const { deliver, delivered } = recorder()
-    await using spool = await folder.open({ deliver })
-    expect(spool.size).toBe(0)
-    expect(await folder.names(/\.batch$/)).toEqual([])
-    expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: JSON.stringify(numbered(1)) }])
-    expect(await spool.retry(5)).toBe(true)
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1'])
+    const first = await folder.open()
+    await keep(first, numbered(1))
+    await until(() => first.size === 0)
+    const path = await copyOf(folder)
+    await first.close()
+    expect(await readdir(path)).toHaveLength(1)
+    await (await openSpool({ path })).close()
+    expect(await readdir(path)).toEqual([])
   })
 
-  test('before the first delivery of a file, now a letter, was marked: only the others are delivered', async () => {
+  test.each([
+    [
+      'a letter was written and its delivery not removed',
+      { attempts: 10, dueAt: 10, reportedAt: 0, crashes: 0 },
+    ],
+    ['a letter was put back and not removed', untried],
+  ])('when %s: the letter is kept, and the delivery not repeated', async (_when, state) => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    const texts = [1, 2].map((id) => JSON.stringify(numbered(id)))
-    for (const { name, content } of [
-      fileOf('batch', 1_000, texts),
-      fileOf('stuck', 1_000, [texts[0] ?? '', '{}']),
-    ]) {
-      await writeFile(join(folder.path, name), content)
-    }
+    const content = { id: 5, receivedAt: 5, traceparent: undefined, text: JSON.stringify(numbered(1)) }
+    const segment =
+      lineOf(4, content, state) + lineOf(4, { ...content, id: 6, text: JSON.stringify(numbered(2)) })
+    const letter = lineOf(5, content) + lineOf(5, { ...content, id: 6, text: '{}' })
+    const name = fileName({ kind: 'log', id: 4, lastId: 6, count: 2, size: segment.length })
+    await writeFile(join(folder.path, name), segment)
+    await writeFile(join(folder.path, fileName({ id: 5, size: letter.length })), letter)
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n2'])
-    expect(await lettersOf(spool)).toMatchObject([{ id: 1_000, body: texts[0] }])
+    expect(await folder.names(/\.log$/)).toEqual([])
+    expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: content.text }])
+    expect(await spool.retry(5)).toBe(true)
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n2', 'n1'])
   })
 
-  test('with marks in a file: what is left is delivered, and `size` is exact once the file is read', async () => {
+  test('with finished entries in a segment: what is left is delivered, and `size` is exact once it is read', async () => {
     await using folder = await spoolFolder()
-    const { deliver, delivered } = recorder(({ notification }) =>
-      Number(notification.id.slice(1)) % 2 ? undefined : never(),
-    )
-    const first = await folder.open({ deliver, concurrency: 20 })
+    const isEven = ({ notification }: Delivery) => Number(notification.id.slice(1)) % 2 === 0
+    const first = await folder.open({
+      deliver: (delivery) => (isEven(delivery) ? never() : undefined),
+      concurrency: 20,
+    })
     await Promise.all(Array.from({ length: 20 }, (_, id) => keep(first, numbered(id))))
     await until(() => first.size === 10)
+    const path = await copyOf(folder)
     expect(await first.close({ timeoutMs: 0 })).toBe(10)
-    delivered.length = 0
     const again = recorder()
-    await using second = await folder.open({ deliver: again.deliver })
-    expect(second.size).toBe(20)
-    await until(() => second.size <= 10)
+    await using second = await openSpool({ path, deliver: again.deliver })
+    expect(second.size).toBe(10)
     await until(() => second.size === 0)
+    expect(again.delivered.every(isEven)).toBe(true)
     expect(again.delivered).toHaveLength(10)
-    expect(folder.damages).toEqual([])
   })
 })
 
@@ -636,10 +604,11 @@ describe.concurrent('damage', () => {
     ['a byte', (name, bytes) => [name, Buffer.from(bytes.toString().replace('n4', 'n5'))], ['n3', 'n5']],
     [
       'zeros over two lines',
-      (name, bytes) => [name, Buffer.concat([bytes.subarray(0, 100), zeros, bytes.subarray(140)])],
+      (name, bytes) => [name, Buffer.concat([bytes.subarray(0, 150), zeros, bytes.subarray(190)])],
       ['n5'],
     ],
     ['the end cut off', (name, bytes) => [name, bytes.subarray(0, -20)], ['n3', 'n4']],
+    ['a state', (name, bytes) => [name, Buffer.from(bytes.toString().replace('+', '*'))], ['n3', 'n4', 'n5']],
     ['the name', (name, bytes) => [name.replace('0', '1'), bytes], []],
   ])(
     'of %s: the start succeeds, what is whole is delivered, and the rest reported and kept',
@@ -651,8 +620,10 @@ describe.concurrent('damage', () => {
         [3, 4, 5],
         [6, 7, 8],
       ].entries()) {
-        const texts = ids.map((id) => JSON.stringify(numbered(id)))
-        const { name, content } = fileOf('batch', (group + 1) * 1_000, texts)
+        const { name, content } = segmentOf(
+          (group + 1) * 1_000,
+          ids.map((id) => numbered(id)),
+        )
         const [newName, bytes] = group === 1 ? damage(name, content) : [name, content]
         await writeFile(join(folder.path, newName), bytes)
       }
@@ -666,24 +637,39 @@ describe.concurrent('damage', () => {
     },
   )
 
-  test('is reported once, also if the file is read again', async () => {
+  test('of both line breaks behind a finished delivery is reported, and so not a silent loss of the next one', async () => {
     await using folder = await spoolFolder()
     await fs.mkdir(folder.path, { mode: 0o700 })
-    const { name, content } = fileOf(
-      'batch',
-      1_000,
-      [1, 2, 3].map((id) => JSON.stringify(numbered(id))),
-    )
-    await writeFile(join(folder.path, name), content.toString().replace('n2', 'N2'))
-    // On a full disk the whole file is repeated.
-    const { files } = diskThatFailsTo('writeFile', /./, 'ENOSPC')
-    const { deliver, delivered } = recorder(() => {
-      if (delivered.length <= 2) throw new Error('away')
-    })
-    await using spool = await folder.open({ deliver }, files)
+    const { name, content, lines } = segmentOf(1_000, [numbered(1), numbered(2), numbered(3)])
+    const doneState = '-'.repeat(content.indexOf(' ', 30))
+    content.write(doneState, 1, 'latin1')
+    content.fill(0, (lines[0]?.length ?? 0) - 1, (lines[0]?.length ?? 0) + 1)
+    await writeFile(join(folder.path, name), content)
+    const { deliver, delivered } = recorder()
+    await using spool = await folder.open({ deliver })
     await until(() => spool.size === 0)
-    expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n1', 'n3', 'n3'])
-    expect(folder.damages).toHaveLength(1)
+    expect(idsOf(delivered)).toEqual(['n3'])
+    expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 1 }])
+  })
+
+  test('of a delivery that waits for its next attempt is reported once, and the others are repeated', async () => {
+    await using folder = await spoolFolder()
+    await folder.leave(numbered(1), numbered(2), numbered(3))
+    const [name = ''] = await folder.names()
+    const file = join(folder.path, name)
+    const { deliver, delivered } = recorder(() => {
+      if (delivered.length <= 3) throw new Error('away')
+    })
+    await using spool = await folder.open({ deliver })
+    await until(() => delivered.length === 3)
+    await until(() => spool.size === 3)
+    const handle = await fs.open(file, 'r+')
+    await handle.write('N', (await readFile(file, 'utf8')).indexOf('n2'))
+    await handle.close()
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n1', 'n3'])
+    expect(folder.damages).toEqual([{ file, offset: expect.any(Number) }])
+    expect(await folder.names()).toEqual([`${name}.damaged`])
   })
 
   test('of a dead letter is reported, and the letter kept as `….damaged`', async () => {
@@ -703,7 +689,8 @@ describe.concurrent('damage', () => {
     await using folder = await spoolFolder()
     let whenRead: (file: string) => unknown = () => {}
     const files = filesWith({
-      before: (operation, file) => (operation === 'readFile' ? whenRead(file) : undefined),
+      before: (operation, file, [, flags]) =>
+        operation === 'open' && flags === 'r' && file.endsWith('.invalid') ? whenRead(file) : undefined,
     })
     await using spool = await folder.open({}, files)
     await keepInvalid(spool, 'x')
@@ -720,13 +707,13 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file, offset: 0 }])
   })
 
-  test('a file that another program removed is reported, and waits no longer', async () => {
+  test('a segment that another program removed is reported, and waits no longer', async () => {
     await using folder = await spoolFolder()
     await folder.leave(numbered(1))
     const [name = ''] = await folder.names()
     const files = filesWith({
       before: async (operation, file) => {
-        if (operation === 'readFile') await unlink(file).catch(() => {})
+        if (operation === 'open' && file.endsWith(name)) await unlink(file).catch(() => {})
       },
     })
     await using spool = await folder.open({}, files)
@@ -735,10 +722,10 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
-  test('a file that another program removes while its deliveries are delivered delays none of them', async () => {
+  test('a segment that another program removes while its deliveries are delivered delays none of them', async () => {
     await using folder = await spoolFolder()
     const { deliver, delivered } = recorder(async () => {
-      for (const name of await folder.names(/\.batch$/)) await unlink(join(folder.path, name))
+      for (const name of await folder.names(/\.open$/)) await unlink(join(folder.path, name))
     })
     await using spool = await folder.open({ deliver, concurrency: 1 })
     await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
@@ -749,7 +736,7 @@ describe.concurrent('damage', () => {
   test('files of other programs are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, bytes: 9 }))
+    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, kind: 'log' }))
     const files = ['half.batch.new', 'my.stuck.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
     for (const name of files) await writeFile(join(folder.path, name), 'theirs')
     await fs.mkdir(join(folder.path, aFolder))

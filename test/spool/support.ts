@@ -1,5 +1,6 @@
 /** A folder for a spool, deliveries for it, and how to wait for what it does. */
 import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs/promises'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +21,7 @@ import {
 import { expect } from 'vitest'
 import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
+import { lineOf, nameOf } from '../../src/spool/format.js'
 import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
 
 /** A new folder of a spool that does not exist yet, gone with everything in it when the scope is left. */
@@ -37,7 +39,7 @@ export async function spoolFolder() {
     damages,
     /** Opens a spool that logs nothing and does nothing with deliveries, unless the options say otherwise. */
     open,
-    /** Keeps deliveries that an earlier process did not finish, each in a file of its own. */
+    /** Keeps deliveries that an earlier process did not finish, in one segment. */
     async leave(...deliveries: readonly Delivery[]): Promise<void> {
       const spool = await open({ deliver: never })
       for (const delivery of deliveries) await keep(spool, delivery)
@@ -149,4 +151,61 @@ export async function refusalOf(path: string): Promise<ConfigurationError> {
   const error = await openSpool({ path }).catch((reason) => reason)
   expect(error).toBeInstanceOf(ConfigurationError)
   return error
+}
+
+interface Faults {
+  /** Called before each operation, with its name, the file, and its arguments: may throw, or wait. */
+  before?(operation: string, file: string, args: readonly unknown[]): unknown
+}
+
+/** The real files, with something before each operation. */
+export function filesWith(faults: Faults): SpoolFiles {
+  const wrap =
+    <Args extends readonly unknown[], T>(operation: string, run: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
+      await faults.before?.(operation, String(args[0]), args)
+      return run(...args)
+    }
+  const open = async (...args: Parameters<typeof fs.open>) => {
+    const path = String(args[0])
+    const handle = await wrap('open', fs.open)(...args)
+    return new Proxy(handle, {
+      get(target, property) {
+        const value = Reflect.get(target, property, target)
+        if (typeof value !== 'function') return value
+        return async (...given: unknown[]) => {
+          await faults.before?.(String(property), path, given)
+          return value.apply(target, given)
+        }
+      },
+    })
+  }
+  return {
+    open,
+    readdir: wrap('readdir', fs.readdir) as typeof fs.readdir,
+    rename: wrap('rename', fs.rename),
+    unlink: wrap('unlink', fs.unlink),
+  }
+}
+
+/** A disk on which operations fail while the disk is broken, on files whose paths match. */
+export function diskThatFailsTo(operations: string | readonly string[], file = /./, code = 'EIO') {
+  const disk = { isBroken: true, failures: 0, files: filesWith({ before: failTo }) }
+  function failTo(name: string, path: string): void {
+    if (!disk.isBroken || ![operations].flat().includes(name) || !file.test(path)) return
+    disk.failures += 1
+    throw Object.assign(new Error(`${code}: as the test says`), { code })
+  }
+  return disk
+}
+
+/** A segment that an earlier process closed, with deliveries of these ids. */
+export function segmentOf(id: number, deliveries: readonly Delivery[]) {
+  const lines = deliveries.map((delivery, index) =>
+    lineOf(id, { id: id + 1 + index, receivedAt: 5, traceparent: undefined, text: JSON.stringify(delivery) }),
+  )
+  const content = Buffer.from(lines.join(''))
+  const count = deliveries.length
+  const fields = { kind: 'log' as const, id, lastId: id + count, count, size: content.length, oldestAt: 5 }
+  return { name: nameOf(fields), content, lines }
 }

@@ -8,7 +8,7 @@ import { spoolFolder } from './support.js'
 
 const program = fileURLToPath(new URL('programs/keeps-numbers.ts', import.meta.url))
 
-test('as the kernel sees it: file synced, named, folder synced, and then a keep resolves', async ({
+test('as the kernel sees it: line written, file synced, folder synced, and then a keep resolves', async ({
   skip,
 }) => {
   skip(spawnSync('strace', ['-V']).error !== undefined, 'there is no strace')
@@ -16,7 +16,7 @@ test('as the kernel sees it: file synced, named, folder synced, and then a keep 
   // Two folders are made: each name has to be on the disk, too.
   const path = join(folder.path, 'below')
   const trace = `${folder.path}.trace`
-  const calls = 'trace=openat,fsync,fdatasync,rename,write'
+  const calls = 'trace=openat,fsync,fdatasync,pwrite64,write'
   const args = [
     '-f',
     '-y',
@@ -41,9 +41,9 @@ test('as the kernel sees it: file synced, named, folder synced, and then a keep 
   for (const each of made) expect(text).toMatch(new RegExp(`fsync\\(\\d+<${each}>`))
   const answeredAt = text.search(/write\(1<[^>]*>, "700\\n"/)
   expect(answeredAt).toBeGreaterThan(0)
-  const before = text.slice(text.indexOf('.batch.new", O_WRONLY|O_CREAT|O_EXCL'), answeredAt)
-  const steps = [...before.matchAll(/\b(fsync|fdatasync|rename)\b(?: resumed>)?.*\) += 0/g)].map(
+  const before = text.slice(text.indexOf('.open", O_RDWR|O_CREAT|O_EXCL'), answeredAt)
+  const steps = [...before.matchAll(/\b(fsync|fdatasync|pwrite64)\b(?: resumed>)?.*\) += \d/g)].map(
     ([, call]) => call,
   )
-  expect(steps.slice(0, 3)).toEqual(['fsync', 'rename', 'fsync'])
+  expect(steps.slice(0, 3)).toEqual(['pwrite64', 'fdatasync', 'fsync'])
 })
