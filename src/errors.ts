@@ -318,21 +318,17 @@ export class InvalidDeliveryError extends NotificationError {
    * written as JSON. Empty if the body cannot be written as text.
    */
   get bodyText(): string {
-    return bodyTextOf(this.body)
-  }
-}
-
-/** A received body as text; empty if it cannot be written as text. */
-export function bodyTextOf(body: unknown): string {
-  if (typeof body === 'string') return body
-  try {
-    // Accepts every kind of bytes, also of another realm, and throws for anything else.
-    return new TextDecoder().decode(body as ArrayBuffer)
-  } catch {}
-  try {
-    return JSON.stringify(body) ?? ''
-  } catch {
-    return ''
+    const { body } = this
+    if (typeof body === 'string') return body
+    try {
+      // Accepts every kind of bytes, also of another realm, and throws for anything else.
+      return new TextDecoder().decode(body as ArrayBuffer)
+    } catch {}
+    try {
+      return JSON.stringify(body) ?? ''
+    } catch {
+      return ''
+    }
   }
 }
 

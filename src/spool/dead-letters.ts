@@ -1,5 +1,5 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
-import { bodyTextOf, type Issue, SpoolError } from '../errors.js'
+import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
 import { isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
 import { contentOf, diskBytesOf, type EntryContent, type FileFields, lineOf, nameOf } from './format.js'
@@ -116,7 +116,7 @@ export class DeadLetters {
       id,
       receivedAt,
       body,
-      bodyText: bodyTextOf(body),
+      bodyText: new InvalidDeliveryError('', { issues: [], body }).bodyText,
       reason: fields.kind === 'stuck' ? 'stuck' : 'invalid',
       ...JSON.parse(details.text),
       traceparent,

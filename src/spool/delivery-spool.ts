@@ -23,12 +23,6 @@ import {
 } from './spool-options.js'
 import { SpoolStore } from './spool-store.js'
 
-/** What `keep` needs of a handler's second argument. */
-interface KeptContext {
-  readonly delivery: object
-  readonly header?: (name: string) => string | undefined
-}
-
 /** The parts of an open spool. */
 interface Parts<Payloads extends PayloadSchemas> {
   readonly path: string
@@ -102,8 +96,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @throws `SpoolError` if the delivery could not be kept, `InvalidDeliveryError` if it cannot be written as JSON,
    * `ClosedError` after `close`: the receiver hands them to its `onError`
    */
-  readonly keep = async (_notification: unknown, context: KeptContext): Promise<void> => {
-    const { delivery, header }: Partial<KeptContext> = Object(context)
+  readonly keep = async (
+    _notification: unknown,
+    context: { readonly delivery: object; readonly header?: (name: string) => string | undefined },
+  ): Promise<void> => {
+    const { delivery, header }: Partial<typeof context> = Object(context)
     await this.#beforeClose(() => this.#parts.store.add(jsonOf(delivery), traceparentOf(header)))
     this.#parts.deliverer.wakeUp()
   }
@@ -236,7 +233,7 @@ const lostAdvice = 'Let no other program remove files from the folder, and resta
 /** A `traceparent` as the W3C defines it (Trace Context, 3.2); anything else is not kept. */
 const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
-function traceparentOf(header: KeptContext['header']): string | undefined {
+function traceparentOf(header: ((name: string) => string | undefined) | undefined): string | undefined {
   const value = header?.('traceparent')
   return value !== undefined && traceparentPattern.test(value) ? value : undefined
 }
