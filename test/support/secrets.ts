@@ -70,7 +70,7 @@ function ownValue(value: object, key: PropertyKey): unknown {
   }
 }
 
-/** A secret as it stands, and as JSON, PHP's JSON, forms, URLs, HTML, base64 and hex write it. */
+/** A secret as it stands, and as JSON, PHP's JSON, forms, URLs and base64 write it. */
 export function spellings(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1)
   const form = new URLSearchParams([['', secret]]).toString().slice(1)
@@ -82,17 +82,9 @@ export function spellings(secret: string): string[] {
     form,
     url,
     url.replace(/%../g, (percentEncoded) => percentEncoded.toLowerCase()),
-    html(secret),
-    html(secret).replaceAll('"', '&quot;'),
-    html(secret).replaceAll('"', '&#34;'),
     json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
     Buffer.from(secret).toString('base64'),
     Buffer.from(secret).toString('base64url'),
-    Buffer.from(secret).toString('hex'),
     Buffer.from(secret).toString('hex').replace(/../g, '%$&'),
   ]
-}
-
-function html(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

@@ -2,7 +2,7 @@
  * Masks secrets. Known harmless text stays and everything else is masked: an associated parameter can have any name, and
  * carries the receiver's secret (docs/service.md, Resources).
  */
-import { encodingsOf, redactTokens } from '../../shared/redact.js'
+import { inBase64, redactTokens } from '../../shared/redact.js'
 import { decodeFormComponent, parseAuthorization } from '../service/requests.js'
 
 const dots = '••••••••'
@@ -76,7 +76,7 @@ function secretsIn(headers: Readonly<Record<string, string>>): string[] {
 
 /** A secret as it is, and as JSON, a form or base64 has it. */
 function spellingsOf(secret: string): string[] {
-  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), ...encodingsOf(secret)]
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), ...inBase64(secret)]
 }
 
 /** A secret by its name, or because it is as long as a secret and no word. */
